@@ -1,0 +1,94 @@
+//! The metrics a comparison is made of.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is compared between an arm and the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// User and system time of the client's load threads, per operation.
+    ClientCpuPerOp,
+    /// User and system time of the server process, per operation.
+    ServerCpuPerOp,
+    /// Operations per second of a slice's measured time.
+    Throughput,
+    /// Arithmetic mean of the latencies.
+    LatencyMean,
+    /// Median latency.
+    LatencyP50,
+    /// 95th percentile of the latency.
+    LatencyP95,
+    /// 99th percentile of the latency.
+    LatencyP99,
+    /// Bytes on the wire in both directions, per operation, above TCP.
+    BytesPerOp,
+}
+
+/// Which way a metric moves when a feature costs something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// More is worse: CPU, latency, bytes.
+    HigherCosts,
+    /// Less is worse: throughput.
+    LowerCosts,
+}
+
+impl Metric {
+    /// Every metric, in the order reports print them.
+    pub const ALL: [Self; 8] = [
+        Self::ClientCpuPerOp,
+        Self::ServerCpuPerOp,
+        Self::Throughput,
+        Self::LatencyMean,
+        Self::LatencyP50,
+        Self::LatencyP95,
+        Self::LatencyP99,
+        Self::BytesPerOp,
+    ];
+
+    /// The unit of the values of this metric in records and reports.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::ClientCpuPerOp | Self::ServerCpuPerOp => "us/op",
+            Self::Throughput => "op/s",
+            Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
+            Self::BytesPerOp => "bytes/op",
+        }
+    }
+
+    /// The name a reader sees.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ClientCpuPerOp => "client CPU per operation",
+            Self::ServerCpuPerOp => "server CPU per operation",
+            Self::Throughput => "throughput",
+            Self::LatencyMean => "mean latency",
+            Self::LatencyP50 => "median latency",
+            Self::LatencyP95 => "p95 latency",
+            Self::LatencyP99 => "p99 latency",
+            Self::BytesPerOp => "bytes per operation",
+        }
+    }
+
+    /// Which way this metric moves when a feature costs something.
+    pub fn direction(self) -> Direction {
+        match self {
+            Self::Throughput => Direction::LowerCosts,
+            _ => Direction::HigherCosts,
+        }
+    }
+
+    /// True for metrics of CPU time, which stay meaningful when client and server share their CPUs.
+    pub fn is_cpu(self) -> bool {
+        matches!(self, Self::ClientCpuPerOp | Self::ServerCpuPerOp)
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}

@@ -1,0 +1,15 @@
+//! What a run leaves: `samples.jsonl` holds one [`Sample`] a line, `run.json` one [`Run`].
+
+mod facts;
+mod run;
+mod sample;
+mod trace;
+
+pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
+pub use run::{
+    ArmRecord, ArmRole, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven, ChurnPoint, ChurnRow,
+    EstimateRow, Finding, Host, Interval, Measurement, PhaseRow, Run, RunStatus, SCHEMA, ServerPlacement,
+    ServerRecord, Severity, Tool, Verdict, VoidRow,
+};
+pub use sample::{CpuTime, HistogramText, OperationSample, PhaseSample, Sample, VoidReason};
+pub use trace::Phase;

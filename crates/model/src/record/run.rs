@@ -1,0 +1,404 @@
+//! `run.json`: everything a report is made from.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Proof, SessionFacts};
+use super::sample::VoidReason;
+use super::trace::Phase;
+use crate::arm::Transport;
+use crate::metric::Metric;
+use crate::study::{Study, Workload};
+
+/// The version of the format of `run.json`.
+pub const SCHEMA: &str = "ciphertax.run/1";
+
+/// One run of a study: what was asked, where, and what came out. Everything below `arms` is derived from
+/// `samples.jsonl` and can be made again from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of this format: [`SCHEMA`].
+    pub schema: String,
+    /// Who measured.
+    pub tool: Tool,
+    /// Where it was measured.
+    pub host: Host,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Seconds from the first slice to the last.
+    pub elapsed_s: f64,
+    /// Whether it came to its end.
+    pub status: RunStatus,
+    /// The command that repeats it; passwords are left out.
+    pub command: String,
+    /// Seed of the order of the slices.
+    pub seed: u64,
+    /// What was asked.
+    pub study: Study,
+    /// Which server answered.
+    pub server: ServerRecord,
+    /// How every arm was run and proved; the first is the baseline, the second its repetition.
+    pub arms: Vec<ArmRecord>,
+    /// How every cell was measured.
+    pub cells: Vec<CellRecord>,
+    /// The verdict in one sentence.
+    pub verdict: String,
+    /// What each arm measured, by itself.
+    pub measurements: Vec<Measurement>,
+    /// Each variant against the baseline.
+    pub estimates: Vec<EstimateRow>,
+    /// The baseline against itself.
+    pub noise_floor: Vec<EstimateRow>,
+    /// Ratios block by block, so that a reader sees the noise.
+    pub block_ratios: Vec<BlockRatios>,
+    /// Where the time of a connect goes, by arm and phase.
+    pub connect_phases: Vec<PhaseRow>,
+    /// Cost against queries per connection.
+    pub churn: Vec<ChurnRow>,
+    /// Cores needed for a feature at a rate.
+    pub capacity: Vec<CapacityRow>,
+    /// Causes, suspicions and advice, each with what triggered it.
+    pub findings: Vec<Finding>,
+    /// Slices that do not count, and why.
+    pub void: Vec<VoidRow>,
+}
+
+/// Who measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Always `ciphertax`.
+    pub name: String,
+    /// Release.
+    pub version: String,
+    /// Commit it was built from; `unknown` outside a checkout.
+    pub commit: String,
+}
+
+/// Where it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Operating system, as it names itself.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// CPUs this process may use.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// The hypervisor or `none`; `unknown` where it cannot be told.
+    pub virtualization: String,
+}
+
+/// Whether a run came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Still measuring, or ended without a word (killed).
+    Running,
+    /// Every cell reached its precision or the time was spent.
+    Complete,
+    /// Ended early; what was measured until then is reported.
+    Partial {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Which server answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerRecord {
+    /// `MariaDB`, `MySQL`, …
+    pub product: String,
+    /// The server's own version string.
+    pub version: String,
+    /// The server's TLS library, by its own word; empty where it does not say.
+    pub tls_library: String,
+    /// Started by ciphertax, or the user's own.
+    pub placement: ServerPlacement,
+    /// Where it listened, without credentials.
+    pub address: String,
+    /// True if it ran on the machine that made the load, so that both shared the CPUs.
+    pub same_host: bool,
+    /// Settings that matter, by the server's names.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Whose server it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerPlacement {
+    /// Made, started and removed by ciphertax.
+    Private,
+    /// Given by URL.
+    External,
+}
+
+/// How an arm was run and proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmRecord {
+    /// Its name.
+    pub name: String,
+    /// Its part in the comparison.
+    pub role: ArmRole,
+    /// How bytes travelled.
+    pub transport: Transport,
+    /// The evidence that it is what it says.
+    pub proofs: Vec<Proof>,
+    /// What its sessions negotiated.
+    pub facts: Option<SessionFacts>,
+}
+
+/// The part of an arm in a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArmRole {
+    /// What all others are compared with.
+    Baseline,
+    /// The baseline once more: the noise floor.
+    BaselineAgain,
+    /// What the study asks about.
+    Variant,
+}
+
+/// How a cell was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellRecord {
+    /// Its name.
+    pub name: String,
+    /// What was asked of the database.
+    pub workload: Workload,
+    /// Connections of each arm.
+    pub connections: u32,
+    /// Load threads.
+    pub workers: u32,
+    /// Microseconds a load thread waited for more sockets to become ready.
+    pub gather_us: u32,
+    /// Blocks in which every arm is valid.
+    pub blocks: u32,
+    /// Slices that do not count.
+    pub void_slices: u32,
+    /// True if the load generator was the bottleneck: throughput and latency are then not the server's, and get no verdict.
+    pub client_bound: bool,
+    /// True if all target precisions were reached.
+    pub precise: bool,
+    /// Seconds of measuring still needed for the target precisions, at the noise seen; 0 when reached, absent when
+    /// it cannot be told.
+    pub more_time_s: Option<f64>,
+}
+
+/// A value with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+/// What one arm measured in one cell, over all its valid slices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// What was measured.
+    pub metric: Metric,
+    /// Unit of `value`.
+    pub unit: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// One metric of one arm against the baseline in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EstimateRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Unit of `baseline` and `variant`.
+    pub unit: String,
+    /// The baseline's value.
+    pub baseline: f64,
+    /// The variant's value.
+    pub variant: f64,
+    /// Mean ratio of the blocks less one, as a fraction: 0.05 is five percent more than the baseline.
+    pub change: f64,
+    /// Lower bound of the 95 % interval of `change`.
+    pub low: f64,
+    /// Upper bound of the 95 % interval of `change`.
+    pub high: f64,
+    /// Blocks the estimate rests on.
+    pub blocks: u32,
+    /// What follows.
+    pub verdict: Verdict,
+    /// The smallest change that counts here, as a fraction: the noise floor or the margin.
+    pub margin: f64,
+    /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_time_s: Option<f64>,
+    /// Why there is no verdict although there are numbers: for example `client-bound`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+}
+
+/// What follows from an estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The feature costs: the interval excludes zero and the effect exceeds the noise floor.
+    Costs,
+    /// An impossible sign: the feature seems to help. A suspicion about the environment, or explained by a finding.
+    Gains,
+    /// No cost larger than `margin`.
+    NoCost,
+    /// The interval is too wide to say either.
+    CannotTell,
+}
+
+/// The ratios variant/baseline of each block, in the order they were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRatios {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm; the repeated baseline is among them.
+    pub arm: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The ratios; 1 is equality.
+    pub ratios: Vec<f64>,
+}
+
+/// One phase of a connect on one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Which phase.
+    pub phase: Phase,
+    /// Mean wall time in microseconds.
+    pub mean_us: f64,
+    /// Median wall time in microseconds.
+    pub p50_us: f64,
+    /// 95th percentile of the wall time in microseconds.
+    pub p95_us: f64,
+    /// 99th percentile of the wall time in microseconds.
+    pub p99_us: f64,
+    /// Client CPU per connect in microseconds; absent where the phase is not measured by CPU.
+    pub client_cpu_us: Option<f64>,
+    /// Bytes sent per connect.
+    pub bytes_sent: f64,
+    /// Bytes received per connect.
+    pub bytes_received: f64,
+    /// Times per connect that the client had to wait for the server before it could go on.
+    pub flights: f64,
+}
+
+/// Cost of a feature against queries per connection, for one arm and one side:
+/// `(C₁ + n·q₁)/(C₀ + n·q₀) − 1` with connect cost C and per-query cost q in CPU time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChurnRow {
+    /// Name of the arm.
+    pub arm: String,
+    /// Who pays: `client`, `server` or `both`.
+    pub side: String,
+    /// CPU of a connect without its query, baseline, in microseconds.
+    pub connect_baseline_us: f64,
+    /// CPU of a connect without its query, this arm, in microseconds.
+    pub connect_variant_us: f64,
+    /// CPU of a query, baseline, in microseconds.
+    pub query_baseline_us: f64,
+    /// CPU of a query, this arm, in microseconds.
+    pub query_variant_us: f64,
+    /// The curve.
+    pub points: Vec<ChurnPoint>,
+    /// From how many queries per connection the cost stays below a budget.
+    pub break_even: Vec<ChurnBreakEven>,
+}
+
+/// One point of a churn curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChurnPoint {
+    /// Queries per connection.
+    pub queries: f64,
+    /// Overhead as a fraction, with its 95 % interval.
+    pub overhead: Interval,
+}
+
+/// From how many queries per connection the cost stays below a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChurnBreakEven {
+    /// The budget as a fraction: 0.01 is one percent.
+    pub budget: f64,
+    /// Queries per connection beyond which the estimate is below the budget; absent if it never is, because a query
+    /// alone costs more.
+    pub queries: Option<f64>,
+    /// The same for the lower bound of the overhead.
+    pub queries_low: Option<f64>,
+    /// The same for the upper bound of the overhead; absent if it never is.
+    pub queries_high: Option<f64>,
+}
+
+/// CPU cores a feature needs at a rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityRow {
+    /// Name of the arm.
+    pub arm: String,
+    /// Who pays: `client` or `server`.
+    pub side: String,
+    /// Of what: `queries` or `connections`.
+    pub of: String,
+    /// Name of the cell it was measured in.
+    pub cell: String,
+    /// The rate per second the cores are given for.
+    pub rate: f64,
+    /// Extra cores at that rate, with the 95 % interval.
+    pub extra_cores: Interval,
+}
+
+/// How much attention a finding deserves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Explains a number.
+    Cause,
+    /// Something to do.
+    Advice,
+    /// Something that casts doubt on a number.
+    Suspicion,
+}
+
+/// A cause, a piece of advice or a suspicion, with the measured evidence that triggered it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What kind of finding it is.
+    pub severity: Severity,
+    /// What follows, in one sentence.
+    pub summary: String,
+    /// The measured evidence.
+    pub evidence: String,
+}
+
+/// A slice that does not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoidRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Number of the block in its cell.
+    pub block: u32,
+    /// Name of the arm.
+    pub arm: String,
+    /// Why.
+    pub reason: VoidReason,
+}

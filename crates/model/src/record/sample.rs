@@ -1,0 +1,182 @@
+//! One line of `samples.jsonl`: what a slice yielded.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::trace::Phase;
+
+/// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Name of the cell.
+    pub cell: String,
+    /// Number of the block in its cell, from 0.
+    pub block: u32,
+    /// Position of the slice in its block, from 0.
+    pub position: u32,
+    /// Name of the arm.
+    pub arm: String,
+    /// Start, in nanoseconds since the run began.
+    pub start_ns: u64,
+    /// From the first request sent to the last answer received, in nanoseconds.
+    pub duration_ns: u64,
+    /// Operations by kind.
+    pub operations: Vec<OperationSample>,
+    /// CPU time of the client's load threads.
+    pub client_cpu: CpuTime,
+    /// CPU time of the server process; absent where it cannot be seen.
+    pub server_cpu: Option<CpuTime>,
+    /// Bytes written to sockets, above TCP.
+    pub bytes_sent: u64,
+    /// Bytes read from sockets, above TCP.
+    pub bytes_received: u64,
+    /// Context switches of the load threads, voluntary and involuntary.
+    pub client_context_switches: u64,
+    /// Context switches of the server's threads; absent where they cannot be seen.
+    pub server_context_switches: Option<u64>,
+    /// Differences of the server's own counters over the slice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_counters: BTreeMap<String, i64>,
+    /// CPU time that the hypervisor took from this machine, in nanoseconds, all CPUs together.
+    pub steal_ns: u64,
+    /// Load threads that ran, which is the number of CPUs the client may use.
+    pub workers: u32,
+    /// Logins by authentication path, written `plugin/path`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logins: BTreeMap<String, u64>,
+    /// Phases of the connects made in the slice; empty where connections are reused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSample>,
+    /// True if the load threads used more than 85 % of the CPUs they may use: throughput and latency are then the
+    /// client's figures, not the server's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client_bound: bool,
+    /// Why the slice does not count; absent for a valid slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void: Option<VoidReason>,
+}
+
+impl Sample {
+    /// Operations that succeeded, all kinds together.
+    pub fn operation_count(&self) -> u64 {
+        self.operations.iter().map(|kind| kind.count).sum()
+    }
+
+    /// Operations that failed, all kinds together.
+    pub fn error_count(&self) -> u64 {
+        self.operations.iter().map(|kind| kind.errors).sum()
+    }
+
+    /// True if the slice counts.
+    pub fn is_valid(&self) -> bool {
+        self.void.is_none()
+    }
+}
+
+/// Operations of one kind in one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationSample {
+    /// Kind of operation, for example `point_select`.
+    pub kind: String,
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Sum of the latencies in nanoseconds: with `count`, the exact mean.
+    pub latency_sum_ns: u64,
+    /// Latencies in nanoseconds, 3 significant digits, from 100 ns.
+    pub latency: HistogramText,
+}
+
+/// An HDR histogram in the compressed interchange format that other HDR tools read
+/// (V2, deflate, base64: <https://github.com/HdrHistogram>).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct HistogramText(pub String);
+
+/// CPU time split as the kernel splits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTime {
+    /// User and system time together, exact to the scheduler's clock, in nanoseconds.
+    pub total_ns: u64,
+    /// The part in the kernel, in nanoseconds; for a server from ticks of 10 ms, so only sums over slices mean much.
+    pub system_ns: u64,
+}
+
+/// One phase of the connects of a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseSample {
+    /// Which phase.
+    pub phase: Phase,
+    /// Connects that went through it.
+    pub count: u64,
+    /// Sum of the wall times in nanoseconds.
+    pub wall_sum_ns: u64,
+    /// Sum of the client's CPU times in nanoseconds; zero where the phase is not measured by CPU.
+    pub client_cpu_sum_ns: u64,
+    /// Sum of bytes sent.
+    pub bytes_sent: u64,
+    /// Sum of bytes received.
+    pub bytes_received: u64,
+    /// Sum of the flights: times the client had to wait for the server before it could go on.
+    pub flights: u64,
+    /// Wall times in nanoseconds.
+    pub wall: HistogramText,
+}
+
+/// Why a slice does not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum VoidReason {
+    /// Operations failed.
+    Errors {
+        /// How many.
+        count: u64,
+        /// The first message.
+        first: String,
+    },
+    /// A session negotiated something else than its arm says.
+    FactsDiffer {
+        /// What was expected and what was found.
+        detail: String,
+    },
+    /// The server process ended or was replaced.
+    ServerDied {
+        /// What was seen.
+        detail: String,
+    },
+    /// The hypervisor took more CPU time than the bound allows.
+    Steal {
+        /// Stolen share of all CPU time in the slice, as a fraction.
+        fraction: f64,
+    },
+    /// No operation completed.
+    Empty,
+    /// Operations did not finish in time after the end of the slice.
+    Stalled {
+        /// What was waited for.
+        detail: String,
+    },
+    /// The user stopped the run during the slice.
+    Interrupted,
+}
+
+impl fmt::Display for VoidReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Errors { count: 1, first } => write!(f, "an operation failed: {first}"),
+            Self::Errors { count, first } => write!(f, "{count} operations failed, the first with: {first}"),
+            Self::FactsDiffer { detail } => write!(f, "a session is not what its arm says: {detail}"),
+            Self::ServerDied { detail } => write!(f, "the server died: {detail}"),
+            Self::Steal { fraction } => {
+                write!(f, "the hypervisor took {:.0} % of the CPU time", fraction * 100.0)
+            }
+            Self::Empty => f.write_str("no operation completed"),
+            Self::Stalled { detail } => write!(f, "operations did not finish: {detail}"),
+            Self::Interrupted => f.write_str("interrupted by the user"),
+        }
+    }
+}

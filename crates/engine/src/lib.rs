@@ -1,0 +1,1 @@
+//! Load in slices: per-core workers, recorders and the saturation guard.

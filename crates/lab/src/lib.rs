@@ -1,0 +1,1 @@
+//! Private servers, certificates, relays and proofs.

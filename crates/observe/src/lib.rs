@@ -1,0 +1,1 @@
+//! CPU time, context switches, steal and host facts from the kernel.

@@ -1,0 +1,1 @@
+//! One thread's event loop: tasks, sockets and gathered wake-ups.

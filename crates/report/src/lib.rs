@@ -1,0 +1,1 @@
+//! One run as terminal text, HTML and JSON.

@@ -1,0 +1,1 @@
+//! Plays a study: cells, blocks, records and the stopping rule.

@@ -1,0 +1,1 @@
+//! Paired log-ratios, intervals, the stopping rule and verdicts.

@@ -1,0 +1,1 @@
+//! Lean database clients over plain and TLS streams, with a trace of every connect phase.

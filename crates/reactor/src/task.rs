@@ -1,0 +1,199 @@
+//! The executor: polls the tasks whose sockets became ready.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use crate::gather::{self, Gather};
+
+const EVENTS_PER_WAIT: usize = 256;
+
+/// One thread's event loop.
+pub struct Reactor {
+    epoll: OwnedFd,
+    slots: RefCell<Slots>,
+    current: Cell<u32>,
+    gather: Cell<Gather>,
+}
+
+/// What the event loop knows of a socket.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Slot {
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// The peer closed or the connection broke: every read will answer at once, and no further event comes.
+    hung_up: bool,
+    waiting: Option<u32>,
+}
+
+impl Slot {
+    /// Notes that a read took all there was.
+    pub(crate) fn drained(&mut self) {
+        self.readable = self.hung_up;
+    }
+}
+
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Reactor {
+    /// An event loop for the calling thread.
+    ///
+    /// # Errors
+    /// When the kernel gives no epoll instance, for example because too many files are open.
+    pub fn new() -> io::Result<Rc<Self>> {
+        gather::sleep_precisely();
+        Ok(Rc::new(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            slots: RefCell::default(),
+            current: Cell::new(0),
+            gather: Cell::new(Gather::NONE),
+        }))
+    }
+
+    /// Sets how long the loop waits for more sockets before it serves those that are ready.
+    pub fn set_gather(&self, gather: Gather) {
+        self.gather.set(gather);
+    }
+
+    /// Drives all `tasks` until each has ended or `deadline` has passed. Returns the outputs in the order of the
+    /// tasks; `None` for a task that had not ended and was dropped.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn run<F: Future>(
+        &self,
+        tasks: impl IntoIterator<Item = F>,
+        deadline: Instant,
+    ) -> io::Result<Vec<Option<F::Output>>> {
+        let mut tasks: Vec<Option<Pin<Box<F>>>> =
+            tasks.into_iter().map(|task| Some(Box::pin(task))).collect();
+        let mut outputs: Vec<Option<F::Output>> = tasks.iter().map(|_| None).collect();
+        let mut ready: Vec<u32> = (0..tasks.len()).rev().map(|index| index as u32).collect();
+        let mut live = tasks.len();
+        let mut events = Vec::with_capacity(EVENTS_PER_WAIT);
+        let mut context = Context::from_waker(Waker::noop());
+        while live > 0 {
+            while let Some(index) = ready.pop() {
+                // A socket may still name the task of an earlier run that waited for it last.
+                let Some(task) = tasks.get_mut(index as usize) else {
+                    continue;
+                };
+                let Some(future) = task else { continue };
+                self.current.set(index);
+                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                    outputs[index as usize] = Some(output);
+                    *task = None;
+                    live -= 1;
+                }
+            }
+            if live > 0 && !self.wait(&mut events, &mut ready, deadline)? {
+                break;
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Drives one future; `None` if it had not ended at `deadline`.
+    ///
+    /// # Errors
+    /// As [`Reactor::run`].
+    pub fn run_one<F: Future>(&self, task: F, deadline: Instant) -> io::Result<Option<F::Output>> {
+        Ok(self.run([task], deadline)?.pop().flatten())
+    }
+
+    /// Waits for sockets and notes the tasks to poll. False once the deadline has passed.
+    fn wait(
+        &self,
+        events: &mut Vec<epoll::Event>,
+        ready: &mut Vec<u32>,
+        deadline: Instant,
+    ) -> io::Result<bool> {
+        self.gather.get().wait();
+        loop {
+            events.clear();
+            let timeout = timeout_until(deadline);
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(events),
+                timeout.as_ref(),
+            ) {
+                Ok(0) if timeout_passed(deadline) => return Ok(false),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let mut slots = self.slots.borrow_mut();
+            for event in events.iter() {
+                let flags = event.flags;
+                let slot = &mut slots.slots[event.data.u64() as usize];
+                let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
+                slot.hung_up |= broken || flags.contains(epoll::EventFlags::RDHUP);
+                slot.readable |= slot.hung_up || flags.contains(epoll::EventFlags::IN);
+                slot.writable |= broken || flags.contains(epoll::EventFlags::OUT);
+                if let Some(task) = slot.waiting.take() {
+                    ready.push(task);
+                }
+            }
+            if !ready.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(crate) fn register(&self, fd: impl AsFd) -> io::Result<u32> {
+        let mut slots = self.slots.borrow_mut();
+        let token = slots.free.pop().unwrap_or(slots.slots.len() as u32);
+        let interest =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        if let Err(error) = epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token.into()), interest) {
+            if (token as usize) < slots.slots.len() {
+                slots.free.push(token);
+            }
+            return Err(error.into());
+        }
+        match slots.slots.get_mut(token as usize) {
+            Some(slot) => *slot = Slot::default(),
+            None => slots.slots.push(Slot::default()),
+        }
+        Ok(token)
+    }
+
+    pub(crate) fn unregister(&self, fd: impl AsFd, token: u32) {
+        // Closing the socket would do it too; a failure leaves nothing to mend.
+        let _ = epoll::delete(&self.epoll, fd);
+        self.slots.borrow_mut().free.push(token);
+    }
+
+    pub(crate) fn with_slot<T>(&self, token: u32, f: impl FnOnce(&mut Slot) -> T) -> T {
+        f(&mut self.slots.borrow_mut().slots[token as usize])
+    }
+
+    /// Notes that the task being polled waits for the socket.
+    pub(crate) fn park(&self, token: u32) {
+        let current = self.current.get();
+        self.with_slot(token, |slot| slot.waiting = Some(current));
+    }
+}
+
+fn timeout_until(deadline: Instant) -> Option<Timespec> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    // Rounded up to the millisecond that epoll counts in: rounded down, the last one would be spent spinning.
+    let millis = left.as_nanos().div_ceil(1_000_000).min(3_600_000) as u64;
+    Timespec::try_from(Duration::from_millis(millis)).ok()
+}
+
+fn timeout_passed(deadline: Instant) -> bool {
+    Instant::now() >= deadline
+}

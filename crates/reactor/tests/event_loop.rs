@@ -1,0 +1,135 @@
+//! The event loop against real sockets.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::{Gather, Reactor, Socket};
+
+/// A server that answers each of `connections` with the bytes it gets until the client closes.
+fn echo(connections: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().take(connections) {
+            thread::spawn(move || {
+                let mut stream = stream.unwrap();
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    if stream.write_all(&bytes[..count]).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(10)
+}
+
+async fn round_trips(reactor: &Rc<Reactor>, address: SocketAddr, count: u32) -> u32 {
+    let socket = Socket::connect(reactor, address).await.unwrap();
+    let mut answered = 0;
+    for number in 0..count {
+        socket.send_all(&number.to_le_bytes()).await.unwrap();
+        let mut answer = [0; 64];
+        let received = socket.receive(&mut answer).await.unwrap();
+        assert_eq!(&answer[..received], number.to_le_bytes());
+        answered += 1;
+    }
+    answered
+}
+
+#[test]
+fn many_tasks_share_one_thread() {
+    for gather in [Gather::NONE, Gather::micros(50)] {
+        let reactor = Reactor::new().unwrap();
+        reactor.set_gather(gather);
+        let address = echo(20);
+        let outputs = reactor
+            .run((0..20).map(|_| round_trips(&reactor, address, 50)), soon())
+            .unwrap();
+        assert_eq!(outputs, vec![Some(50); 20]);
+    }
+}
+
+#[test]
+fn transfers_larger_than_the_send_buffer_arrive_whole() {
+    let reactor = Reactor::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let sent: Vec<u8> = (0..8_000_000_u32).map(|byte| byte as u8).collect();
+    let reader = thread::spawn(move || {
+        let mut received = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
+        received
+    });
+    let task = async {
+        let socket = Socket::connect(&reactor, address).await.unwrap();
+        socket.send_all(&sent).await.unwrap();
+    };
+    assert_eq!(reactor.run_one(task, soon()).unwrap(), Some(()));
+    assert_eq!(reader.join().unwrap(), sent);
+}
+
+#[test]
+fn data_followed_by_a_close_is_read_and_then_the_end() {
+    let reactor = Reactor::new().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || listener.accept().unwrap().0.write_all(b"goodbye").unwrap());
+    let task = async {
+        let socket = Socket::connect(&reactor, address).await.unwrap();
+        // Lets the close arrive together with the data.
+        thread::sleep(Duration::from_millis(50));
+        let mut bytes = [0; 64];
+        let first = socket.receive(&mut bytes).await.unwrap();
+        let second = socket.receive(&mut bytes).await.unwrap();
+        (first, second)
+    };
+    assert_eq!(reactor.run_one(task, soon()).unwrap(), Some((7, 0)));
+}
+
+#[test]
+fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again() {
+    let reactor = Reactor::new().unwrap();
+    let address = echo(1);
+    let socket = reactor
+        .run_one(Socket::connect(&reactor, address), soon())
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    let mut bytes = [0; 8];
+    let deadline = Instant::now() + Duration::from_millis(30);
+    assert!(
+        reactor
+            .run_one(socket.receive(&mut bytes), deadline)
+            .unwrap()
+            .is_none()
+    );
+    assert!(Instant::now() >= deadline);
+    let again = async {
+        socket.send_all(b"again").await.unwrap();
+        socket.receive(&mut bytes).await.unwrap()
+    };
+    assert_eq!(reactor.run_one(again, soon()).unwrap(), Some(5));
+}
+
+#[test]
+fn a_refused_connection_is_an_error() {
+    let reactor = Reactor::new().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let outcome = reactor
+        .run_one(Socket::connect(&reactor, closed), soon())
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        outcome.err().map(|error| error.kind()),
+        Some(std::io::ErrorKind::ConnectionRefused)
+    );
+}

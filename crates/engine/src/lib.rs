@@ -1,1 +1,16 @@
-//! Load in slices: per-core workers, recorders and the saturation guard.
+//! Load in slices.
+//!
+//! An [`Engine`] keeps one thread a core and, on each, the connections of every arm. [`Engine::slice`] lets one arm's
+//! connections work for a while, lets operations in flight finish, and returns what happened: exact CPU time of the
+//! load threads, latencies, bytes, errors. What an operation is, and against which database, is a [`Workload`]'s business.
+
+mod engine;
+mod histogram;
+mod recorder;
+mod worker;
+mod workload;
+
+pub use engine::{Engine, EngineError, SATURATED, SliceYield};
+pub use histogram::{HistogramError, decode, encode};
+pub use recorder::Recorder;
+pub use workload::{Failure, Operation, Workload};

@@ -5,8 +5,10 @@
 pub mod arm;
 pub mod metric;
 pub mod record;
+mod secret;
 pub mod study;
 
 pub use arm::{Arm, CertificateKind, TlsVersion, Transport};
 pub use metric::{Direction, Metric};
+pub use secret::Secret;
 pub use study::{Cell, Load, Precision, Study, StudyError, Workload};

@@ -1,1 +1,17 @@
-//! Lean database clients over plain and TLS streams, with a trace of every connect phase.
+//! Lean database clients over plain and TLS streams.
+//!
+//! Own clients and not drivers, because only they give the time of every connect phase, the facts of a session, the
+//! path a login took, a choice of TLS library and a cost per operation near that of the system calls. Packet formats,
+//! authentication plugins and TLS come from well-kept crates.
+
+mod buffer;
+mod error;
+pub mod mysql;
+mod stream;
+pub mod target;
+pub mod tls;
+mod trace;
+
+pub use error::WireError;
+pub use stream::Traffic;
+pub use target::{Target, TargetError};

@@ -12,4 +12,4 @@ pub use run::{
     ServerRecord, Severity, Tool, Verdict, VoidRow,
 };
 pub use sample::{CpuTime, HistogramText, OperationSample, PhaseSample, Sample, VoidReason};
-pub use trace::Phase;
+pub use trace::{ConnectTrace, Phase, PhaseTrace};

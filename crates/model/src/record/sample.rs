@@ -115,8 +115,9 @@ pub struct PhaseSample {
     pub count: u64,
     /// Sum of the wall times in nanoseconds.
     pub wall_sum_ns: u64,
-    /// Sum of the client's CPU times in nanoseconds; zero where the phase is not measured by CPU.
-    pub client_cpu_sum_ns: u64,
+    /// Sum of the CPU times of the client's cryptography in nanoseconds; absent where the phase has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_sum_ns: Option<u64>,
     /// Sum of bytes sent.
     pub bytes_sent: u64,
     /// Sum of bytes received.

@@ -65,3 +65,39 @@ impl fmt::Display for Phase {
         f.write_str(self.label())
     }
 }
+
+/// One connect taken apart: what every phase took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ConnectTrace {
+    phases: [Option<PhaseTrace>; Phase::ALL.len()],
+}
+
+/// What one phase of one connect took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PhaseTrace {
+    /// Wall time in nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time of the client's cryptography in nanoseconds; `None` where the phase has none.
+    pub client_cpu_ns: Option<u64>,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Times the client had to wait for the server before it could go on.
+    pub flights: u32,
+}
+
+impl ConnectTrace {
+    /// Notes what a phase took.
+    pub fn set(&mut self, phase: Phase, trace: PhaseTrace) {
+        self.phases[phase.index()] = Some(trace);
+    }
+
+    /// The phases that happened, in order.
+    pub fn phases(&self) -> impl Iterator<Item = (Phase, &PhaseTrace)> {
+        Phase::ALL
+            .into_iter()
+            .zip(&self.phases)
+            .filter_map(|(phase, trace)| Some((phase, trace.as_ref()?)))
+    }
+}

@@ -1,0 +1,185 @@
+//! What one load thread counts during a slice.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, OperationSample, Phase, PhaseSample};
+use hdrhistogram::Histogram;
+
+use crate::histogram;
+use crate::workload::{Failure, Operation};
+
+/// Counts operations; one a load thread, merged when the slice has ended. Recording allocates nothing, except for the
+/// first connect and for failures.
+pub struct Recorder {
+    kinds: Vec<KindCount>,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    phases: Vec<Option<PhaseCount>>,
+    logins: Vec<(AuthenticationFacts, u64)>,
+    pub(crate) failures: u64,
+    pub(crate) first_failure: Option<Failure>,
+}
+
+struct KindCount {
+    name: &'static str,
+    count: u64,
+    latency_sum_ns: u64,
+    latency: Histogram<u64>,
+}
+
+struct PhaseCount {
+    sample: PhaseSample,
+    wall: Histogram<u64>,
+}
+
+impl Recorder {
+    pub(crate) fn new(kinds: &[&'static str]) -> Self {
+        let kind = |name: &&'static str| KindCount {
+            name,
+            count: 0,
+            latency_sum_ns: 0,
+            latency: histogram::empty(),
+        };
+        Self {
+            kinds: kinds.iter().map(kind).collect(),
+            bytes_sent: 0,
+            bytes_received: 0,
+            phases: Phase::ALL.iter().map(|_| None).collect(),
+            logins: Vec::new(),
+            failures: 0,
+            first_failure: None,
+        }
+    }
+
+    pub(crate) fn record(&mut self, operation: Operation, latency: Duration) {
+        let nanos = latency.as_nanos() as u64;
+        let kind = &mut self.kinds[operation.kind];
+        kind.count += 1;
+        kind.latency_sum_ns += nanos;
+        kind.latency.saturating_record(nanos);
+        self.bytes_sent += operation.bytes_sent;
+        self.bytes_received += operation.bytes_received;
+    }
+
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failures += 1;
+        // A session that is not what it should be outweighs everything else that went wrong.
+        let outweighs = matches!(failure, Failure::FactsDiffer(_));
+        if self.first_failure.is_none() || outweighs {
+            self.first_failure = Some(failure);
+        }
+    }
+
+    /// Notes a connect: its phases, and how the login went.
+    pub fn connected(&mut self, trace: &ConnectTrace, authentication: &AuthenticationFacts) {
+        for (phase, trace) in trace.phases() {
+            let count = self.phases[phase.index()].get_or_insert_with(|| PhaseCount::new(phase));
+            let sample = &mut count.sample;
+            sample.count += 1;
+            sample.wall_sum_ns += trace.wall_ns;
+            if let Some(cpu_ns) = trace.client_cpu_ns {
+                *sample.client_cpu_sum_ns.get_or_insert(0) += cpu_ns;
+            }
+            sample.bytes_sent += trace.bytes_sent;
+            sample.bytes_received += trace.bytes_received;
+            sample.flights += u64::from(trace.flights);
+            count.wall.saturating_record(trace.wall_ns);
+        }
+        match self.logins.iter_mut().find(|(known, _)| known == authentication) {
+            Some((_, count)) => *count += 1,
+            None => self.logins.push((authentication.clone(), 1)),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.count += theirs.count;
+            mine.latency_sum_ns += theirs.latency_sum_ns;
+            add(&mut mine.latency, &theirs.latency);
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        for (phase, theirs) in Phase::ALL.into_iter().zip(&other.phases) {
+            let Some(theirs) = theirs else { continue };
+            self.phases[phase.index()]
+                .get_or_insert_with(|| PhaseCount::new(phase))
+                .merge(theirs);
+        }
+        for (facts, count) in &other.logins {
+            match self.logins.iter_mut().find(|(known, _)| known == facts) {
+                Some((_, mine)) => *mine += count,
+                None => self.logins.push((facts.clone(), *count)),
+            }
+        }
+        self.failures += other.failures;
+        if self.first_failure.is_none() || matches!(other.first_failure, Some(Failure::FactsDiffer(_))) {
+            self.first_failure = other.first_failure.clone().or(self.first_failure.take());
+        }
+    }
+
+    /// Operations by kind; failures are counted with the first kind, since a failed operation has none.
+    pub(crate) fn operations(&self) -> Vec<OperationSample> {
+        let sample = |(index, kind): (usize, &KindCount)| OperationSample {
+            kind: kind.name.to_owned(),
+            count: kind.count,
+            errors: if index == 0 { self.failures } else { 0 },
+            latency_sum_ns: kind.latency_sum_ns,
+            latency: histogram::encode(&kind.latency),
+        };
+        self.kinds.iter().enumerate().map(sample).collect()
+    }
+
+    pub(crate) fn phases(&self) -> Vec<PhaseSample> {
+        let sample = |phase: &PhaseCount| PhaseSample {
+            wall: histogram::encode(&phase.wall),
+            ..phase.sample.clone()
+        };
+        self.phases.iter().flatten().map(sample).collect()
+    }
+
+    /// Logins by `plugin/path`.
+    pub(crate) fn logins(&self) -> BTreeMap<String, u64> {
+        self.logins
+            .iter()
+            .map(|(facts, count)| (format!("{}/{}", facts.method, facts.path), *count))
+            .collect()
+    }
+}
+
+impl PhaseCount {
+    fn new(phase: Phase) -> Self {
+        let sample = PhaseSample {
+            phase,
+            count: 0,
+            wall_sum_ns: 0,
+            client_cpu_sum_ns: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            flights: 0,
+            wall: Default::default(),
+        };
+        Self {
+            sample,
+            wall: histogram::empty(),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let (mine, theirs) = (&mut self.sample, &other.sample);
+        mine.count += theirs.count;
+        mine.wall_sum_ns += theirs.wall_sum_ns;
+        if let Some(cpu_ns) = theirs.client_cpu_sum_ns {
+            *mine.client_cpu_sum_ns.get_or_insert(0) += cpu_ns;
+        }
+        mine.bytes_sent += theirs.bytes_sent;
+        mine.bytes_received += theirs.bytes_received;
+        mine.flights += theirs.flights;
+        add(&mut self.wall, &other.wall);
+    }
+}
+
+fn add(mine: &mut Histogram<u64>, theirs: &Histogram<u64>) {
+    mine.add(theirs)
+        .expect("all histograms of the engine have the same bounds");
+}

@@ -1,0 +1,83 @@
+//! What can go wrong between a client and a server.
+
+use std::io;
+
+/// What went wrong between client and server, in words that name the thing.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// The name has no address.
+    #[error("{host} cannot be resolved: {source}")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        source: io::Error,
+    },
+    /// No connection.
+    #[error("cannot connect to {address}: {source}; is the server running and reachable from here?")]
+    Connect {
+        /// Where to.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Io(#[from] io::Error),
+    /// The server closed the connection in the middle of an exchange.
+    #[error("the server closed the connection")]
+    Closed,
+    /// The TLS handshake or a TLS record failed.
+    #[error("TLS failed: {0}")]
+    Tls(String),
+    /// A certificate authority file cannot be used.
+    #[error("the CA file {path} cannot be used: {problem}")]
+    CaFile {
+        /// The file.
+        path: String,
+        /// Why.
+        problem: String,
+    },
+    /// The server offers no TLS although the arm asks for it.
+    #[error("the server does not offer TLS; switch TLS on there, or leave TLS arms out")]
+    TlsNotOffered,
+    /// The server said no.
+    #[error("the server refused with error {code} ({sql_state}): {message}")]
+    Server {
+        /// The server's error code.
+        code: u16,
+        /// The five characters of SQLSTATE.
+        sql_state: String,
+        /// The server's message.
+        message: String,
+    },
+    /// The login cannot go on.
+    #[error("login failed: {0}")]
+    Authentication(String),
+    /// The server sent what the protocol does not allow here.
+    #[error("the server broke the protocol: {0}")]
+    Protocol(String),
+}
+
+impl WireError {
+    pub(crate) fn protocol(problem: impl Into<String>) -> Self {
+        Self::Protocol(problem.into())
+    }
+
+    /// True if the server said no to user or password.
+    pub fn is_access_denied(&self) -> bool {
+        // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+        matches!(
+            self,
+            Self::Server {
+                code: 1044 | 1045 | 1698,
+                ..
+            }
+        )
+    }
+
+    /// True if the connection is gone, which is what a server that died looks like.
+    pub fn is_disconnect(&self) -> bool {
+        matches!(self, Self::Io(_) | Self::Closed | Self::Connect { .. })
+    }
+}

@@ -1,0 +1,206 @@
+//! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
+
+use ciphertax_model::Secret;
+use ciphertax_model::record::AuthenticationFacts;
+use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket};
+use mysql_common::proto::MyDeserialize;
+
+use super::framing::{Framed, HEADER};
+use super::result::server_error;
+use crate::error::WireError;
+use crate::trace::thread_cpu_ns;
+
+/// Packets that a login may take at most; a server that asks for more is broken or hostile.
+const MOST_STEPS: u32 = 8;
+
+/// A login in progress.
+pub(super) struct Login<'a> {
+    plugin: AuthPlugin<'static>,
+    procedure: AuthProc,
+    nonce: Vec<u8>,
+    password: &'a Secret,
+    encrypted: bool,
+    path: &'static str,
+    cpu_ns: u64,
+}
+
+impl<'a> Login<'a> {
+    pub(super) fn new(
+        greeting: &HandshakePacket<'_>,
+        password: &'a Secret,
+        encrypted: bool,
+    ) -> Result<Self, WireError> {
+        let offered = greeting.auth_plugin().map(AuthPlugin::into_owned);
+        // A plugin we cannot start with is no reason to give up: the server switches to that of the account.
+        let plugin = match offered {
+            Some(plugin) if is_allowed(&plugin, encrypted) => plugin,
+            _ => AuthPlugin::MysqlNativePassword,
+        };
+        let procedure = start(&plugin)?;
+        Ok(Self {
+            plugin,
+            procedure,
+            nonce: greeting.nonce(),
+            password,
+            encrypted,
+            path: "single",
+            cpu_ns: 0,
+        })
+    }
+
+    pub(super) fn plugin(&self) -> AuthPlugin<'static> {
+        self.plugin.clone()
+    }
+
+    pub(super) fn first_response(&mut self) -> Result<Vec<u8>, WireError> {
+        let nonce = self.nonce.clone();
+        Ok(self.step(&nonce)?.data().map(<[u8]>::to_vec).unwrap_or_default())
+    }
+
+    /// CPU time of the plugin's steps in nanoseconds.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
+    pub(super) fn facts(&self) -> AuthenticationFacts {
+        AuthenticationFacts {
+            method: String::from_utf8_lossy(self.plugin.as_bytes()).into_owned(),
+            path: self.path.to_owned(),
+        }
+    }
+
+    fn switch(&mut self, request: &AuthSwitchRequest<'_>) -> Result<Vec<u8>, WireError> {
+        let plugin = request.auth_plugin().into_owned();
+        if !is_allowed(&plugin, self.encrypted) {
+            let name = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
+            return Err(WireError::Authentication(format!(
+                "the account uses {name}, which ciphertax does not speak{}",
+                if self.encrypted {
+                    ""
+                } else {
+                    " on a connection without TLS"
+                }
+            )));
+        }
+        let nonce = request.plugin_data();
+        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        self.procedure = start(&plugin)?;
+        self.plugin = plugin;
+        self.path = "single";
+        self.first_response()
+    }
+
+    fn step(&mut self, challenge: &[u8]) -> Result<Response, WireError> {
+        let context = LoginContext {
+            password: self.password,
+            encrypted: self.encrypted,
+            nonce: &self.nonce,
+        };
+        let before = thread_cpu_ns();
+        let response = self.procedure.run(&context, challenge);
+        self.cpu_ns += thread_cpu_ns() - before;
+        response.map_err(|error| WireError::Authentication(error.to_string()))
+    }
+}
+
+/// Answers the server until it says yes or no.
+pub(super) async fn complete(
+    framed: &mut Framed,
+    login: &mut Login<'_>,
+    capabilities: CapabilityFlags,
+) -> Result<(), WireError> {
+    for _ in 0..MOST_STEPS {
+        let payload = framed.read().await?;
+        let answer = match payload {
+            [0x00, ..] => return Ok(()),
+            [0xFF, ..] => return Err(server_error(payload, capabilities)),
+            [0xFE] => {
+                return Err(WireError::Authentication(
+                    "the server asks for passwords of before 4.1".into(),
+                ));
+            }
+            [0xFE, ..] => {
+                let request =
+                    AuthSwitchRequest::deserialize((), &mut ParseBuf(payload)).map_err(|error| {
+                        WireError::protocol(format!("the request to switch plugins: {error}"))
+                    })?;
+                Some(login.switch(&request.into_owned())?)
+            }
+            [0x01, challenge @ ..] => {
+                note_path(login, challenge);
+                let response = login.step(challenge)?;
+                match response {
+                    Response::Next { packet } | Response::Last { packet } => packet,
+                }
+            }
+            _ => return Err(WireError::protocol("an unknown packet during the login")),
+        };
+        if let Some(answer) = answer {
+            let mut packet = vec![0; HEADER];
+            packet.extend_from_slice(&answer);
+            framed.reply(&mut packet).await?;
+        }
+    }
+    Err(WireError::protocol("a login without end"))
+}
+
+/// `caching_sha2_password` says in one byte whether it knew the password (MySQL internals: `fast_auth_success` and
+/// `perform_full_authentication`).
+fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
+    if matches!(login.plugin, AuthPlugin::CachingSha2Password) {
+        match challenge {
+            [3] => login.path = "fast",
+            [4] => login.path = "full",
+            _ => {}
+        }
+    }
+}
+
+fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
+    plugin
+        .init()
+        .map_err(|error| WireError::Authentication(error.to_string()))
+}
+
+/// Passwords in clear, or as good as, go over TLS only; and never the hash of before 4.1.
+fn is_allowed(plugin: &AuthPlugin<'_>, encrypted: bool) -> bool {
+    match plugin {
+        AuthPlugin::MysqlNativePassword
+        | AuthPlugin::CachingSha2Password
+        | AuthPlugin::Sha256Password
+        | AuthPlugin::Ed25519 => true,
+        AuthPlugin::MysqlClearPassword => encrypted,
+        _ => false,
+    }
+}
+
+struct LoginContext<'a> {
+    password: &'a Secret,
+    encrypted: bool,
+    nonce: &'a [u8],
+}
+
+impl Context for &LoginContext<'_> {
+    fn pass(&self) -> &[u8] {
+        self.password.expose().as_bytes()
+    }
+
+    fn is_ipc_transport(&self) -> bool {
+        false
+    }
+
+    fn is_tls_transport(&self) -> bool {
+        self.encrypted
+    }
+
+    fn scramble(&self) -> &[u8] {
+        self.nonce
+    }
+
+    fn server_key_pem(&self) -> Option<&[u8]> {
+        None
+    }
+}

@@ -1,0 +1,98 @@
+//! Packets: a length of three bytes, a sequence number, a payload.
+
+use crate::buffer::ReadBuffer;
+use crate::error::WireError;
+use crate::stream::Stream;
+
+pub(crate) const HEADER: usize = 4;
+/// A payload of this length is continued in the next packet.
+const LONGEST: usize = 0xFF_FFFF;
+
+/// A stream cut into packets.
+pub(crate) struct Framed {
+    pub(crate) stream: Stream,
+    buffer: ReadBuffer,
+    /// Bytes of `buffer` that belong to the packet last returned.
+    returned: usize,
+    sequence: u8,
+}
+
+impl Framed {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            buffer: ReadBuffer::new(),
+            returned: 0,
+            sequence: 0,
+        }
+    }
+
+    /// The payload of the next packet.
+    pub(crate) async fn read(&mut self) -> Result<&[u8], WireError> {
+        self.buffer.consume(std::mem::take(&mut self.returned));
+        if self.buffer.unread().len() < HEADER {
+            self.stream.receive(&mut self.buffer, HEADER).await?;
+        }
+        let &[low, middle, high, sequence, ..] = self.buffer.unread() else {
+            return Err(WireError::Closed);
+        };
+        let length = u32::from_le_bytes([low, middle, high, 0]) as usize;
+        if sequence != self.sequence {
+            let expected = self.sequence;
+            return Err(WireError::protocol(format!(
+                "packet number {sequence} came instead of {expected}"
+            )));
+        }
+        if length == LONGEST {
+            return Err(WireError::protocol(
+                "a row of 16 MiB or more, which no workload of ciphertax asks for",
+            ));
+        }
+        self.sequence = sequence.wrapping_add(1);
+        if self.buffer.unread().len() < HEADER + length {
+            self.stream.receive(&mut self.buffer, HEADER + length).await?;
+        }
+        self.returned = HEADER + length;
+        Ok(&self.buffer.unread()[HEADER..HEADER + length])
+    }
+
+    /// Sends a packet in answer to one of the server's. `packet` begins with [`HEADER`] bytes of any content.
+    pub(crate) async fn reply(&mut self, packet: &mut [u8]) -> Result<(), WireError> {
+        write_header(packet, self.sequence)?;
+        self.sequence = self.sequence.wrapping_add(1);
+        self.stream.send(packet).await
+    }
+
+    /// Sends a packet that begins a command. `packet` begins with its header, with sequence number 0.
+    pub(crate) async fn command(&mut self, packet: &[u8]) -> Result<(), WireError> {
+        self.sequence = 1;
+        self.stream.send(packet).await
+    }
+
+    /// True when everything that was received has been read: anything else means that client and server disagree.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.buffer.unread().len() == self.returned
+    }
+}
+
+/// A packet that begins a command: header, command byte, payload.
+pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>, WireError> {
+    let mut packet = Vec::with_capacity(HEADER + 1 + payload.len());
+    packet.extend_from_slice(&[0; HEADER]);
+    packet.push(command);
+    packet.extend_from_slice(payload);
+    write_header(&mut packet, 0)?;
+    Ok(packet)
+}
+
+fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireError> {
+    let length = packet.len() - HEADER;
+    if length >= LONGEST {
+        return Err(WireError::protocol(
+            "a request of 16 MiB or more does not fit in one packet",
+        ));
+    }
+    packet[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+    packet[3] = sequence;
+    Ok(())
+}

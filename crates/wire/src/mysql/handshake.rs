@@ -1,0 +1,170 @@
+//! From an address to a session that can be asked.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ciphertax_model::Secret;
+use ciphertax_model::record::{ConnectTrace, Phase};
+use ciphertax_reactor::Reactor;
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::{HandshakePacket, HandshakeResponse, SslRequest};
+use mysql_common::proto::{MyDeserialize, MySerialize};
+
+use super::authentication::{self, Login};
+use super::framing::{Framed, HEADER};
+use super::result::server_error;
+use super::session::Session;
+use crate::error::WireError;
+use crate::stream::Stream;
+use crate::tls::TlsConnector;
+use crate::trace::Tracer;
+
+const MAX_PACKET: u32 = 16 * 1024 * 1024;
+const PROTOCOL_VERSION: u8 = 10;
+
+/// What a connection needs to know.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: Secret,
+    /// Schema to use.
+    pub database: Option<String>,
+    /// TLS; `None` for a connection in clear.
+    pub tls: Option<Arc<TlsConnector>>,
+}
+
+/// Connects, negotiates TLS where asked for, and logs in.
+pub(super) async fn connect(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+) -> Result<(Session, ConnectTrace), WireError> {
+    let mut tracer = Tracer::start();
+    let address = resolve(&options.host, options.port)?;
+    tracer.end(Phase::Resolve, Default::default(), None);
+
+    let stream = Stream::connect(reactor, address).await?;
+    tracer.end(Phase::Tcp, stream.traffic(), None);
+
+    let mut framed = Framed::new(stream);
+    let greeting = read_greeting(&mut framed).await?;
+    let capabilities = client_capabilities(options, &greeting)?;
+    if options.tls.is_some() {
+        let mut request = packet();
+        SslRequest::new(capabilities, MAX_PACKET, UTF8MB4).serialize(&mut request);
+        framed.reply(&mut request).await?;
+    }
+    tracer.end(Phase::Preface, framed.stream.traffic(), None);
+
+    if let Some(tls) = &options.tls {
+        if !framed.is_idle() {
+            // Bytes injected before the handshake must not be taken for the server's own (CVE-2011-0411 and its kin).
+            return Err(WireError::protocol("data in clear after the request for TLS"));
+        }
+        let cpu_ns = framed.stream.start_tls(tls).await?;
+        tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));
+    }
+
+    let mut login = Login::new(&greeting, &options.password, options.tls.is_some())?;
+    let mut response = packet();
+    HandshakeResponse::new(
+        Some(login.first_response()?),
+        greeting.server_version_parsed().unwrap_or((5, 7, 0)),
+        Some(options.user.as_bytes()),
+        options.database.as_deref().map(str::as_bytes),
+        Some(login.plugin()),
+        capabilities,
+        None,
+        MAX_PACKET,
+    )
+    .serialize(&mut response);
+    framed.reply(&mut response).await?;
+    authentication::complete(&mut framed, &mut login, capabilities).await?;
+    tracer.end(Phase::Auth, framed.stream.traffic(), Some(login.cpu_ns()));
+
+    let session = Session::new(
+        framed,
+        greeting.server_version_str().into_owned(),
+        login.facts(),
+        capabilities,
+    );
+    Ok((session, tracer.finish()))
+}
+
+/// `utf8mb4_general_ci`, known to every server since 5.5.3.
+const UTF8MB4: u8 = 45;
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, WireError> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let failed = |source| WireError::Resolve {
+        host: host.to_owned(),
+        source,
+    };
+    let mut addresses = (host, port).to_socket_addrs().map_err(failed)?;
+    addresses
+        .next()
+        .ok_or_else(|| failed(io::Error::other("the name has no address")))
+}
+
+async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
+    let payload = framed.read().await?;
+    match payload.first() {
+        Some(0xFF) => return Err(server_error(payload, CapabilityFlags::empty())),
+        Some(&PROTOCOL_VERSION) => {}
+        _ => {
+            return Err(WireError::protocol(
+                "the greeting is not that of a MySQL or MariaDB server",
+            ));
+        }
+    }
+    let greeting = HandshakePacket::deserialize((), &mut ParseBuf(payload))
+        .map_err(|error| WireError::protocol(format!("the greeting cannot be read: {error}")))?;
+    Ok(greeting.into_owned())
+}
+
+fn client_capabilities(
+    options: &ConnectOptions,
+    greeting: &HandshakePacket<'_>,
+) -> Result<CapabilityFlags, WireError> {
+    let required = CapabilityFlags::CLIENT_PROTOCOL_41
+        | CapabilityFlags::CLIENT_SECURE_CONNECTION
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH;
+    let wanted = required
+        | CapabilityFlags::CLIENT_LONG_PASSWORD
+        | CapabilityFlags::CLIENT_TRANSACTIONS
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF;
+    let offered = greeting.capabilities();
+    if !offered.contains(required) {
+        return Err(WireError::protocol("the server is older than MySQL 5.5"));
+    }
+    // MariaDB clears this flag to say that it has capabilities of its own; it takes it from clients all the same.
+    let mut capabilities = wanted & (offered | CapabilityFlags::CLIENT_LONG_PASSWORD);
+    if options.database.is_some() {
+        capabilities |= CapabilityFlags::CLIENT_CONNECT_WITH_DB;
+    }
+    if options.tls.is_some() {
+        if !offered.contains(CapabilityFlags::CLIENT_SSL) {
+            return Err(WireError::TlsNotOffered);
+        }
+        capabilities |= CapabilityFlags::CLIENT_SSL;
+    }
+    Ok(capabilities)
+}
+
+/// An empty packet with room for its header.
+fn packet() -> Vec<u8> {
+    let mut packet = Vec::with_capacity(256);
+    packet.extend_from_slice(&[0; HEADER]);
+    packet
+}

@@ -1,0 +1,15 @@
+//! The MySQL client/server protocol, as MySQL, MariaDB and their relatives speak it.
+
+mod authentication;
+mod expectation;
+mod framing;
+mod handshake;
+mod result;
+mod session;
+mod statement;
+
+pub use expectation::{Expectation, ServersWord};
+pub use handshake::ConnectOptions;
+pub use result::{ResultSummary, TextRow};
+pub use session::Session;
+pub use statement::Statement;

@@ -1,0 +1,178 @@
+//! Answers: OK, error, or rows.
+
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::ErrPacket;
+use mysql_common::proto::MyDeserialize;
+
+use super::framing::Framed;
+use crate::error::WireError;
+
+/// How much an answer held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResultSummary {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of all rows, as the protocol carries them.
+    pub row_bytes: u64,
+}
+
+/// Column definitions that an answer may have at most: the servers' own limit is 4096.
+const MOST_COLUMNS: u64 = 4096;
+
+/// Reads one whole answer, giving each row's payload to `on_row`.
+pub(super) async fn read(
+    framed: &mut Framed,
+    capabilities: CapabilityFlags,
+    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+) -> Result<ResultSummary, WireError> {
+    let payload = framed.read().await?;
+    let columns = match payload {
+        [0x00, ..] => return Ok(ResultSummary::default()),
+        [0xFF, ..] => return Err(server_error(payload, capabilities)),
+        [0xFB, ..] => return Err(WireError::protocol("it asks for a file of this machine")),
+        _ => length_encoded(payload)
+            .map(|(count, _)| count)
+            .filter(|count| *count <= MOST_COLUMNS),
+    };
+    let Some(columns) = columns else {
+        return Err(WireError::protocol(
+            "an answer whose number of columns cannot be read",
+        ));
+    };
+    skip_definitions(framed, columns, capabilities).await?;
+    let mut summary = ResultSummary::default();
+    loop {
+        let payload = framed.read().await?;
+        match payload {
+            [0xFE, ..] if is_end(payload, capabilities) => return Ok(summary),
+            [0xFF, ..] => return Err(server_error(payload, capabilities)),
+            row => {
+                summary.rows += 1;
+                summary.row_bytes += row.len() as u64;
+                on_row(row)?;
+            }
+        }
+    }
+}
+
+/// Passes over column or parameter definitions, and the packet that ends them where the protocol still has it.
+pub(super) async fn skip_definitions(
+    framed: &mut Framed,
+    count: u64,
+    capabilities: CapabilityFlags,
+) -> Result<(), WireError> {
+    let ends = u64::from(count > 0 && !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
+    for _ in 0..count + ends {
+        framed.read().await?;
+    }
+    Ok(())
+}
+
+/// An error packet as an error.
+pub(super) fn server_error(payload: &[u8], capabilities: CapabilityFlags) -> WireError {
+    match ErrPacket::deserialize(capabilities, &mut ParseBuf(payload)) {
+        Ok(ErrPacket::Error(error)) => WireError::Server {
+            code: error.error_code(),
+            sql_state: error
+                .sql_state_ref()
+                .map(|state| state.as_str().into_owned())
+                .unwrap_or_default(),
+            message: error.message_str().into_owned(),
+        },
+        Ok(ErrPacket::Progress(_)) => WireError::protocol("a progress report that was not asked for"),
+        Err(error) => WireError::protocol(format!("an error that cannot be read: {error}")),
+    }
+}
+
+/// A row of a text result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextRow(Vec<Option<Vec<u8>>>);
+
+impl TextRow {
+    pub(super) fn parse(mut payload: &[u8]) -> Result<Self, WireError> {
+        let mut values = Vec::new();
+        while !payload.is_empty() {
+            if payload[0] == 0xFB {
+                values.push(None);
+                payload = &payload[1..];
+                continue;
+            }
+            let value = length_encoded(payload).and_then(|(length, rest)| {
+                Some((rest.get(..length as usize)?, rest.get(length as usize..)?))
+            });
+            let Some((value, rest)) = value else {
+                return Err(WireError::protocol("a row that ends in the middle of a value"));
+            };
+            values.push(Some(value.to_vec()));
+            payload = rest;
+        }
+        Ok(Self(values))
+    }
+
+    /// The value of a column as text, empty for NULL or where there is no such column.
+    pub fn text(&self, column: usize) -> String {
+        match self.0.get(column) {
+            Some(Some(value)) => String::from_utf8_lossy(value).into_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// With `CLIENT_DEPRECATE_EOF` the end looks like an OK packet that begins with 0xFE; a row that begins so holds a
+/// value of 16 MiB or more, which is refused when framed.
+fn is_end(payload: &[u8], capabilities: CapabilityFlags) -> bool {
+    capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) || payload.len() < 9
+}
+
+/// A length-encoded integer and what follows it.
+fn length_encoded(payload: &[u8]) -> Option<(u64, &[u8])> {
+    let (&first, rest) = payload.split_first()?;
+    let width = match first {
+        0..=0xFA => return Some((first.into(), rest)),
+        0xFC => 2,
+        0xFD => 3,
+        0xFE => 8,
+        0xFB | 0xFF => return None,
+    };
+    let mut bytes = [0; 8];
+    bytes[..width].copy_from_slice(rest.get(..width)?);
+    Some((u64::from_le_bytes(bytes), &rest[width..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_row_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = TextRow::parse(&bytes);
+        }
+
+        #[test]
+        fn text_rows_are_read_back(values in prop::collection::vec(prop::option::of("[a-z]{0,300}"), 0..20)) {
+            let mut payload = Vec::new();
+            for value in &values {
+                match value {
+                    None => payload.push(0xFB),
+                    Some(text) if text.len() < 0xFB => {
+                        payload.push(text.len() as u8);
+                        payload.extend_from_slice(text.as_bytes());
+                    }
+                    Some(text) => {
+                        payload.push(0xFC);
+                        payload.extend_from_slice(&(text.len() as u16).to_le_bytes());
+                        payload.extend_from_slice(text.as_bytes());
+                    }
+                }
+            }
+            let row = TextRow::parse(&payload).unwrap();
+            for (column, value) in values.iter().enumerate() {
+                prop_assert_eq!(row.text(column), value.clone().unwrap_or_default());
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A session: queries, prepared statements, goodbye.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
+use ciphertax_reactor::Reactor;
+use mysql_common::constants::CapabilityFlags;
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::StmtPacket;
+
+use super::framing::{Framed, command_packet};
+use super::handshake::{self, ConnectOptions};
+use super::result::{self, ResultSummary, TextRow};
+use super::statement::Statement;
+use crate::error::WireError;
+use crate::stream::Traffic;
+use crate::tls::TlsSummary;
+
+const COM_QUIT: u8 = 0x01;
+const COM_QUERY: u8 = 0x03;
+const COM_STMT_PREPARE: u8 = 0x16;
+
+/// A logged-in connection.
+pub struct Session {
+    framed: Framed,
+    server_version: String,
+    authentication: AuthenticationFacts,
+    capabilities: CapabilityFlags,
+}
+
+impl Session {
+    pub(super) fn new(
+        framed: Framed,
+        server_version: String,
+        authentication: AuthenticationFacts,
+        capabilities: CapabilityFlags,
+    ) -> Self {
+        Self {
+            framed,
+            server_version,
+            authentication,
+            capabilities,
+        }
+    }
+
+    /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    pub async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        handshake::connect(reactor, options).await
+    }
+
+    /// Runs a statement and gives each row's payload to `on_row`.
+    ///
+    /// # Errors
+    /// The server's own, those of the connection, and those of `on_row`.
+    pub async fn query_raw(
+        &mut self,
+        sql: &str,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.framed
+            .command(&command_packet(COM_QUERY, sql.as_bytes())?)
+            .await?;
+        result::read(&mut self.framed, self.capabilities, on_row).await
+    }
+
+    /// Runs a statement and collects its rows.
+    ///
+    /// # Errors
+    /// As [`Session::query_raw`].
+    pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+        let mut rows = Vec::new();
+        let collect = |row: &[u8]| {
+            rows.push(TextRow::parse(row)?);
+            Ok(())
+        };
+        self.query_raw(sql, collect).await?;
+        Ok(rows)
+    }
+
+    /// Prepares a statement whose parameters are all integers.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn prepare(&mut self, sql: &str) -> Result<Statement, WireError> {
+        self.framed
+            .command(&command_packet(COM_STMT_PREPARE, sql.as_bytes())?)
+            .await?;
+        let payload = self.framed.read().await?;
+        if let [0xFF, ..] = payload {
+            return Err(result::server_error(payload, self.capabilities));
+        }
+        let answer: StmtPacket = ParseBuf(payload)
+            .parse(())
+            .map_err(|error| WireError::protocol(format!("the answer to a prepare: {error}")))?;
+        for definitions in [answer.num_params(), answer.num_columns()] {
+            result::skip_definitions(&mut self.framed, definitions.into(), self.capabilities).await?;
+        }
+        Statement::new(answer.statement_id(), answer.num_params())
+    }
+
+    /// Executes a prepared statement and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection; a number of `values` that is not that of the parameters.
+    pub async fn execute(
+        &mut self,
+        statement: &mut Statement,
+        values: &[i64],
+    ) -> Result<ResultSummary, WireError> {
+        if values.len() != statement.parameters {
+            return Err(WireError::protocol(format!(
+                "the statement has {} parameters, not {}",
+                statement.parameters,
+                values.len()
+            )));
+        }
+        self.framed.command(statement.bind(values)).await?;
+        result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
+    }
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
+        let began = Instant::now();
+        let before = self.traffic();
+        self.framed.stream.close(&command_packet(COM_QUIT, &[])?).await?;
+        Ok(self.traffic().phase_since(began, before))
+    }
+
+    /// What went over the connection so far.
+    pub fn traffic(&self) -> Traffic {
+        self.framed.stream.traffic()
+    }
+
+    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
+    pub fn tls_summary(&self) -> Option<TlsSummary> {
+        self.framed.stream.tls().map(|tls| tls.summary())
+    }
+
+    /// How the login went.
+    pub fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
+    }
+
+    /// Everything that was negotiated.
+    ///
+    /// # Errors
+    /// When the server's certificate cannot be read.
+    pub fn facts(&self) -> Result<SessionFacts, WireError> {
+        Ok(SessionFacts {
+            server_version: self.server_version.clone(),
+            authentication: self.authentication.clone(),
+            tls: self.framed.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
+    }
+}

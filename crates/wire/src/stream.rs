@@ -1,0 +1,205 @@
+//! Bytes to and from a server, in clear or through TLS.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use ciphertax_model::record::PhaseTrace;
+use ciphertax_reactor::{Reactor, Socket};
+
+use crate::buffer::ReadBuffer;
+use crate::error::WireError;
+use crate::tls::{Progress, TlsConnector, TlsSession};
+
+/// What went over a connection so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Bytes given to the socket.
+    pub sent: u64,
+    /// Bytes taken from the socket.
+    pub received: u64,
+    /// Times the client had to wait for the server after it had sent something.
+    pub flights: u32,
+}
+
+impl Traffic {
+    /// What a phase took that began at `began`, when the traffic was `before`.
+    pub fn phase_since(self, began: Instant, before: Self) -> PhaseTrace {
+        PhaseTrace {
+            wall_ns: began.elapsed().as_nanos() as u64,
+            client_cpu_ns: None,
+            bytes_sent: self.sent - before.sent,
+            bytes_received: self.received - before.received,
+            flights: self.flights - before.flights,
+        }
+    }
+}
+
+/// A connection, in clear until [`Stream::start_tls`].
+pub(crate) struct Stream {
+    socket: Socket,
+    tls: Option<Box<dyn TlsSession>>,
+    meter: Meter,
+}
+
+/// Counts what goes over a connection.
+struct Meter {
+    traffic: Traffic,
+    answer_awaited: bool,
+}
+
+impl Stream {
+    pub(crate) async fn connect(reactor: &Rc<Reactor>, address: SocketAddr) -> Result<Self, WireError> {
+        let socket = Socket::connect(reactor, address)
+            .await
+            .map_err(|source| WireError::Connect {
+                address: address.to_string(),
+                source,
+            })?;
+        let traffic = Traffic {
+            flights: 1,
+            ..Traffic::default()
+        };
+        Ok(Self {
+            socket,
+            tls: None,
+            meter: Meter {
+                traffic,
+                answer_awaited: true,
+            },
+        })
+    }
+
+    /// Switches to TLS. Returns the CPU time that the client's handshake took, in nanoseconds.
+    pub(crate) async fn start_tls(&mut self, connector: &TlsConnector) -> Result<u64, WireError> {
+        let mut session = connector.session()?;
+        let mut cpu_ns = 0;
+        loop {
+            let before = crate::trace::thread_cpu_ns();
+            let progress = session.handshake();
+            cpu_ns += crate::trace::thread_cpu_ns() - before;
+            // An alert that says why the handshake failed goes out before the error is returned.
+            send_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await?;
+            match progress? {
+                Progress::Done => break,
+                Progress::NeedsInput => {
+                    receive_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await?;
+                }
+            }
+        }
+        self.tls = Some(session);
+        Ok(cpu_ns)
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        match &mut self.tls {
+            None => {
+                self.socket.send_all(bytes).await?;
+                self.meter.sent(bytes.len());
+            }
+            Some(tls) => {
+                tls.encrypt(bytes)?;
+                send_ciphertext(&self.socket, &mut self.meter, tls.as_mut()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads until `buffer` holds at least `needed` unread bytes.
+    pub(crate) async fn receive(&mut self, buffer: &mut ReadBuffer, needed: usize) -> Result<(), WireError> {
+        while buffer.unread().len() < needed {
+            let count = match &mut self.tls {
+                None => {
+                    self.meter.waits();
+                    let count = self.socket.receive(buffer.spare(needed)).await?;
+                    self.meter.received(count)?
+                }
+                Some(tls) => match tls.decrypt(buffer.spare(needed))? {
+                    0 => {
+                        receive_ciphertext(&self.socket, &mut self.meter, tls.as_mut()).await?;
+                        continue;
+                    }
+                    count => count,
+                },
+            };
+            buffer.filled(count);
+        }
+        Ok(())
+    }
+
+    /// Sends `farewell`, ends TLS in the same flight, and waits until the server has closed: so the port is free for
+    /// the next connection at once, and the server has done its part.
+    pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<(), WireError> {
+        match &mut self.tls {
+            None => self.send(farewell).await?,
+            Some(tls) => {
+                tls.encrypt(farewell)?;
+                tls.close();
+                send_ciphertext(&self.socket, &mut self.meter, tls.as_mut()).await?;
+            }
+        }
+        self.meter.waits();
+        let mut rest = [0; 512];
+        // The server may say goodbye in any way it likes; that it is gone is all that matters.
+        while let Ok(count @ 1..) = self.socket.receive(&mut rest).await {
+            self.meter.received(count)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tls(&self) -> Option<&dyn TlsSession> {
+        self.tls.as_deref()
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.meter.traffic
+    }
+}
+
+impl Meter {
+    fn sent(&mut self, count: usize) {
+        self.traffic.sent += count as u64;
+        self.answer_awaited = true;
+    }
+
+    /// Counts what was received; nothing at all means that the server closed.
+    fn received(&mut self, count: usize) -> Result<usize, WireError> {
+        self.traffic.received += count as u64;
+        if count == 0 {
+            Err(WireError::Closed)
+        } else {
+            Ok(count)
+        }
+    }
+
+    fn waits(&mut self) {
+        self.traffic.flights += u32::from(self.answer_awaited);
+        self.answer_awaited = false;
+    }
+}
+
+async fn send_ciphertext(
+    socket: &Socket,
+    meter: &mut Meter,
+    tls: &mut dyn TlsSession,
+) -> Result<(), WireError> {
+    let outgoing = tls.outgoing();
+    if !outgoing.is_empty() {
+        socket.send_all(outgoing).await?;
+        meter.sent(outgoing.len());
+        outgoing.clear();
+    }
+    Ok(())
+}
+
+async fn receive_ciphertext(
+    socket: &Socket,
+    meter: &mut Meter,
+    tls: &mut dyn TlsSession,
+) -> Result<(), WireError> {
+    meter.waits();
+    let incoming = tls.incoming();
+    let count = socket.receive(incoming.spare(0)).await?;
+    incoming.filled(meter.received(count)?);
+    Ok(())
+}

@@ -1,0 +1,282 @@
+//! A server given by the URL everybody knows.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use ciphertax_model::Secret;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::tls::Verification;
+
+/// A server given by URL: `mysql://user:password@host:port/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: Secret,
+    /// How the server's certificate is verified in TLS arms.
+    pub verification: Verification,
+}
+
+/// Why a URL is no target.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TargetError {
+    /// Not a URL at all.
+    #[error("the target is not a URL ({0}); expected mysql://user:password@host:port/")]
+    NotAUrl(String),
+    /// A database that is not supported.
+    #[error("the target's scheme is {0}://; expected mysql:// (MySQL, MariaDB and their relatives)")]
+    Scheme(String),
+    /// A part is missing.
+    #[error("the target has no {0}; expected mysql://user:password@host:port/")]
+    Missing(&'static str),
+    /// A schema is named.
+    #[error(
+        "the target names the schema {0:?}; leave it out: ciphertax works in a schema of its own, named ciphertax, and \
+         touches no other"
+    )]
+    Schema(String),
+    /// An option that is not known.
+    #[error("the target has an unknown option {name:?}{}; known are {}", nearest(.name), KNOWN.join(", "))]
+    UnknownOption {
+        /// Its name.
+        name: String,
+    },
+    /// An option with a value that is not known.
+    #[error("the target's option {name}={value} is not understood; expected {expected}")]
+    Value {
+        /// The option.
+        name: String,
+        /// Its value.
+        value: String,
+        /// What would be understood.
+        expected: &'static str,
+    },
+    /// A target that may or may not be encrypted.
+    #[error(
+        "the target says {0}, which encrypts silently when the server can: no baseline can rest on that; leave it out, \
+         the arms decide and prove what is encrypted"
+    )]
+    Preferred(String),
+    /// A target that forbids what is to be measured.
+    #[error(
+        "the target says {0}, so TLS arms cannot be measured; leave it out, the arms decide what is encrypted"
+    )]
+    Disabled(String),
+    /// Verification without anything to verify against.
+    #[error("the target says ssl-mode={0} but names no CA; add ssl-ca=/path/to/ca.pem")]
+    NoCa(String),
+}
+
+/// The options of a MySQL target, by the names that MySQL's own clients use.
+const KNOWN: [&str; 2] = ["ssl-mode", "ssl-ca"];
+const MODES: &str = "REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
+
+impl Target {
+    /// Reads a URL. A password that is not in it is taken from `password`.
+    ///
+    /// # Errors
+    /// Names the part that is not understood and what is expected there; never the password.
+    pub fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
+        let url = Url::parse(text).map_err(|error| TargetError::NotAUrl(error.to_string()))?;
+        if !matches!(url.scheme(), "mysql" | "mariadb") {
+            return Err(TargetError::Scheme(url.scheme().to_owned()));
+        }
+        let host = url
+            .host_str()
+            .filter(|host| !host.is_empty())
+            .ok_or(TargetError::Missing("host"))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if url.username().is_empty() {
+            return Err(TargetError::Missing("user"));
+        }
+        let schema = url.path().trim_matches('/');
+        if !schema.is_empty() {
+            return Err(TargetError::Schema(schema.to_owned()));
+        }
+        let password = url
+            .password()
+            .map(decoded)
+            .map(Secret::new)
+            .or(password)
+            .unwrap_or_default();
+        let verification = verification(&url, &host)?;
+        Ok(Self {
+            port: url.port().unwrap_or(3306),
+            user: decoded(url.username()),
+            password,
+            verification,
+            host,
+        })
+    }
+}
+
+/// The target as a URL without its password.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mysql://{}@", self.user)?;
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)
+        } else {
+            f.write_str(&self.host)
+        }?;
+        write!(f, ":{}/", self.port)
+    }
+}
+
+fn verification(url: &Url, host: &str) -> Result<Verification, TargetError> {
+    let mut mode = None;
+    let mut ca = None;
+    for (name, value) in url.query_pairs() {
+        let option = format!("{name}={value}");
+        match (&*name, &*value.to_ascii_lowercase()) {
+            (
+                "ssl-mode" | "sslmode" | "ssl_mode" | "tls",
+                "preferred" | "prefer" | "allow" | "skip-verify-preferred",
+            ) => {
+                return Err(TargetError::Preferred(option));
+            }
+            ("ssl-mode" | "tls", "disabled" | "disable" | "false") => {
+                return Err(TargetError::Disabled(option));
+            }
+            ("ssl-mode", "required" | "verify_ca" | "verify_identity") => {
+                mode = Some(value.to_ascii_uppercase())
+            }
+            ("ssl-mode", _) => {
+                return Err(TargetError::Value {
+                    name: name.into(),
+                    value: value.into(),
+                    expected: MODES,
+                });
+            }
+            ("ssl-ca", "") => {
+                return Err(TargetError::Value {
+                    name: name.into(),
+                    value: String::new(),
+                    expected: "the path of a PEM file",
+                });
+            }
+            ("ssl-ca", _) => ca = Some(PathBuf::from(value.as_ref())),
+            _ => return Err(TargetError::UnknownOption { name: name.into() }),
+        }
+    }
+    match (mode.as_deref(), ca) {
+        (Some("REQUIRED") | None, None) => Ok(Verification::None),
+        (Some("VERIFY_CA") | None, Some(ca)) => Ok(Verification::Ca(ca)),
+        (Some("VERIFY_IDENTITY"), Some(ca)) => Ok(Verification::HostName(ca, host.to_owned())),
+        (Some("REQUIRED"), Some(_)) => Err(TargetError::Value {
+            name: "ssl-mode".into(),
+            value: "REQUIRED".into(),
+            expected: "VERIFY_CA or VERIFY_IDENTITY, since ssl-ca is given (REQUIRED would not look at it)",
+        }),
+        (Some(mode), _) => Err(TargetError::NoCa(mode.to_owned())),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// `, did you mean …` for a known option that looks like `name`.
+fn nearest(name: &str) -> String {
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
+    let wanted = plain(name);
+    match KNOWN.iter().find(|known| {
+        plain(known) == wanted || plain(known).contains(&wanted) || wanted.contains(&plain(known))
+    }) {
+        Some(known) => format!(", did you mean {known:?}"),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Target, TargetError> {
+        Target::parse(text, None)
+    }
+
+    #[test]
+    fn a_plain_url_gives_host_port_user_and_password() {
+        let target = parse("mysql://app:p%40ss%2F@db.example:3307/").unwrap();
+        assert_eq!(
+            (target.host.as_str(), target.port, target.user.as_str()),
+            ("db.example", 3307, "app")
+        );
+        assert_eq!(target.password.expose(), "p@ss/");
+        assert_eq!(target.verification, Verification::None);
+        assert_eq!(parse("mysql://app@h").unwrap().port, 3306);
+        assert_eq!(parse("mysql://app@[::1]:3306").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn a_ca_is_verified_against() {
+        let ca = PathBuf::from("/etc/ca.pem");
+        let with = |options: &str| parse(&format!("mysql://a:b@h/?{options}")).unwrap().verification;
+        assert_eq!(with("ssl-ca=/etc/ca.pem"), Verification::Ca(ca.clone()));
+        assert_eq!(
+            with("ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem"),
+            Verification::HostName(ca, "h".into())
+        );
+        assert_eq!(with("ssl-mode=REQUIRED"), Verification::None);
+    }
+
+    #[test]
+    fn a_preferred_target_is_no_baseline() {
+        for option in ["ssl-mode=PREFERRED", "tls=preferred", "sslmode=prefer"] {
+            let error = parse(&format!("mysql://a:b@h/?{option}")).unwrap_err();
+            assert!(matches!(error, TargetError::Preferred(_)), "{option}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named_with_what_would_be() {
+        let message = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(message("mysql://a:b@h/?sslca=x").contains("did you mean \"ssl-ca\""));
+        assert!(message("mysql://a:b@h/?ssl-mode=maybe").contains("VERIFY_CA"));
+        assert!(message("mysql://a:b@h/?ssl-mode=VERIFY_CA").contains("ssl-ca="));
+        assert!(message("postgres://a:b@h/").contains("mysql://"));
+        assert!(message("mysql://h/").contains("no user"));
+        assert!(message("mysql://a:b@h/shop").contains("schema of its own"));
+        assert!(message("localhost:3306").contains("mysql://"));
+    }
+
+    #[test]
+    fn no_text_of_a_target_holds_its_password() {
+        let target = parse("mysql://app:tr0ub4dor@h/").unwrap();
+        assert!(!format!("{target} {target:?}").contains("tr0ub4dor"));
+        for wrong in [
+            "mysql://app:tr0ub4dor@h/x",
+            "mysql://app:tr0ub4dor@h/?y=1",
+            "mysql://app:tr0ub4dor@h:99999/",
+        ] {
+            assert!(
+                !parse(wrong).unwrap_err().to_string().contains("tr0ub4dor"),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_password_from_elsewhere_fills_in_for_one_that_is_not_in_the_url() {
+        let given = || Some(Secret::new("given"));
+        assert_eq!(
+            Target::parse("mysql://a@h/", given()).unwrap().password.expose(),
+            "given"
+        );
+        assert_eq!(
+            Target::parse("mysql://a:own@h/", given())
+                .unwrap()
+                .password
+                .expose(),
+            "own"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! What a server's certificate says.
+
+use ciphertax_model::record::CertificateFacts;
+use openssl::nid::Nid;
+use openssl::pkey::{Id, PKeyRef, Public};
+use openssl::ssl::SslRef;
+
+use crate::error::WireError;
+
+/// Facts of the certificates that the server sent in this session.
+pub(crate) fn facts(ssl: &SslRef) -> Result<CertificateFacts, WireError> {
+    let leaf = ssl
+        .peer_certificate()
+        .ok_or_else(|| WireError::Tls("the server sent no certificate".into()))?;
+    let unreadable = |error| WireError::Tls(format!("the server's certificate cannot be read: {error}"));
+    let mut chain_bytes = 0;
+    let mut chain_length = 0;
+    for certificate in ssl.peer_cert_chain().into_iter().flatten() {
+        chain_bytes += certificate.to_der().map_err(unreadable)?.len() as u32;
+        chain_length += 1;
+    }
+    let signature = leaf.signature_algorithm().object().nid();
+    Ok(CertificateFacts {
+        key: describe_key(&*leaf.public_key().map_err(unreadable)?),
+        signature: signature.long_name().unwrap_or("unknown").to_owned(),
+        chain_bytes,
+        chain_length,
+    })
+}
+
+fn describe_key(key: &PKeyRef<Public>) -> String {
+    match key.id() {
+        Id::RSA => format!("RSA {}", key.bits()),
+        Id::EC => {
+            let curve = key.ec_key().ok().and_then(|key| key.group().curve_name());
+            match curve {
+                Some(Nid::X9_62_PRIME256V1) => "EC P-256".to_owned(),
+                Some(Nid::SECP384R1) => "EC P-384".to_owned(),
+                Some(Nid::SECP521R1) => "EC P-521".to_owned(),
+                Some(other) => format!("EC {}", other.short_name().unwrap_or("of an unnamed curve")),
+                None => format!("EC {}", key.bits()),
+            }
+        }
+        Id::ED25519 => "Ed25519".to_owned(),
+        Id::ED448 => "Ed448".to_owned(),
+        _ => format!("{} bits", key.bits()),
+    }
+}

@@ -1,0 +1,45 @@
+//! Timing the phases of a connect.
+
+use std::time::Instant;
+
+use ciphertax_model::record::{ConnectTrace, Phase, PhaseTrace};
+
+use crate::stream::Traffic;
+
+/// Cuts a connect into phases: each ends where the next begins.
+pub(crate) struct Tracer {
+    trace: ConnectTrace,
+    phase_began: Instant,
+    traffic: Traffic,
+}
+
+impl Tracer {
+    pub(crate) fn start() -> Self {
+        Self {
+            trace: ConnectTrace::default(),
+            phase_began: Instant::now(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// Ends a phase. `traffic` is that of the connection so far.
+    pub(crate) fn end(&mut self, phase: Phase, traffic: Traffic, client_cpu_ns: Option<u64>) {
+        let trace = PhaseTrace {
+            client_cpu_ns,
+            ..traffic.phase_since(self.phase_began, self.traffic)
+        };
+        self.trace.set(phase, trace);
+        self.phase_began = Instant::now();
+        self.traffic = traffic;
+    }
+
+    pub(crate) fn finish(self) -> ConnectTrace {
+        self.trace
+    }
+}
+
+/// CPU time of the calling thread in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -5,12 +5,10 @@
 //! load threads, latencies, bytes, errors. What an operation is, and against which database, is a [`Workload`]'s business.
 
 mod engine;
-mod histogram;
 mod recorder;
 mod worker;
 mod workload;
 
 pub use engine::{Engine, EngineError, SATURATED, SliceYield};
-pub use histogram::{HistogramError, decode, encode};
 pub use recorder::Recorder;
 pub use workload::{Failure, Operation, Workload};

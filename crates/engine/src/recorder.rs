@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, OperationSample, Phase, PhaseSample};
+use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-use crate::histogram;
 use crate::workload::{Failure, Operation};
 
 /// Counts operations; one a load thread, merged when the slice has ended. Recording allocates nothing, except for the

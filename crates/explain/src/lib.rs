@@ -1,1 +1,102 @@
-//! From samples to estimates, models and findings.
+//! From samples to what they mean.
+//!
+//! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Run`] from the same folder
+//! every time, which is how an old run gets a new report.
+
+mod capacity;
+mod cell;
+mod churn;
+mod estimates;
+mod findings;
+mod phases;
+mod precision;
+mod sentence;
+
+use ciphertax_model::record::{CellRecord, Run, Sample, VoidRow};
+use ciphertax_stats::StatsError;
+use ciphertax_stats::histogram::HistogramError;
+
+pub use precision::{CellPrecision, precision};
+
+use crate::cell::CellSamples;
+
+/// Why samples cannot be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// A histogram in the samples cannot be read.
+    #[error("samples.jsonl is damaged: {0}")]
+    Histogram(#[from] HistogramError),
+    /// Numbers that no measurement yields.
+    #[error("the samples cannot be evaluated: {0}")]
+    Stats(#[from] StatsError),
+}
+
+/// Fills in everything of a run that follows from its samples.
+///
+/// # Errors
+/// When the samples are damaged.
+pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
+    let study = run.study.clone();
+    let arms: Vec<String> = study.measured_arms().into_iter().map(|arm| arm.name).collect();
+    let cells: Vec<CellSamples<'_>> = study
+        .cells
+        .iter()
+        .map(|cell| CellSamples::new(cell, &arms, samples))
+        .collect();
+
+    run.elapsed_s = elapsed_s(samples);
+    run.cells = cells
+        .iter()
+        .map(|cell| cell_record(&run, cell))
+        .collect::<Result<_, _>>()?;
+    let evaluated = estimates::evaluate(&study, &cells, &run.cells, run.seed)?;
+    run.measurements = evaluated.measurements;
+    run.estimates = evaluated.estimates;
+    run.noise_floor = evaluated.noise_floor;
+    run.block_ratios = evaluated.block_ratios;
+    run.connect_phases = phases::rows(&cells)?;
+    run.churn = churn::rows(&cells)?;
+    run.capacity = capacity::rows(&cells)?;
+    run.void = void_rows(samples);
+    run.findings = findings::all(&run, &cells);
+    run.verdict = sentence::verdict(&run);
+    Ok(run)
+}
+
+fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
+    let reached = precision::of_cell(&run.study, cell)?;
+    Ok(CellRecord {
+        name: cell.cell.name.clone(),
+        workload: cell.cell.workload,
+        connections: cell.cell.load.connections,
+        workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
+        gather_us: cell.cell.load.gather_us,
+        blocks: reached.blocks,
+        void_slices: cell.samples().filter(|sample| !sample.is_valid()).count() as u32,
+        client_bound: cell.is_client_bound(),
+        precise: reached.precise,
+        more_time_s: reached.more_time_s,
+    })
+}
+
+fn elapsed_s(samples: &[Sample]) -> f64 {
+    let first = samples.iter().map(|sample| sample.start_ns).min().unwrap_or(0);
+    let last = samples
+        .iter()
+        .map(|sample| sample.start_ns + sample.duration_ns)
+        .max()
+        .unwrap_or(first);
+    (last - first) as f64 / 1e9
+}
+
+fn void_rows(samples: &[Sample]) -> Vec<VoidRow> {
+    let row = |sample: &Sample| {
+        Some(VoidRow {
+            cell: sample.cell.clone(),
+            block: sample.block,
+            arm: sample.arm.clone(),
+            reason: sample.void.clone()?,
+        })
+    };
+    samples.iter().filter_map(row).collect()
+}

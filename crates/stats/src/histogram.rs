@@ -1,4 +1,4 @@
-//! HDR histograms as text, in the format other HDR tools read.
+//! Latency histograms: their bounds, and their text in the format other HDR tools read.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,8 +24,8 @@ pub enum HistogramError {
     Format(String),
 }
 
-/// An empty latency histogram.
-pub(crate) fn empty() -> Histogram<u64> {
+/// An empty latency histogram: nanoseconds from 100 ns to one minute, three significant digits.
+pub fn empty() -> Histogram<u64> {
     Histogram::new_with_bounds(LOWEST, HIGHEST, DIGITS)
         .expect("the bounds are constants that the library allows")
 }

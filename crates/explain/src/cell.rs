@@ -1,0 +1,101 @@
+//! The samples of one cell, block by block.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::record::Sample;
+use ciphertax_model::{Cell, Metric};
+
+/// The samples of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
+pub(crate) struct CellSamples<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) arms: &'a [String],
+    /// By block; within a block by arm.
+    blocks: Vec<Vec<Option<&'a Sample>>>,
+}
+
+pub(crate) const BASELINE: usize = 0;
+pub(crate) const AGAIN: usize = 1;
+
+impl<'a> CellSamples<'a> {
+    pub(crate) fn new(cell: &'a Cell, arms: &'a [String], samples: &'a [Sample]) -> Self {
+        let mut blocks: BTreeMap<u32, Vec<Option<&Sample>>> = BTreeMap::new();
+        for sample in samples.iter().filter(|sample| sample.cell == cell.name) {
+            if let Some(arm) = arms.iter().position(|name| *name == sample.arm) {
+                blocks
+                    .entry(sample.block)
+                    .or_insert_with(|| vec![None; arms.len()])[arm] = Some(sample);
+            }
+        }
+        Self {
+            cell,
+            arms,
+            blocks: blocks.into_values().collect(),
+        }
+    }
+
+    /// Every sample, void ones too, in the order of the blocks.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = &'a Sample> {
+        self.blocks.iter().flatten().flatten().copied()
+    }
+
+    /// The valid samples of one arm.
+    pub(crate) fn valid(&self, arm: usize) -> impl Iterator<Item = &'a Sample> {
+        self.blocks
+            .iter()
+            .filter_map(move |block| block[arm])
+            .filter(|sample| sample.is_valid())
+    }
+
+    /// The blocks in which both arms are valid.
+    pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&'a Sample, &'a Sample)> {
+        self.blocks.iter().filter_map(move |block| {
+            let pair = (block[one]?, block[other]?);
+            (pair.0.is_valid() && pair.1.is_valid()).then_some(pair)
+        })
+    }
+
+    /// A metric of both arms, one value a block in which both have it.
+    pub(crate) fn paired(&self, one: usize, other: usize, metric: Metric) -> (Vec<f64>, Vec<f64>) {
+        self.pairs(one, other)
+            .filter_map(|(a, b)| Some((value(a, metric)?, value(b, metric)?)))
+            .unzip()
+    }
+
+    /// Seconds that a block takes, from the first to the last; `None` before there are two.
+    pub(crate) fn seconds_per_block(&self) -> Option<f64> {
+        let starts: Vec<u64> = self
+            .blocks
+            .iter()
+            .filter_map(|block| block.iter().flatten().map(|sample| sample.start_ns).min())
+            .collect();
+        let slices: u64 = self.samples().map(|sample| sample.duration_ns).sum();
+        (starts.len() > 1).then(|| slices as f64 / 1e9 / starts.len() as f64)
+    }
+
+    /// True if the load generator was the bottleneck in more than half of the slices of some arm.
+    pub(crate) fn is_client_bound(&self) -> bool {
+        (0..self.arms.len()).any(|arm| {
+            let (bound, all) = self.valid(arm).fold((0, 0), |(bound, all), sample| {
+                (bound + u32::from(sample.client_bound), all + 1)
+            });
+            bound * 2 > all
+        })
+    }
+}
+
+/// A metric of one sample, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
+pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
+    let operations = sample.operation_count() as f64;
+    let per_operation_us = |nanos: u64| nanos as f64 / 1e3 / operations;
+    let value = match metric {
+        Metric::ClientCpuPerOp => per_operation_us(sample.client_cpu.total_ns),
+        Metric::ServerCpuPerOp => per_operation_us(sample.server_cpu?.total_ns),
+        Metric::Throughput => operations / (sample.duration_ns as f64 / 1e9),
+        Metric::LatencyMean => {
+            per_operation_us(sample.operations.iter().map(|kind| kind.latency_sum_ns).sum())
+        }
+        Metric::BytesPerOp => (sample.bytes_sent + sample.bytes_received) as f64 / operations,
+        Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
+    };
+    (value.is_finite() && value > 0.0).then_some(value)
+}

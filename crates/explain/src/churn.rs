@@ -1,0 +1,219 @@
+//! The churn model: what a feature costs against queries per connection.
+//!
+//! `overhead(n) = (C₁ + n·q₁) / (C₀ + n·q₀) − 1`, with the CPU time of a connect C and of a query q, of the baseline (0)
+//! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
+//! `connect + (n − 1)·query`; the query is the point select of the other cell, prepared and pooled.
+
+use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow};
+use ciphertax_model::{Metric, Workload};
+use ciphertax_stats::jackknife::interval_of;
+
+use crate::ExplainError;
+use crate::cell::{AGAIN, BASELINE, CellSamples, value};
+
+/// Overheads for which the report says from how many queries per connection on they are kept.
+const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
+/// The curve is drawn, and break-even is looked for, from 1 to this many queries per connection.
+const MOST_QUERIES: f64 = 1e6;
+const POINTS_PER_DECADE: u32 = 6;
+
+/// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
+type Row = [f64; 4];
+
+pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
+    let find = |workload| cells.iter().find(|cell| cell.cell.workload == workload);
+    let (Some(connect), Some(query)) = (find(Workload::Connect), find(Workload::OltpPointSelect)) else {
+        return Ok(Vec::new());
+    };
+    let mut rows = Vec::new();
+    for arm in AGAIN + 1..connect.arms.len() {
+        for side in Side::ALL {
+            let blocks = (blocks(connect, arm, side), blocks(query, arm, side));
+            if blocks.0.len() > 1 && blocks.1.len() > 1 {
+                rows.push(row(&connect.arms[arm], side, &blocks.0, &blocks.1)?);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Who pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
+    Both,
+}
+
+impl Side {
+    const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Both];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Both => "both",
+        }
+    }
+
+    fn counts(self) -> (bool, bool) {
+        (self != Self::Server, self != Self::Client)
+    }
+
+    /// CPU time per operation of the baseline and of the arm, in microseconds.
+    fn cpu_us(self, logs: &Row) -> (f64, f64) {
+        let (client, server) = self.counts();
+        let part = |counts: bool, log: f64| if counts { log.exp() } else { 0.0 };
+        (
+            part(client, logs[0]) + part(server, logs[2]),
+            part(client, logs[1]) + part(server, logs[3]),
+        )
+    }
+}
+
+fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
+    let (client, server) = side.counts();
+    let log = |counts: bool, sample, metric| {
+        if counts {
+            value(sample, metric).map(f64::ln)
+        } else {
+            Some(0.0)
+        }
+    };
+    cell.pairs(BASELINE, arm)
+        .filter_map(|(baseline, variant)| {
+            Some([
+                log(client, baseline, Metric::ClientCpuPerOp)?,
+                log(client, variant, Metric::ClientCpuPerOp)?,
+                log(server, baseline, Metric::ServerCpuPerOp)?,
+                log(server, variant, Metric::ServerCpuPerOp)?,
+            ])
+        })
+        .collect()
+}
+
+fn row(arm: &str, side: Side, connects: &[Row], queries: &[Row]) -> Result<ChurnRow, ExplainError> {
+    let at = |n: f64| {
+        interval_of(connects, queries, |connect, query| {
+            overhead(side, connect, query, n)
+        })
+    };
+    let points = (0..=(MOST_QUERIES.log10() as u32) * POINTS_PER_DECADE)
+        .map(|step| {
+            let queries = 10_f64.powf(f64::from(step) / f64::from(POINTS_PER_DECADE));
+            Ok(ChurnPoint {
+                queries,
+                overhead: at(queries)?,
+            })
+        })
+        .collect::<Result<Vec<_>, ExplainError>>()?;
+    let mut break_even = Vec::new();
+    for budget in BUDGETS {
+        break_even.push(ChurnBreakEven {
+            budget,
+            queries: first_within(budget, |n| Ok(at(n)?.value))?,
+            queries_low: first_within(budget, |n| Ok(at(n)?.low))?,
+            queries_high: first_within(budget, |n| Ok(at(n)?.high))?,
+        });
+    }
+    let (connect_baseline, connect_variant) = side.cpu_us(&mean(connects));
+    let (query_baseline_us, query_variant_us) = side.cpu_us(&mean(queries));
+    Ok(ChurnRow {
+        arm: arm.to_owned(),
+        side: side.label().to_owned(),
+        connect_baseline_us: connect_baseline - query_baseline_us,
+        connect_variant_us: connect_variant - query_variant_us,
+        query_baseline_us,
+        query_variant_us,
+        points,
+        break_even,
+    })
+}
+
+fn overhead(side: Side, connect: &Row, query: &Row, n: f64) -> f64 {
+    let (connect_baseline, connect_variant) = side.cpu_us(connect);
+    let (query_baseline, query_variant) = side.cpu_us(query);
+    let further = n - 1.0;
+    (connect_variant + further * query_variant) / (connect_baseline + further * query_baseline) - 1.0
+}
+
+/// From how many queries on the overhead is within the budget; `None` if it never is.
+fn first_within(
+    budget: f64,
+    overhead: impl Fn(f64) -> Result<f64, ExplainError>,
+) -> Result<Option<f64>, ExplainError> {
+    const HALVINGS: u32 = 40;
+    if overhead(1.0)? <= budget {
+        return Ok(Some(1.0));
+    }
+    if overhead(MOST_QUERIES)? > budget {
+        return Ok(None);
+    }
+    // The overhead goes monotonically from that of a connect to that of a query.
+    let (mut above, mut within) = (0.0, MOST_QUERIES.log10());
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(above, within);
+        if overhead(10_f64.powf(middle))? <= budget {
+            within = middle
+        } else {
+            above = middle
+        }
+    }
+    Ok(Some(10_f64.powf(within)))
+}
+
+fn mean(rows: &[Row]) -> Row {
+    std::array::from_fn(|column| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of a cell with the given CPU times in microseconds (client baseline, client arm, server baseline, server arm).
+    fn steady(cpu_us: [f64; 4]) -> Vec<Row> {
+        vec![cpu_us.map(f64::ln); 5]
+    }
+
+    #[test]
+    fn one_query_costs_what_the_connect_cell_measured_and_many_what_a_query_costs() {
+        let row = row(
+            "tls",
+            Side::Server,
+            &steady([1.0, 1.0, 100.0, 700.0]),
+            &steady([1.0, 1.0, 10.0, 10.2]),
+        )
+        .unwrap();
+        let overheads: Vec<f64> = row.points.iter().map(|point| point.overhead.value).collect();
+        assert!((overheads[0] - 6.0).abs() < 1e-9);
+        assert!((overheads[overheads.len() - 1] - 0.02).abs() < 1e-3);
+        assert!((row.connect_baseline_us - 90.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn break_even_solves_the_formula_and_is_absent_where_a_query_alone_costs_more() {
+        let row = row(
+            "tls",
+            Side::Client,
+            &steady([110.0, 610.0, 1.0, 1.0]),
+            &steady([10.0, 10.2, 1.0, 1.0]),
+        )
+        .unwrap();
+        // (610 + (n−1)·10.2) / (110 + (n−1)·10) = 1.05  ⇒  n − 1 = (610 − 1.05·110) / (10.5 − 10.2)
+        let expected = 1.0 + (610.0 - 1.05 * 110.0) / 0.3;
+        let five_percent = row.break_even[1].queries.unwrap();
+        assert!(
+            (five_percent / expected - 1.0).abs() < 1e-6,
+            "{five_percent} against {expected}"
+        );
+        assert_eq!(row.break_even[0].queries, None);
+    }
+
+    #[test]
+    fn both_sides_add_up() {
+        let connects = steady([100.0, 200.0, 300.0, 400.0]);
+        let row = row("tls", Side::Both, &connects, &steady([10.0, 20.0, 30.0, 40.0])).unwrap();
+        assert!((row.points[0].overhead.value - 0.5).abs() < 1e-9);
+        assert!((row.query_variant_us - 60.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,262 @@
+//! Estimates, noise floor and verdicts of all cells.
+
+use ciphertax_model::record::{BlockRatios, CellRecord, EstimateRow, Measurement, Verdict};
+use ciphertax_model::{Metric, Study};
+use ciphertax_stats::Estimate;
+use ciphertax_stats::histogram::decode;
+use ciphertax_stats::paired::log_ratios;
+use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
+use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
+use hdrhistogram::Histogram;
+
+use crate::ExplainError;
+use crate::cell::{AGAIN, BASELINE, CellSamples};
+
+/// Everything that compares arms.
+pub(crate) struct Evaluated {
+    pub(crate) measurements: Vec<Measurement>,
+    pub(crate) estimates: Vec<EstimateRow>,
+    pub(crate) noise_floor: Vec<EstimateRow>,
+    pub(crate) block_ratios: Vec<BlockRatios>,
+}
+
+/// One comparison, before it is judged.
+struct Comparison<'a> {
+    cell: &'a CellSamples<'a>,
+    record: &'a CellRecord,
+    arm: usize,
+    metric: Metric,
+    baseline: f64,
+    variant: f64,
+    estimate: Estimate,
+}
+
+/// Metrics whose block ratios are worth showing: those with a target.
+const SHOWN_BY_BLOCK: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput];
+const FEWEST_BLOCKS: usize = 2;
+
+pub(crate) fn evaluate(
+    study: &Study,
+    cells: &[CellSamples<'_>],
+    records: &[CellRecord],
+    seed: u64,
+) -> Result<Evaluated, ExplainError> {
+    let mut comparisons = Vec::new();
+    let mut block_ratios = Vec::new();
+    let mut measurements = Vec::new();
+    for (cell, record) in cells.iter().zip(records) {
+        for metric in Metric::ALL {
+            for arm in BASELINE..cell.arms.len() {
+                measurements.extend(measurement(cell, arm, metric)?);
+            }
+            for arm in AGAIN..cell.arms.len() {
+                comparisons.extend(compare(cell, record, arm, metric, seed)?);
+                if SHOWN_BY_BLOCK.contains(&metric) {
+                    block_ratios.push(ratios(cell, arm, metric)?);
+                }
+            }
+        }
+    }
+    let (again, variants): (Vec<_>, Vec<_>) = comparisons.into_iter().partition(|row| row.arm == AGAIN);
+    let adjusted = holm(&p_values(&variants));
+    let adjusted_again = holm(&p_values(&again));
+    Ok(Evaluated {
+        measurements,
+        estimates: variants
+            .iter()
+            .zip(adjusted)
+            .map(|(row, p_value)| row.judged(study, floor_of(row, &again), p_value))
+            .collect(),
+        noise_floor: again
+            .iter()
+            .zip(adjusted_again)
+            .map(|(row, p_value)| row.judged(study, 0.0, p_value))
+            .collect(),
+        block_ratios,
+    })
+}
+
+fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
+    rows.iter().map(|row| row.estimate.p_value).collect()
+}
+
+/// The noise floor of the same metric in the same cell; without one nothing counts as a difference.
+fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> f64 {
+    again
+        .iter()
+        .find(|other| other.metric == row.metric && other.cell.cell.name == row.cell.cell.name)
+        .map_or(f64::INFINITY, |other| noise_floor(&other.estimate))
+}
+
+fn measurement(
+    cell: &CellSamples<'_>,
+    arm: usize,
+    metric: Metric,
+) -> Result<Option<Measurement>, ExplainError> {
+    let value = match quantile(metric) {
+        Some(quantile) => {
+            let latencies: Vec<Histogram<u64>> =
+                cell.valid(arm).map(latency).collect::<Result<Vec<_>, _>>()?;
+            if latencies.is_empty() {
+                None
+            } else {
+                Some(LatencyBlocks::new(&latencies)?.value_at_quantile(quantile) / 1e3)
+            }
+        }
+        None => geometric_mean(
+            cell.valid(arm)
+                .filter_map(|sample| crate::cell::value(sample, metric)),
+        ),
+    };
+    Ok(value.map(|value| Measurement {
+        cell: cell.cell.name.clone(),
+        arm: cell.arms[arm].clone(),
+        metric,
+        unit: metric.unit().to_owned(),
+        value,
+    }))
+}
+
+fn compare<'a>(
+    cell: &'a CellSamples<'a>,
+    record: &'a CellRecord,
+    arm: usize,
+    metric: Metric,
+    seed: u64,
+) -> Result<Option<Comparison<'a>>, ExplainError> {
+    let (baseline, variant, estimate) = match quantile(metric) {
+        Some(quantile) => {
+            let pairs: Vec<_> = cell.pairs(BASELINE, arm).collect();
+            if pairs.len() < FEWEST_BLOCKS {
+                return Ok(None);
+            }
+            let latencies = |which: fn(&(&'a _, &'a _)) -> &'a _| -> Result<LatencyBlocks, ExplainError> {
+                let histograms = pairs
+                    .iter()
+                    .map(|pair| latency(which(pair)))
+                    .collect::<Result<Vec<_>, _>>()?;
+                Ok(LatencyBlocks::new(&histograms)?)
+            };
+            let (baseline, variant) = (latencies(|pair| pair.0)?, latencies(|pair| pair.1)?);
+            let estimate = percentile_change(&baseline, &variant, quantile, seed)?;
+            let micros = |latencies: &LatencyBlocks| latencies.value_at_quantile(quantile) / 1e3;
+            (micros(&baseline), micros(&variant), estimate)
+        }
+        None => {
+            let (baseline, variant) = cell.paired(BASELINE, arm, metric);
+            if baseline.len() < FEWEST_BLOCKS {
+                return Ok(None);
+            }
+            let estimate = Estimate::of_pairs(&baseline, &variant)?;
+            // Geometric means, so that variant / baseline is the change exactly.
+            let mean = |values: Vec<f64>| geometric_mean(values.into_iter()).unwrap_or(f64::NAN);
+            (mean(baseline), mean(variant), estimate)
+        }
+    };
+    Ok(Some(Comparison {
+        cell,
+        record,
+        arm,
+        metric,
+        baseline,
+        variant,
+        estimate,
+    }))
+}
+
+impl Comparison<'_> {
+    fn judged(&self, study: &Study, floor: f64, adjusted_p_value: f64) -> EstimateRow {
+        let criteria = Criteria {
+            direction: self.metric.direction(),
+            floor,
+            margin: margin(study, self.metric),
+            adjusted_p_value,
+        };
+        let judgement = judge(&self.estimate, &criteria);
+        let caveat = self.caveat();
+        let verdict = if caveat.is_some() {
+            Verdict::CannotTell
+        } else {
+            judgement.verdict
+        };
+        let more_time_s = match (verdict, judgement.more_blocks, &caveat) {
+            (Verdict::CannotTell, Some(blocks), None) => self
+                .cell
+                .seconds_per_block()
+                .map(|seconds| seconds * f64::from(blocks)),
+            _ => None,
+        };
+        EstimateRow {
+            cell: self.cell.cell.name.clone(),
+            arm: self.cell.arms[self.arm].clone(),
+            metric: self.metric,
+            unit: self.metric.unit().to_owned(),
+            baseline: self.baseline,
+            variant: self.variant,
+            change: self.estimate.change,
+            low: self.estimate.low,
+            high: self.estimate.high,
+            blocks: self.estimate.blocks,
+            verdict,
+            margin: judgement.margin,
+            more_time_s,
+            caveat,
+        }
+    }
+
+    fn caveat(&self) -> Option<String> {
+        let concerns_server = !self.metric.is_cpu() && self.metric != Metric::BytesPerOp;
+        (self.record.client_bound && concerns_server).then(|| "client-bound".to_owned())
+    }
+}
+
+/// The smallest cost that matters: twice the precision asked for, so that an interval of that half-width around no
+/// change at all can exclude it.
+fn margin(study: &Study, metric: Metric) -> f64 {
+    2.0 * if metric.is_cpu() {
+        study.precision.cpu
+    } else {
+        study.precision.throughput
+    }
+}
+
+fn ratios(cell: &CellSamples<'_>, arm: usize, metric: Metric) -> Result<BlockRatios, ExplainError> {
+    let (baseline, variant) = cell.paired(BASELINE, arm, metric);
+    Ok(BlockRatios {
+        cell: cell.cell.name.clone(),
+        arm: cell.arms[arm].clone(),
+        metric,
+        ratios: log_ratios(&baseline, &variant)?
+            .into_iter()
+            .map(f64::exp)
+            .collect(),
+    })
+}
+
+fn quantile(metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::LatencyP50 => Some(0.50),
+        Metric::LatencyP95 => Some(0.95),
+        Metric::LatencyP99 => Some(0.99),
+        _ => None,
+    }
+}
+
+/// The latencies of a slice, all kinds together.
+fn latency(sample: &ciphertax_model::record::Sample) -> Result<Histogram<u64>, ExplainError> {
+    let mut all = ciphertax_stats::histogram::empty();
+    for kind in &sample.operations {
+        let latency = decode(&kind.latency)?;
+        all.add(&latency).map_err(|error| {
+            ExplainError::Histogram(ciphertax_stats::histogram::HistogramError::Format(
+                error.to_string(),
+            ))
+        })?;
+    }
+    Ok(all)
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value.ln(), count + 1));
+    (count > 0).then(|| (sum / f64::from(count)).exp())
+}

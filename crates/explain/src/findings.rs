@@ -1,0 +1,311 @@
+//! Causes, advice and suspicions, each with the measured evidence that triggered it.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::record::{ArmRole, Finding, Phase, Run, Severity, Verdict};
+use ciphertax_model::{Metric, Workload};
+
+use crate::cell::CellSamples;
+use crate::sentence::{micros, percent};
+
+pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(variants(run).filter_map(|arm| slowest_phase(run, arm)));
+    findings.extend(variants(run).filter_map(|arm| record_layer(run, arm)));
+    findings.extend(variants(run).filter_map(|arm| keep_connections(run, arm)));
+    findings.extend(shared_cpus(run));
+    findings.extend(client_bound(run));
+    findings.extend(gains(run));
+    findings.extend(unverified(run));
+    findings.extend(not_in_memory(cells));
+    findings.extend(full_logins(cells));
+    findings.extend(noisy(run));
+    findings
+}
+
+fn variants(run: &Run) -> impl Iterator<Item = &str> {
+    run.arms
+        .iter()
+        .filter(|arm| arm.role == ArmRole::Variant)
+        .map(|arm| arm.name.as_str())
+}
+
+fn finding(severity: Severity, summary: String, evidence: String) -> Finding {
+    Finding {
+        severity,
+        summary,
+        evidence,
+    }
+}
+
+/// Which phase makes a connect slower.
+fn slowest_phase(run: &Run, arm: &str) -> Option<Finding> {
+    let baseline = &run.arms.first()?.name;
+    let mean_us = |arm: &str, phase| {
+        run.connect_phases
+            .iter()
+            .find(|row| row.arm == arm && row.phase == phase)
+            .map(|row| row.mean_us)
+    };
+    let extra = |phase| mean_us(arm, phase).map(|us| us - mean_us(baseline, phase).unwrap_or(0.0));
+    let total: f64 = Phase::ALL.into_iter().filter_map(extra).sum();
+    let (phase, most) = Phase::ALL
+        .into_iter()
+        .filter_map(|phase| Some((phase, extra(phase)?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1))?;
+    if total <= 0.0 || most < 0.25 * total {
+        return None;
+    }
+    let row = run
+        .connect_phases
+        .iter()
+        .find(|row| row.arm == arm && row.phase == phase)?;
+    let cpu = row
+        .client_cpu_us
+        .map(|us| format!(", of which the client's cryptography computes {}", micros(us)));
+    Some(finding(
+        Severity::Cause,
+        format!(
+            "A connect over {arm} takes {} longer, {} of it in the phase {phase}.",
+            micros(total),
+            share(most, total)
+        ),
+        format!(
+            "{phase}: {} on average{}, {:.1} flights, {:.0} bytes sent and {:.0} received",
+            micros(row.mean_us),
+            cpu.unwrap_or_default(),
+            row.flights,
+            row.bytes_sent,
+            row.bytes_received
+        ),
+    ))
+}
+
+/// What the record cipher costs where there is much to carry.
+fn record_layer(run: &Run, arm: &str) -> Option<Finding> {
+    let cell = run
+        .cells
+        .iter()
+        .find(|cell| cell.workload == Workload::BulkRead)?;
+    let row = |metric| {
+        run.estimates
+            .iter()
+            .find(|row| row.cell == cell.name && row.arm == arm && row.metric == metric)
+            .filter(|row| row.verdict == Verdict::Costs)
+    };
+    let megabytes = 1.048_576;
+    let per_side = [
+        (Metric::ClientCpuPerOp, "client"),
+        (Metric::ServerCpuPerOp, "server"),
+    ]
+    .map(|(metric, side)| {
+        row(metric).map(|row| format!("{side} {}", micros((row.variant - row.baseline) / megabytes)))
+    });
+    let sides: Vec<String> = per_side.into_iter().flatten().collect();
+    if sides.is_empty() {
+        return None;
+    }
+    let cipher = run
+        .arms
+        .iter()
+        .find(|other| other.name == arm)?
+        .facts
+        .as_ref()?
+        .tls
+        .as_ref()?
+        .cipher
+        .clone();
+    Some(finding(
+        Severity::Cause,
+        format!(
+            "Encrypting a megabyte with {cipher} ({arm}) takes this much more CPU: {}.",
+            sides.join(", ")
+        ),
+        format!("cell {}: results of 1 MiB, TLS against plain", cell.name),
+    ))
+}
+
+/// Pool connections, if the connect is what costs.
+fn keep_connections(run: &Run, arm: &str) -> Option<Finding> {
+    let row = run
+        .churn
+        .iter()
+        .find(|row| row.arm == arm && row.side == "server")?;
+    let single = row.points.first()?.overhead;
+    let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
+    if single.low < 0.20 {
+        return None;
+    }
+    let summary = match (budget.queries, budget.queries_high) {
+        (Some(queries), high) => format!(
+            "Keep connections open: {arm} costs the server {} with one query a connection, and less than 5 % from about \
+             {queries:.0} queries on{}.",
+            percent(single.value),
+            high.map(|high| format!(" (at most {high:.0})"))
+                .unwrap_or_default()
+        ),
+        (None, _) => format!(
+            "Keep connections open: {arm} costs the server {} with one query a connection, but {} however many queries \
+             follow, since each query costs more too.",
+            percent(single.value),
+            percent(row.query_variant_us / row.query_baseline_us - 1.0)
+        ),
+    };
+    Some(finding(
+        Severity::Advice,
+        summary,
+        format!(
+            "server CPU of a connect {} instead of {}, of a query {} instead of {}",
+            micros(row.connect_variant_us),
+            micros(row.connect_baseline_us),
+            micros(row.query_variant_us),
+            micros(row.query_baseline_us)
+        ),
+    ))
+}
+
+fn shared_cpus(run: &Run) -> Option<Finding> {
+    run.server.same_host.then(|| {
+        finding(
+            Severity::Cause,
+            "Client and server shared the CPUs: throughput and latency are figures of both together; CPU per operation \
+             is the primary metric."
+                .into(),
+            format!("the server ran on this machine, which has {} CPUs", run.host.cpus),
+        )
+    })
+}
+
+fn client_bound(run: &Run) -> impl Iterator<Item = Finding> {
+    run.cells.iter().filter(|cell| cell.client_bound).map(|cell| {
+        finding(
+            Severity::Suspicion,
+            format!(
+                "{}: the load generator was the bottleneck; throughput and latency get no verdict.",
+                cell.name
+            ),
+            format!(
+                "its {} threads used more than 85 % of the CPUs they may use",
+                cell.workers
+            ),
+        )
+    })
+}
+
+/// Protection that seems to make things faster.
+fn gains(run: &Run) -> impl Iterator<Item = Finding> {
+    run.estimates.iter().filter(|row| row.verdict == Verdict::Gains).map(|row| {
+        finding(
+            Severity::Suspicion,
+            format!(
+                "{}: {} seems to improve the {}; a protection cannot do that by itself, so suspect the environment: fewer \
+                 requests in flight, other threads placed elsewhere, or batching by a slower client.",
+                row.cell, row.arm, row.metric
+            ),
+            format!("{} [{}, {}] over {} blocks", percent(row.change), percent(row.low), percent(row.high), row.blocks),
+        )
+    })
+}
+
+fn unverified(run: &Run) -> Option<Finding> {
+    let verification = |arm: &ciphertax_model::record::ArmRecord| {
+        arm.facts
+            .as_ref()
+            .and_then(|facts| facts.tls.as_ref())
+            .map(|tls| tls.verification.clone())
+    };
+    run.arms
+        .iter()
+        .find(|arm| verification(arm).as_deref() == Some("none"))
+        .map(|arm| {
+            finding(
+                Severity::Advice,
+                "The TLS sessions were encrypted, but to whom was not verified: give ssl-ca=… in the target."
+                    .into(),
+                format!("arm {}: verification none", arm.name),
+            )
+        })
+}
+
+fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
+    const PAGE_READS: &str = "Innodb_buffer_pool_reads";
+    cells.iter().filter_map(|cell| {
+        let sum = |name: &str| -> i64 {
+            cell.samples()
+                .filter(|sample| sample.is_valid())
+                .filter_map(|sample| sample.server_counters.get(name))
+                .sum()
+        };
+        let operations: u64 = cell.samples().map(|sample| sample.operation_count()).sum();
+        let reads = sum(PAGE_READS);
+        (reads as f64 > 0.001 * operations as f64).then(|| {
+            finding(
+                Severity::Suspicion,
+                format!(
+                    "{}: data was read from disk, so the cost of TLS is diluted by I/O.",
+                    cell.cell.name
+                ),
+                format!("{PAGE_READS} rose by {reads} during {operations} operations"),
+            )
+        })
+    })
+}
+
+/// Logins that took the slow path of a plugin that has a fast one.
+fn full_logins(cells: &[CellSamples<'_>]) -> Option<Finding> {
+    let mut logins: BTreeMap<&str, u64> = BTreeMap::new();
+    for (path, count) in cells
+        .iter()
+        .flat_map(|cell| cell.samples())
+        .flat_map(|sample| &sample.logins)
+    {
+        *logins.entry(path).or_default() += count;
+    }
+    let (full, total) = logins.iter().fold((0, 0), |(full, total), (path, count)| {
+        (
+            full + if path.ends_with("/full") { *count } else { 0 },
+            total + count,
+        )
+    });
+    (full > 0).then(|| {
+        finding(
+            Severity::Suspicion,
+            format!(
+                "{} of the logins took the full authentication path.",
+                share(full as f64, total as f64)
+            ),
+            logins
+                .iter()
+                .map(|(path, count)| format!("{path}: {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
+    })
+}
+
+fn noisy(run: &Run) -> Option<Finding> {
+    const NOISY: f64 = 0.05;
+    let worst = run
+        .noise_floor
+        .iter()
+        .filter(|row| row.metric.is_cpu())
+        .max_by(|one, other| (one.high - one.low).total_cmp(&(other.high - other.low)))?;
+    ((worst.high - worst.low) / 2.0 > NOISY).then(|| {
+        finding(
+            Severity::Advice,
+            "This machine was noisy: give the run more time (--time), or a quieter machine.".into(),
+            format!(
+                "{}: the baseline against itself differs by {} [{}, {}] in {}",
+                worst.cell,
+                percent(worst.change),
+                percent(worst.low),
+                percent(worst.high),
+                worst.metric
+            ),
+        )
+    })
+}
+
+fn share(part: f64, whole: f64) -> String {
+    format!("{:.0} %", part / whole * 100.0)
+}

@@ -1,0 +1,116 @@
+//! How precise a cell is so far, which is all that the stopping rule may know.
+
+use ciphertax_model::record::Sample;
+use ciphertax_model::{Cell, Metric, Study};
+use ciphertax_stats::Estimate;
+use ciphertax_stats::paired::log_ratios;
+use ciphertax_stats::stopping::{Progress, Target, progress};
+
+use crate::ExplainError;
+use crate::cell::{AGAIN, BASELINE, CellSamples};
+
+/// How precise a cell is so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPrecision {
+    /// Blocks in which all arms are valid.
+    pub blocks: u32,
+    /// True if every watched interval is as narrow as the study wants.
+    pub precise: bool,
+    /// Seconds of measuring still needed at the noise seen; `None` while that cannot be told.
+    pub more_time_s: Option<f64>,
+    /// The widest half-width of a CPU metric, as a fraction; `None` before there are two blocks.
+    pub cpu_half_width: Option<f64>,
+    /// The widest half-width of the throughput, as a fraction; `None` before there are two blocks.
+    pub throughput_half_width: Option<f64>,
+}
+
+/// How precise a cell is, from all samples of a run so far.
+///
+/// # Errors
+/// When the samples hold numbers that no measurement yields.
+pub fn precision(study: &Study, cell: &Cell, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
+    let arms: Vec<String> = study.measured_arms().into_iter().map(|arm| arm.name).collect();
+    of_cell(study, &CellSamples::new(cell, &arms, samples))
+}
+
+pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {
+    let watched = watched(study, cell)?;
+    let mut reached = CellPrecision {
+        blocks: (AGAIN..cell.arms.len())
+            .map(|arm| cell.pairs(BASELINE, arm).count())
+            .min()
+            .unwrap_or(0) as u32,
+        precise: false,
+        more_time_s: None,
+        cpu_half_width: None,
+        throughput_half_width: None,
+    };
+    for row in watched.iter().filter(|row| row.log_ratios.len() > 1) {
+        let half_width = Estimate::of_log_ratios(&row.log_ratios)?.half_width();
+        let widest = if row.metric.is_cpu() {
+            &mut reached.cpu_half_width
+        } else {
+            &mut reached.throughput_half_width
+        };
+        *widest = Some(widest.unwrap_or(0.0).max(half_width));
+    }
+    let targets: Vec<Target<'_>> = watched
+        .iter()
+        .map(|row| Target {
+            log_ratios: &row.log_ratios,
+            half_width: row.half_width,
+        })
+        .collect();
+    if targets.is_empty() {
+        return Ok(reached);
+    }
+    match progress(&targets)? {
+        Progress::Precise => {
+            reached.precise = true;
+            reached.more_time_s = Some(0.0);
+        }
+        Progress::Continue { more_blocks } => {
+            reached.more_time_s = more_blocks.and_then(|blocks| {
+                cell.seconds_per_block()
+                    .map(|seconds| seconds * f64::from(blocks))
+            });
+        }
+    }
+    Ok(reached)
+}
+
+/// A row that has a target.
+struct Watched {
+    metric: Metric,
+    log_ratios: Vec<f64>,
+    half_width: f64,
+}
+
+fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
+    let mut rows = Vec::new();
+    for metric in [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput] {
+        // A server that cannot be seen has no CPU time, and a saturated client's throughput gets no verdict.
+        let unseen = metric == Metric::ServerCpuPerOp
+            && cell
+                .valid(BASELINE)
+                .next()
+                .is_some_and(|sample| sample.server_cpu.is_none());
+        if unseen || (metric == Metric::Throughput && cell.is_client_bound()) {
+            continue;
+        }
+        let half_width = if metric.is_cpu() {
+            study.precision.cpu
+        } else {
+            study.precision.throughput
+        };
+        for arm in AGAIN..cell.arms.len() {
+            let (baseline, variant) = cell.paired(BASELINE, arm, metric);
+            rows.push(Watched {
+                metric,
+                log_ratios: log_ratios(&baseline, &variant)?,
+                half_width,
+            });
+        }
+    }
+    Ok(rows)
+}

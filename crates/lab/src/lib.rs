@@ -1,1 +1,27 @@
-//! Private servers, certificates, relays and proofs.
+//! Private servers, certificates and relays.
+//!
+//! A [`PrivateServer`] is a MariaDB of our own: made in a folder of its own, reachable on the loopback address alone,
+//! and gone without a trace when its owner is gone, however that ended (see [`guard`]). A [`Relay`] is put in front of
+//! any server to see what really travels.
+
+#![warn(missing_docs)]
+
+mod bootstrap;
+pub mod certificates;
+mod error;
+mod folder;
+pub mod guard;
+mod locate;
+mod log;
+mod mariadb;
+mod port;
+mod process;
+mod relay;
+mod sweep;
+
+pub use error::{Error, Result};
+pub use guard::GuardProgram;
+pub use locate::Installation;
+pub use mariadb::{PrivateServer, PrivateServerBuilder};
+pub use relay::Relay;
+pub use sweep::sweep_stale;

@@ -1,1 +1,23 @@
 //! CPU time, context switches, steal and host facts from the kernel.
+//!
+//! Nothing here samples: every figure is the difference of two readings of a clock or counter that the kernel keeps
+//! anyway, so watching a process costs it nothing.
+
+mod error;
+mod host;
+mod listener;
+mod process_cpu;
+mod system_cpu;
+mod thread_cpu;
+
+pub use error::{Error, Result};
+pub use host::host;
+pub use listener::listening_process;
+pub use process_cpu::{ProcessCpu, settle};
+pub use system_cpu::SystemCpu;
+pub use thread_cpu::ThreadUsage;
+
+/// Nanoseconds in a kernel tick, the unit of `/proc`: 10 ms on every usual system.
+fn tick_ns() -> u64 {
+    1_000_000_000 / procfs::ticks_per_second().max(1)
+}

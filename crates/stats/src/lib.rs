@@ -1,1 +1,34 @@
 //! Paired log-ratios, intervals, the stopping rule and verdicts.
+//!
+//! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of resampling.
+//! Nothing here knows of databases, files or clocks: numbers in, numbers out.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`order`] | in which order do the arms of a block run? |
+//! | [`paired`] | what are the log-ratios and differences of the blocks? |
+//! | [`mean`] | what is the mean of a series, and within which interval? |
+//! | [`estimate`] | by how much does a variant differ from the baseline? |
+//! | [`histogram`] | how are latencies kept? |
+//! | [`percentile`] | by how much does a percentile of the latency differ? |
+//! | [`jackknife`] | what is the interval of a formula made of several means? |
+//! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
+//! | [`verdict`] | does it cost, does it not, or can it not be told? |
+
+pub mod error;
+pub mod estimate;
+mod forecast;
+pub mod histogram;
+pub mod jackknife;
+pub mod mean;
+pub mod order;
+pub mod paired;
+pub mod percentile;
+mod spread;
+pub mod stopping;
+pub mod verdict;
+
+pub use error::StatsError;
+pub use estimate::Estimate;
+pub use mean::MeanEstimate;
+pub use order::BalancedOrder;

@@ -1,0 +1,33 @@
+//! Owns a private MariaDB until its standard input ends, and says where it is. With the argument `guard` it is the guard
+//! of that server, as in the `ciphertax` command. Further arguments are options of the server.
+
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use ciphertax_lab::{PrivateServer, guard};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["guard"] {
+        return guard::main();
+    }
+    let builder = arguments
+        .into_iter()
+        .fold(PrivateServer::builder(), |builder, option| builder.option(option));
+    match builder.start() {
+        Ok(server) => {
+            println!(
+                "{} {} {}",
+                server.pid(),
+                server.address(),
+                server.folder().display()
+            );
+            let _ = io::stdin().read_to_end(&mut Vec::new());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Removing what earlier runs left when they and their guards were killed, or the machine went down.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
+
+use crate::folder::{self, MARKER, PREFIX};
+
+/// How long removing a folder is tried while processes in it die.
+const REMOVAL: Duration = Duration::from_secs(5);
+
+/// Removes the folders of this user's private servers that nobody holds any more, and ends servers that still run in
+/// them. Called at every start; what cannot be removed is left for the next one.
+pub fn sweep_stale() {
+    sweep(&env::temp_dir());
+}
+
+/// The option by which a server finds its settings, and by which we know a server of ours: the folder's name is random,
+/// so no foreign process carries it. Unlike a recorded process number it cannot come to mean another process.
+pub(crate) fn defaults_file_option(folder: &Path) -> OsString {
+    let mut option = OsString::from("--defaults-file=");
+    option.push(folder.join("my.cnf"));
+    option
+}
+
+/// Removes `folder` with all that is in it, also while a dying process still writes there.
+pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + REMOVAL;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
+            sweep_folder(&entry.path());
+        }
+    }
+}
+
+fn sweep_folder(path: &Path) {
+    let Ok(metadata) = fs::symlink_metadata(path) else {
+        return;
+    };
+    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        return;
+    }
+    // The lock is held until the folder is gone.
+    let Ok(Some(_lock)) = folder::lock_alone(path) else {
+        return;
+    };
+    if path.join(MARKER).exists() {
+        end_servers(path);
+        let _ = remove_folder(path);
+    } else {
+        // Left between making the folder and marking it; not ours if there is anything in it.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// Kills servers of ours in `folder` and waits for their end. Normally there are none: a server dies with its guard.
+fn end_servers(folder: &Path) {
+    let option = defaults_file_option(folder);
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return;
+    };
+    for process in processes.flatten() {
+        let Some(pid) = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(Pid::from_raw)
+        else {
+            continue;
+        };
+        // The handle is opened first: what is checked afterwards is checked of the process it stands for.
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        if is_our_server(&process.path(), &option) && pidfd_send_signal(&handle, Signal::KILL).is_ok() {
+            let at_most = Timespec {
+                tv_sec: 5,
+                tv_nsec: 0,
+            };
+            let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&at_most));
+        }
+    }
+}
+
+/// True for a `mariadbd` of this user that was started with exactly `option`.
+fn is_our_server(process: &Path, option: &OsStr) -> bool {
+    let same_user = fs::metadata(process).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
+    let program_fits = fs::read_link(process.join("exe"))
+        .is_ok_and(|exe| exe.file_name().is_some_and(|name| name == "mariadbd"));
+    let option_fits = fs::read(process.join("cmdline")).is_ok_and(|line| {
+        line.split(|byte| *byte == 0)
+            .any(|argument| argument == option.as_bytes())
+    });
+    same_user && program_fits && option_fits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    #[test]
+    fn a_stale_folder_goes_with_the_server_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = stale_folder(parent.path());
+        let mut server = pretend_server(parent.path(), "mariadbd", &folder);
+        sweep(parent.path());
+        assert!(!folder.exists());
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&server.wait().unwrap()),
+            Some(9)
+        );
+    }
+
+    #[test]
+    fn a_foreign_process_is_never_killed() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = stale_folder(parent.path());
+        // The same number as a recorded server, the same option but another program, the same program but another folder.
+        let mut with_recorded_pid = Command::new("sleep").arg("60").spawn().unwrap();
+        fs::write(folder.join("mariadbd.pid"), with_recorded_pid.id().to_string()).unwrap();
+        let mut other_program = pretend_server(parent.path(), "another", &folder);
+        let mut other_folder = pretend_server(parent.path(), "mariadbd", &parent.path().join("elsewhere"));
+        sweep(parent.path());
+        assert!(!folder.exists());
+        for process in [&mut with_recorded_pid, &mut other_program, &mut other_folder] {
+            assert!(
+                process.try_wait().unwrap().is_none(),
+                "a foreign process was killed"
+            );
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_folder_in_use_is_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = stale_folder(parent.path());
+        let lock = folder::lock_shared(&folder).unwrap().unwrap();
+        sweep(parent.path());
+        assert!(folder.exists());
+        drop(lock);
+        sweep(parent.path());
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn folders_that_are_not_private_servers_are_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let unmarked = parent.path().join(format!("{PREFIX}results"));
+        let run = parent.path().join("ciphertax-quick-1");
+        for folder in [&unmarked, &run] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("run.json"), "{}").unwrap();
+        }
+        fs::write(run.join(MARKER), "").unwrap();
+        let target = parent.path().join("precious");
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join(MARKER), "").unwrap();
+        std::os::unix::fs::symlink(&target, parent.path().join(format!("{PREFIX}link"))).unwrap();
+        sweep(parent.path());
+        assert!(unmarked.join("run.json").exists());
+        assert!(run.join("run.json").exists());
+        assert!(target.join(MARKER).exists());
+    }
+
+    #[test]
+    fn an_empty_folder_left_before_it_was_marked_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join(format!("{PREFIX}empty"));
+        fs::create_dir(&folder).unwrap();
+        sweep(parent.path());
+        assert!(!folder.exists());
+    }
+
+    fn stale_folder(parent: &Path) -> PathBuf {
+        let folder = parent.join(format!("{PREFIX}stale"));
+        fs::create_dir_all(folder.join("data")).unwrap();
+        fs::write(folder.join(MARKER), "").unwrap();
+        folder
+    }
+
+    /// A shell under the name `program` that was started as if to serve `folder`, and runs already.
+    fn pretend_server(parent: &Path, program: &str, folder: &Path) -> Child {
+        let bin = tempfile::Builder::new().tempdir_in(parent).unwrap().keep();
+        let path = bin.join(program);
+        fs::copy("/bin/sh", &path).unwrap();
+        let child = Command::new(&path)
+            .args(["-c", "read line"])
+            .arg(defaults_file_option(folder))
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = PathBuf::from(format!("/proc/{}", child.id()));
+        let started = || {
+            fs::read_link(process.join("exe")).is_ok_and(|exe| exe == path)
+                && fs::read(process.join("cmdline")).is_ok_and(|line| line.ends_with(b"/my.cnf\0"))
+        };
+        while !started() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+}

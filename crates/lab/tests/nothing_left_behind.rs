@@ -1,0 +1,277 @@
+//! Whoever kills the owner of a private server, however hard: neither process nor folder nor port stays.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+const SECONDS: Duration = Duration::from_secs(5);
+
+#[test]
+fn an_owner_that_ends_by_itself() {
+    let mut owner = Owner::start();
+    drop(owner.stdin.take());
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_killed_by_sigkill() {
+    let owner = Owner::start();
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_ended_by_sigterm() {
+    let owner = Owner::start();
+    kill_process(owner.pid(), Signal::TERM).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
+    let parent = temporary_folder();
+    let mut command = owner_command(&example(), parent.path());
+    // An owner that decides for itself when to end; what ignores a signal does so in the next program too.
+    // SAFETY: a system call that touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let owner = Owner::start_in(example(), command, parent);
+    // The terminal signals the whole foreground group.
+    kill_process_group(owner.pid(), Signal::INT).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    assert!(owner.server_runs());
+    assert!(TcpStream::connect(owner.address).is_ok());
+    owner.process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn an_owner_killed_at_any_moment_of_the_start() {
+    let parent = temporary_folder();
+    for delay in [0, 2, 5, 10, 20, 50, 100, 150, 200, 250, 300, 400] {
+        let mut process = owner_command(&example(), parent.path()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(delay));
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert!(
+        within(SECONDS, || processes_with(parent.path()).is_empty()),
+        "{:?}",
+        processes_with(parent.path())
+    );
+    // A folder made just before there was a guard is left to the next start.
+    let owner = Owner::start_in(example(), owner_command(&example(), parent.path()), parent);
+    assert!(within(SECONDS, || folders_in(owner.parent.path())
+        == [owner.folder.clone()]));
+    owner.process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn a_guard_ignores_the_signals_that_end_an_owner() {
+    let owner = Owner::start();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        kill_process(owner.guard(), signal).unwrap();
+    }
+    thread::sleep(Duration::from_millis(300));
+    assert!(owner.server_runs());
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
+    let owner = Owner::start();
+    // First the owner is stopped, so that it cannot clean up.
+    kill_process(owner.pid(), Signal::STOP).unwrap();
+    kill_process(owner.guard(), Signal::KILL).unwrap();
+    assert!(within(SECONDS, || !owner.server_runs()));
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    let Owner {
+        mut process,
+        parent,
+        folder,
+        ..
+    } = owner;
+    process.wait().unwrap();
+    assert!(folder.exists());
+    let next = Owner::start_in(example(), owner_command(&example(), parent.path()), parent);
+    assert!(!folder.exists());
+    next.process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn a_guard_started_by_hand_says_what_it_is_for() {
+    let output = Command::new(example())
+        .arg("guard")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("started by ciphertax itself"));
+}
+
+#[test]
+fn it_works_for_an_ordinary_user() {
+    if !rustix::process::geteuid().is_root() {
+        return; // Then every test here has just shown it.
+    }
+    const NOBODY: u32 = 65_534;
+    let parent = temporary_folder();
+    std::os::unix::fs::chown(parent.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = parent.path().join("owner");
+    fs::copy(example(), &program).unwrap();
+    let mut command = owner_command(&program, parent.path());
+    command.uid(NOBODY).gid(NOBODY);
+    let owner = Owner::start_in(program, command, parent);
+    let status = fs::read_to_string(format!("/proc/{}/status", owner.server.as_raw_nonzero())).unwrap();
+    assert!(status.contains("Uid:\t65534"), "{status}");
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    owner.expect_nothing_left();
+}
+
+/// A process that owns a private server among temporary files of its own.
+struct Owner {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    parent: tempfile::TempDir,
+    server: Pid,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl Owner {
+    fn start() -> Self {
+        let parent = temporary_folder();
+        Self::start_in(example(), owner_command(&example(), parent.path()), parent)
+    }
+
+    fn start_in(program: PathBuf, mut command: Command, parent: tempfile::TempDir) -> Self {
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [pid, address, folder] = words[..] else {
+            panic!("{} said {line:?}", program.display())
+        };
+        let owner = Self {
+            stdin: process.stdin.take(),
+            process,
+            parent,
+            server: Pid::from_raw(pid.parse().unwrap()).unwrap(),
+            address: address.parse().unwrap(),
+            folder: folder.into(),
+        };
+        assert!(owner.server_runs());
+        assert!(owner.folder.starts_with(owner.parent.path()));
+        owner
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// The guard is the server's parent.
+    fn guard(&self) -> Pid {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.server.as_raw_nonzero())).unwrap();
+        let after_name = stat.rsplit(')').next().unwrap();
+        Pid::from_raw(after_name.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap()
+    }
+
+    /// True while the server's process exists and is not just waiting to be reaped.
+    fn server_runs(&self) -> bool {
+        fs::read_link(format!("/proc/{}/exe", self.server.as_raw_nonzero())).is_ok()
+    }
+
+    fn process_ends_and_nothing_is_left(self) {
+        kill_process(self.pid(), Signal::KILL).unwrap();
+        self.expect_nothing_left();
+    }
+
+    fn expect_nothing_left(mut self) {
+        self.process.wait().unwrap();
+        assert!(within(SECONDS, || !self.server_runs()), "the server still runs");
+        assert!(
+            within(SECONDS, || !self.folder.exists()),
+            "the folder is still there"
+        );
+        assert!(
+            within(SECONDS, || processes_with(self.parent.path()).is_empty()),
+            "a process still runs"
+        );
+        assert_eq!(folders_in(self.parent.path()), Vec::<PathBuf>::new());
+        assert!(TcpStream::connect(self.address).is_err());
+    }
+}
+
+/// In a process group of its own, as a shell would start it.
+fn owner_command(program: &Path, temporary: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("TMPDIR", temporary)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    command
+}
+
+/// Cargo builds examples with the tests, beside the folder of the test programs.
+fn example() -> PathBuf {
+    let deps = std::env::current_exe().unwrap();
+    deps.ancestors().nth(2).unwrap().join("examples/private_server")
+}
+
+fn temporary_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn folders_in(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir()).collect()
+}
+
+/// Command lines of the processes that have `folder` among their arguments or temporary files.
+fn processes_with(folder: &Path) -> Vec<String> {
+    let needle = folder.to_str().unwrap();
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .map(|entry| {
+            let text = |file| {
+                String::from_utf8_lossy(&fs::read(entry.path().join(file)).unwrap_or_default()).into_owned()
+            };
+            (text("cmdline"), text("environ"))
+        })
+        .filter(|(line, environment)| line.contains(needle) || environment.contains(needle))
+        .map(|(line, _)| line)
+        .collect()
+}
+
+fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}

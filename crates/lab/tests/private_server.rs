@@ -1,0 +1,198 @@
+//! A real private MariaDB: how it is made, who can reach it, and that nothing of it stays.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_model::CertificateKind;
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
+    let server = builder().start().unwrap();
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(address.ip().is_loopback());
+    assert!(address.port() < first_ephemeral, "{address}");
+    assert!(greeting(address).contains("MariaDB"));
+    assert!(server.is_alive());
+    assert!(server.socket().exists());
+
+    server.stop().unwrap();
+    assert!(!folder.exists());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn only_its_user_may_read_its_secrets() {
+    let server = builder().start().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(server.folder()), 0o700);
+    assert_eq!(mode(&server.folder().join("server-key.pem")), 0o600);
+    assert_eq!(mode(&server.folder().join("my.cnf")), 0o600);
+    let keys = files_with(server.folder(), b"PRIVATE KEY");
+    assert_eq!(
+        keys,
+        [server.folder().join("server-key.pem")],
+        "the authority's key was written"
+    );
+}
+
+#[test]
+fn the_password_is_in_no_file_argument_or_debug_text() {
+    let server = builder().start().unwrap();
+    let password = server.password().expose();
+    assert_eq!(
+        files_with(server.folder(), password.as_bytes()),
+        Vec::<std::path::PathBuf>::new()
+    );
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        for file in ["cmdline", "environ"] {
+            let text = fs::read(process.path().join(file)).unwrap_or_default();
+            assert!(
+                !contains(&text, password.as_bytes()),
+                "{}",
+                process.path().display()
+            );
+        }
+    }
+    assert!(!format!("{server:?}").contains(password));
+}
+
+#[test]
+fn a_server_that_was_killed_is_known_to_be_dead_and_its_folder_goes() {
+    let server = builder().start().unwrap();
+    let folder = server.folder().to_owned();
+    let pid = rustix::process::Pid::from_raw(server.pid() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(within(Duration::from_secs(5), || !server.is_alive()));
+    drop(server);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn servers_live_side_by_side() {
+    let (one, other) = (builder().start().unwrap(), builder().start().unwrap());
+    assert_ne!(one.address(), other.address());
+    assert_ne!(one.folder(), other.folder());
+    assert!(one.is_alive() && other.is_alive());
+}
+
+#[test]
+fn every_kind_of_certificate_is_accepted_by_the_server() {
+    for kind in CertificateKind::ALL {
+        let server = builder().certificate(kind).start().unwrap();
+        assert!(offers_tls(server.address()), "{kind}: {}", server.log_tail());
+        assert!(server.ca_file().unwrap().exists());
+    }
+}
+
+#[test]
+fn without_tls_the_server_does_not_offer_it() {
+    let server = builder().without_tls().start().unwrap();
+    assert!(!offers_tls(server.address()));
+    assert_eq!(server.ca_file(), None);
+}
+
+#[test]
+fn options_reach_the_server_and_its_record() {
+    let server = builder()
+        .option("--require-secure-transport=ON")
+        .option("--tls-version=TLSv1.2")
+        .start()
+        .unwrap();
+    assert_eq!(server.settings()["require_secure_transport"], "ON");
+    assert_eq!(server.settings()["innodb_buffer_pool_size"], "256M");
+    let line = fs::read(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    assert!(contains(
+        &line,
+        b"--require-secure-transport=ON\0--tls-version=TLSv1.2"
+    ));
+}
+
+#[test]
+fn an_option_the_server_refuses_is_reported_in_its_words() {
+    let error = builder()
+        .option("--no-such-option=1")
+        .start()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no-such-option"), "{error}");
+    assert_eq!(error.lines().count(), 1);
+}
+
+fn builder() -> PrivateServerBuilder {
+    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+}
+
+/// What the server says first, as text.
+fn greeting(address: std::net::SocketAddr) -> String {
+    String::from_utf8_lossy(&first_packet(address)).into_owned()
+}
+
+/// Whether the greeting has the capability `CLIENT_SSL` (0x0800), in the two bytes that follow the protocol version, the
+/// server version (ended by zero), the thread number (4), the scramble's first part (8) and a filler.
+fn offers_tls(address: std::net::SocketAddr) -> bool {
+    let packet = first_packet(address);
+    let version_end = packet[5..].iter().position(|byte| *byte == 0).unwrap() + 5;
+    let capabilities = &packet[version_end + 1 + 4 + 8 + 1..];
+    u16::from_le_bytes([capabilities[0], capabilities[1]]) & 0x0800 != 0
+}
+
+fn first_packet(address: std::net::SocketAddr) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).unwrap();
+    let mut packet = header.to_vec();
+    packet.resize(
+        4 + u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize,
+        0,
+    );
+    stream.read_exact(&mut packet[4..]).unwrap();
+    packet
+}
+
+fn files_with(folder: &Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files_with(&entry.path(), needle));
+        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    let first = needle[0];
+    bytes
+        .iter()
+        .enumerate()
+        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
+}
+
+fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while Instant::now() < deadline {
+        if condition() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    condition()
+}

@@ -1,0 +1,165 @@
+//! The CPU time of another process.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::record::CpuTime;
+use procfs::FromRead;
+use procfs::process::Stat;
+
+use crate::error::{Error, Result};
+use crate::tick_ns;
+
+/// Longest `/proc/PID/stat`: 52 numbers and a name of 64 bytes.
+const STAT_BYTES: usize = 2048;
+
+/// The CPU clock of one process. It counts all threads, those that have ended too, to the nanosecond of the scheduler's
+/// clock, up to the instant of reading.
+#[derive(Debug)]
+pub struct ProcessCpu {
+    pid: u32,
+    clock: libc::clockid_t,
+    /// Stays with this process: once it is gone, reading fails, whoever has its number then.
+    stat: File,
+}
+
+impl ProcessCpu {
+    /// Finds the clock of the process `pid`, which may belong to any user.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn open(pid: u32) -> Result<Self> {
+        let ended = || Error::ProcessEnded { pid };
+        let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
+        let number = libc::pid_t::try_from(pid).map_err(|_| ended())?;
+        let mut clock = 0;
+        // SAFETY: writes one clock number to `clock`, which outlives the call.
+        match unsafe { libc::clock_getcpuclockid(number, &raw mut clock) } {
+            0 => Ok(Self { pid, clock, stat }),
+            _ => Err(ended()),
+        }
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// CPU time since the process began. The system part comes from the kernel's ticks.
+    ///
+    /// # Errors
+    /// If the process has ended, even if it was not reaped yet.
+    pub fn read(&self) -> Result<CpuTime> {
+        let mut buffer = [0; STAT_BYTES];
+        let length = self.stat.read_at(&mut buffer, 0).map_err(|_| self.ended())?;
+        let stat = Stat::from_read(&buffer[..length]).map_err(|_| self.ended())?;
+        if matches!(stat.state, 'Z' | 'X') {
+            return Err(self.ended());
+        }
+        Ok(CpuTime {
+            total_ns: self.total_ns()?,
+            system_ns: stat.stime * tick_ns(),
+        })
+    }
+
+    /// Context switches of all its present threads since each began, voluntary and involuntary. The kernel does not keep
+    /// those of threads that have ended.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn context_switches(&self) -> Result<u64> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).map_err(|_| self.ended())?;
+        let mut text = String::new();
+        let mut sum = 0;
+        for thread in threads.flatten() {
+            // A thread may end between being listed and being read.
+            if read_into(&mut text, thread.path().join("status")).is_ok() {
+                sum += context_switches_in(&text);
+            }
+        }
+        Ok(sum)
+    }
+
+    fn total_ns(&self) -> Result<u64> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: writes to `time`, which outlives the call.
+        match unsafe { libc::clock_gettime(self.clock, &raw mut time) } {
+            0 => Ok(nanoseconds(time)),
+            _ => Err(self.ended()),
+        }
+    }
+
+    fn ended(&self) -> Error {
+        Error::ProcessEnded { pid: self.pid }
+    }
+}
+
+/// Waits until the CPU clock of `process` has stood still for `quiet_for`, but no longer than `at_most`. Says whether it
+/// became quiet: what a process does after its last answer belongs to the slice before.
+///
+/// # Errors
+/// If the process has ended.
+pub fn settle(process: &ProcessCpu, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+    let deadline = Instant::now() + at_most;
+    let mut before = process.total_ns()?;
+    loop {
+        thread::sleep(quiet_for);
+        let now = process.total_ns()?;
+        if now == before {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        before = now;
+    }
+}
+
+/// A clock's reading in nanoseconds; CPU clocks are never negative.
+pub(crate) fn nanoseconds(time: libc::timespec) -> u64 {
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+fn read_into(text: &mut String, path: PathBuf) -> io::Result<usize> {
+    text.clear();
+    File::open(path)?.read_to_string(text)
+}
+
+fn context_switches_in(status: &str) -> u64 {
+    status
+        .lines()
+        .filter_map(|line| line.split_once("voluntary_ctxt_switches:"))
+        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_context_switches_are_counted() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
+        assert_eq!(context_switches_in(status), 42);
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_has_ended() {
+        // Above the largest number Linux gives.
+        assert!(matches!(
+            ProcessCpu::open(1 << 23),
+            Err(Error::ProcessEnded { .. })
+        ));
+        assert!(matches!(
+            ProcessCpu::open(u32::MAX),
+            Err(Error::ProcessEnded { .. })
+        ));
+    }
+}

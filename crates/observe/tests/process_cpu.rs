@@ -1,0 +1,153 @@
+//! The CPU clock of another process against what the kernel says of it after its end.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::io::{Read, Write};
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_observe::{Error, ProcessCpu, settle};
+
+#[test]
+fn the_clock_agrees_with_the_kernels_account_of_the_child() {
+    // It works, says so, and waits; what it uses to end is little.
+    let mut child = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read line");
+    let clock = ProcessCpu::open(child.id()).unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    settle(&clock, Duration::from_millis(1), Duration::from_secs(1)).unwrap();
+    let cpu = clock.read().unwrap();
+    let expected = usage_at_the_end_of(child);
+    let ratio = cpu.total_ns as f64 / expected as f64;
+    assert!(
+        (0.95..=1.02).contains(&ratio),
+        "clock {} against {expected}",
+        cpu.total_ns
+    );
+    assert!(
+        cpu.total_ns > 20_000_000,
+        "it did too little to compare: {}",
+        cpu.total_ns
+    );
+}
+
+#[test]
+fn system_time_is_told_from_user_time() {
+    // Copying zeros is all system time.
+    let mut child = spawn(Command::new("dd").args(["if=/dev/zero", "of=/dev/null", "bs=1M"]));
+    let clock = ProcessCpu::open(child.id()).unwrap();
+    while clock.read().unwrap().total_ns < 300_000_000 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let cpu = clock.read().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(cpu.system_ns as f64 > 0.8 * cpu.total_ns as f64, "{cpu:?}");
+}
+
+#[test]
+fn threads_that_have_ended_are_counted() {
+    let clock = ProcessCpu::open(std::process::id()).unwrap();
+    let before = clock.read().unwrap().total_ns;
+    let used = thread::spawn(|| {
+        let start = ciphertax_observe::ThreadUsage::now();
+        loop {
+            let used = ciphertax_observe::ThreadUsage::now().since(&start).cpu.total_ns;
+            if used > 50_000_000 {
+                return used;
+            }
+        }
+    })
+    .join()
+    .unwrap();
+    assert!(clock.read().unwrap().total_ns - before >= used);
+}
+
+#[test]
+fn a_sleeping_process_settles_and_a_busy_one_does_not() {
+    let mut sleeping = shell("read line");
+    let clock = ProcessCpu::open(sleeping.id()).unwrap();
+    assert!(settle(&clock, Duration::from_millis(1), Duration::from_secs(5)).unwrap());
+    let mut busy = shell("while :; do :; done");
+    let clock = ProcessCpu::open(busy.id()).unwrap();
+    assert!(!settle(&clock, Duration::from_millis(20), Duration::from_millis(100)).unwrap());
+    for child in [&mut sleeping, &mut busy] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_ended_is_not_taken_for_another() {
+    let mut child = shell("read line");
+    let clock = ProcessCpu::open(child.id()).unwrap();
+    clock.read().unwrap();
+    child.kill().unwrap();
+    while !std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
+        .unwrap()
+        .contains(") Z")
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(
+        matches!(clock.read(), Err(Error::ProcessEnded { .. })),
+        "dead, not yet reaped"
+    );
+    child.wait().unwrap();
+    assert!(matches!(clock.read(), Err(Error::ProcessEnded { .. })), "reaped");
+    assert!(clock.context_switches().is_err());
+}
+
+#[test]
+fn context_switches_of_a_process_rise_as_it_answers() {
+    let mut child = shell("while read line; do echo answer; done");
+    let clock = ProcessCpu::open(child.id()).unwrap();
+    let (mut questions, mut answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut ask = || {
+        questions.write_all(b"question\n").unwrap();
+        answers.read_exact(&mut [0; 7]).unwrap();
+    };
+    ask();
+    let before = clock.context_switches().unwrap();
+    for _ in 0..50 {
+        ask();
+        thread::sleep(Duration::from_millis(1));
+    }
+    let switches = clock.context_switches().unwrap() - before;
+    assert!((50..500).contains(&switches), "{switches}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn shell(script: &str) -> Child {
+    spawn(Command::new("sh").args(["-c", script]))
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Lets the child end and returns all the CPU time it used, in nanoseconds, from the kernel's account for its parent.
+fn usage_at_the_end_of(mut child: Child) -> u64 {
+    drop(child.stdin.take());
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let pid = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: both pointers are to values that outlive the call.
+    let usage = unsafe {
+        assert_eq!(libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()), pid);
+        usage.assume_init()
+    };
+    [usage.ru_utime, usage.ru_stime]
+        .iter()
+        .map(|time| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
+        .sum()
+}

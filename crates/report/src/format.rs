@@ -1,0 +1,215 @@
+//! Numbers as a reader wants them: three significant digits, units that fit, a real minus sign.
+
+use std::fmt::Write;
+
+/// A number that was not measured.
+pub(crate) const ABSENT: &str = "–";
+
+/// A fraction as a signed percentage: `0.1234` is `+12.3 %`.
+pub(crate) fn change(fraction: f64) -> String {
+    if !fraction.is_finite() {
+        return ABSENT.into();
+    }
+    let digits = fixed(fraction * 100.0, percent_decimals(fraction));
+    let sign = if fraction > 0.0 && digits.chars().any(|c| ('1'..='9').contains(&c)) {
+        "+"
+    } else {
+        ""
+    };
+    format!("{sign}{digits} %")
+}
+
+/// One bound of the interval of a change, with the decimals of the change itself and no percent sign.
+pub(crate) fn change_bound(bound: f64, change: f64) -> String {
+    fixed(bound * 100.0, percent_decimals(change))
+}
+
+/// The interval of a change: `[11.1, 13.5]`, in percent.
+pub(crate) fn change_interval(change: f64, low: f64, high: f64) -> String {
+    format!("[{}, {}]", change_bound(low, change), change_bound(high, change))
+}
+
+/// A fraction as an unsigned percentage, for budgets, margins and shares: `0.05` is `5 %`.
+pub(crate) fn share(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let decimals = usize::from((percent - percent.round()).abs() > 1e-9);
+    format!("{} %", fixed(percent, decimals))
+}
+
+/// A value in the unit its record states.
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
+    match unit {
+        "us" | "us/op" => microseconds(value),
+        "op/s" => scaled(value, &[(1e6, "M op/s"), (1e3, "k op/s"), (1.0, "op/s")]),
+        "bytes/op" => bytes(value),
+        other => format!("{} {other}", significant(value)),
+    }
+}
+
+/// A time given in microseconds.
+pub(crate) fn microseconds(value: f64) -> String {
+    scaled(value, &[(1e6, "s"), (1e3, "ms"), (1.0, "µs")])
+}
+
+/// A number of bytes, in decimal multiples.
+pub(crate) fn bytes(value: f64) -> String {
+    if value.abs() < 999.5 {
+        return format!("{} B", plain(value));
+    }
+    scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")])
+}
+
+/// A span of time given in seconds, for people who wait.
+pub(crate) fn span(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..90 => format!("{whole} s"),
+        90..600 if !whole.is_multiple_of(60) => format!("{} min {} s", whole / 60, whole % 60),
+        90..5_400 => format!("{:.0} min", seconds / 60.0),
+        5_400..172_800 => format!("{:.1} h", seconds / 3_600.0),
+        _ => format!("{:.0} days", seconds / 86_400.0),
+    }
+}
+
+/// A number rounded to a whole one, with thousands separated.
+pub(crate) fn count(value: f64) -> String {
+    fixed(value, 0)
+}
+
+/// Three significant digits, but no decimals that are zero.
+pub(crate) fn plain(value: f64) -> String {
+    let text = significant(value);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
+/// A number of CPU cores and its interval, all with the decimals that give the larger of the number and its
+/// uncertainty two significant digits.
+pub(crate) fn cores(value: f64, low: f64, high: f64) -> [String; 3] {
+    let magnitude = value.abs().max((high - low) / 2.0).max(1e-6).log10().floor() as i32;
+    let decimals = usize::try_from(1 - magnitude).unwrap_or(0).max(1);
+    [value, low, high].map(|number| fixed(number, decimals))
+}
+
+/// Changes of a hundred percent and more need no decimals.
+fn percent_decimals(fraction: f64) -> usize {
+    usize::from((fraction * 100.0).abs() < 99.95)
+}
+
+/// The value in the largest unit it fills.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let (size, name) = units
+        .iter()
+        .find(|(size, _)| value.abs() >= size * 0.9995)
+        .or(units.last())
+        .expect("every list of units has one");
+    if value.is_finite() {
+        format!("{} {name}", significant(value / size))
+    } else {
+        ABSENT.into()
+    }
+}
+
+/// Three significant digits, at most two decimals.
+fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        small if small < 9.995 => 2,
+        middle if middle < 99.95 => 1,
+        _ => 0,
+    };
+    fixed(value, decimals)
+}
+
+/// A fixed number of decimals, thousands separated by commas, U+2212 for minus and no minus before a zero.
+fn fixed(value: f64, decimals: usize) -> String {
+    if !value.is_finite() {
+        return ABSENT.into();
+    }
+    let digits = format!("{:.decimals$}", value.abs());
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut text = String::new();
+    if value < 0.0 && digits.chars().any(|c| ('1'..='9').contains(&c)) {
+        text.push('−');
+    }
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let _ = write!(text, "{fraction}");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_signed_and_keep_one_decimal_below_a_hundred_percent() {
+        assert_eq!(change(0.1234), "+12.3 %");
+        assert_eq!(change(-0.1416), "−14.2 %");
+        assert_eq!(change(0.0), "0.0 %");
+        assert_eq!(change(-0.0004), "0.0 %");
+        assert_eq!(change(0.0004), "0.0 %");
+        assert_eq!(change(6.321), "+632 %");
+        assert_eq!(change(12.5), "+1,250 %");
+        assert_eq!(change(0.9996), "+100 %");
+        assert_eq!(change(f64::NAN), "–");
+    }
+
+    #[test]
+    fn an_interval_has_the_decimals_of_its_change() {
+        assert_eq!(change_interval(0.123, 0.111, 0.135), "[11.1, 13.5]");
+        assert_eq!(change_interval(-0.012, -0.034, 0.01), "[−3.4, 1.0]");
+        assert_eq!(change_interval(6.32, 0.995, 6.40), "[100, 640]");
+    }
+
+    #[test]
+    fn quantities_take_the_unit_they_fill() {
+        assert_eq!(quantity(9.996, "us/op"), "10.0 µs");
+        assert_eq!(quantity(162.4, "us"), "162 µs");
+        assert_eq!(quantity(999.7, "us"), "1.00 ms");
+        assert_eq!(quantity(2_340_000.0, "us"), "2.34 s");
+        assert_eq!(quantity(78_123.0, "op/s"), "78.1 k op/s");
+        assert_eq!(quantity(312.0, "op/s"), "312 op/s");
+        assert_eq!(quantity(287.0, "bytes/op"), "287 B");
+        assert_eq!(quantity(22.5, "bytes/op"), "22.5 B");
+        assert_eq!(quantity(999.7, "bytes/op"), "1.00 kB");
+        assert_eq!(quantity(1_048_999.0, "bytes/op"), "1.05 MB");
+        assert_eq!(quantity(f64::INFINITY, "us"), "–");
+    }
+
+    #[test]
+    fn shares_show_a_decimal_only_where_there_is_one() {
+        assert_eq!(share(0.05), "5 %");
+        assert_eq!(share(0.004), "0.4 %");
+    }
+
+    #[test]
+    fn plain_numbers_have_no_decimals_that_are_zero() {
+        assert_eq!(plain(2.0), "2");
+        assert_eq!(plain(1.5), "1.5");
+        assert_eq!(plain(1.254), "1.25");
+        assert_eq!(plain(330.91), "331");
+        assert_eq!(plain(-0.001), "0");
+    }
+
+    #[test]
+    fn cores_and_their_interval_share_their_decimals() {
+        assert_eq!(cores(0.0156, 0.0151, 0.0162), ["0.016", "0.015", "0.016"]);
+        assert_eq!(cores(1.25, -0.2, 2.7), ["1.2", "−0.2", "2.7"]);
+        assert_eq!(cores(0.0, -0.1, 0.1), ["0.00", "−0.10", "0.10"]);
+    }
+
+    #[test]
+    fn spans_are_given_as_people_say_them() {
+        assert_eq!(span(41.4), "41 s");
+        assert_eq!(span(123.0), "2 min 3 s");
+        assert_eq!(span(2_400.0), "40 min");
+        assert_eq!(span(7_200.0), "2.0 h");
+    }
+}

@@ -1,0 +1,66 @@
+//! Versions, host and settings of the measurement.
+
+use ciphertax_model::record::Run;
+
+use super::figure::Item;
+use crate::{format, lookup};
+
+/// Versions, host and settings of the measurement.
+pub(super) fn method(run: &Run) -> Vec<Item> {
+    let (host, server, study) = (&run.host, &run.server, &run.study);
+    let mut items = vec![
+        Item::new("started", &run.started),
+        Item::new(
+            "tool",
+            format!("{} {} ({})", run.tool.name, run.tool.version, run.tool.commit),
+        ),
+        Item::new(
+            "server",
+            format!("{} {} at {}", server.product, server.version, server.address),
+        ),
+        Item::new("host", format!("{}, kernel {}", host.os, host.kernel)),
+        Item::new(
+            "machine",
+            format!(
+                "{}, {} CPUs, {} of memory, virtualization: {}",
+                host.cpu,
+                host.cpus,
+                format::bytes(host.memory_bytes as f64),
+                host.virtualization
+            ),
+        ),
+        Item::new(
+            "precision asked for",
+            format!(
+                "±{} CPU per operation, ±{} throughput, in at most {}",
+                format::share(study.precision.cpu),
+                format::share(study.precision.throughput),
+                format::span(study.time_s)
+            ),
+        ),
+        Item::new(
+            "slices",
+            format!(
+                "{} s each, arms in random balanced order, seed {}",
+                study.slice_s, run.seed
+            ),
+        ),
+    ];
+    if !server.tls_library.is_empty() {
+        items.insert(3, Item::new("server's TLS library", &server.tls_library));
+    }
+    items.extend(run.cells.iter().map(|cell| {
+        Item::new(
+            format!("cell {}", cell.name),
+            format!(
+                "{}; {} load thread{}, waits {} µs for more ready sockets; {} void",
+                lookup::load_in_words(cell),
+                cell.workers,
+                if cell.workers == 1 { "" } else { "s" },
+                cell.gather_us,
+                cell.void_slices
+            ),
+        )
+    }));
+    items
+}

@@ -1,0 +1,191 @@
+//! What the outputs look up in a run, and the words they share.
+
+use ciphertax_model::record::{
+    ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, Run, RunStatus, ServerPlacement,
+    Severity, Verdict, VoidReason,
+};
+use ciphertax_model::{Metric, Workload};
+
+use crate::format;
+
+/// The metrics that the first table of every report shows; the others are among the measured values.
+pub(crate) const HEADLINE: [Metric; 4] = [
+    Metric::ClientCpuPerOp,
+    Metric::ServerCpuPerOp,
+    Metric::Throughput,
+    Metric::LatencyP95,
+];
+
+/// The arms the study asks about.
+pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
+    run.arms.iter().filter(|arm| arm.role == ArmRole::Variant)
+}
+
+/// The arm all others are compared with.
+pub(crate) fn baseline(run: &Run) -> Option<&ArmRecord> {
+    run.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
+}
+
+/// A variant against the baseline.
+pub(crate) fn estimate<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) -> Option<&'a EstimateRow> {
+    run.estimates
+        .iter()
+        .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+}
+
+/// The baseline against itself.
+pub(crate) fn noise<'a>(run: &'a Run, cell: &str, metric: Metric) -> Option<&'a EstimateRow> {
+    run.noise_floor
+        .iter()
+        .find(|row| row.cell == cell && row.metric == metric)
+}
+
+/// The smallest change that counts in a cell: the largest margin of its estimates.
+pub(crate) fn margin(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
+    run.estimates
+        .iter()
+        .filter(|row| row.cell == cell && row.metric == metric)
+        .map(|row| row.margin)
+        .reduce(f64::max)
+}
+
+/// What an arm measured by itself, with its unit.
+pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) -> Option<(f64, &'a str)> {
+    run.measurements
+        .iter()
+        .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+        .map(|row| (row.value, row.unit.as_str()))
+}
+
+/// The phases of an arm's connects in the order they happen.
+pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
+    let mut rows: Vec<_> = run
+        .connect_phases
+        .iter()
+        .filter(|row| row.cell == cell && row.arm == arm)
+        .collect();
+    rows.sort_by_key(|row| row.phase);
+    rows
+}
+
+/// What a churn row says of a query alone: its cost as a fraction of the baseline's; `None` if that had none.
+pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
+    let overhead = row.query_variant_us / row.query_baseline_us - 1.0;
+    overhead.is_finite().then_some(overhead)
+}
+
+/// The cell in words: what is asked, how hard.
+pub(crate) fn load_in_words(cell: &CellRecord) -> String {
+    let connections = match (cell.connections, cell.workload) {
+        (1, Workload::Connect) => "one connect at a time".into(),
+        (n, Workload::Connect) => format!("{n} connects at a time"),
+        (1, _) => "1 connection".into(),
+        (n, _) => format!("{n} connections"),
+    };
+    let asked = match cell.workload {
+        Workload::OltpPointSelect => "one row by primary key, prepared statement",
+        Workload::Connect => "new connection, one query, close",
+        Workload::BulkRead => "results of 1 MiB",
+    };
+    format!("{asked}, {connections}")
+}
+
+/// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
+pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
+    let seconds = cell
+        .more_time_s
+        .filter(|seconds| !cell.precise && *seconds > 0.0)?;
+    Some(format!(
+        "{} more for the precision asked for",
+        format::span(seconds)
+    ))
+}
+
+/// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.
+pub(crate) fn verdict_word(row: &EstimateRow) -> String {
+    match (&row.caveat, row.verdict) {
+        (Some(caveat), _) => caveat.clone(),
+        (None, Verdict::Costs) => "costs".into(),
+        (None, Verdict::Gains) => "gains?".into(),
+        (None, Verdict::NoCost) => "no cost".into(),
+        (None, Verdict::CannotTell) => "cannot tell".into(),
+    }
+}
+
+/// What a finding is called.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Cause => "cause",
+        Severity::Advice => "advice",
+        Severity::Suspicion => "suspicion",
+    }
+}
+
+/// What a reader of an unfinished run must know first; `None` for a complete one.
+pub(crate) fn unfinished(run: &Run) -> Option<String> {
+    match &run.status {
+        RunStatus::Complete => None,
+        RunStatus::Running => {
+            Some("This run has not come to its end: it is still measuring, or it was killed. What it measured until then is below.".into())
+        }
+        RunStatus::Partial { reason } => Some(format!(
+            "This run ended early: {}. What it measured until then is below.",
+            reason.trim_end_matches('.')
+        )),
+    }
+}
+
+/// Which server it was, and whether both sides shared the CPUs.
+pub(crate) fn server_in_words(run: &Run) -> String {
+    let server = &run.server;
+    let whose = match server.placement {
+        ServerPlacement::Private => "private server",
+        ServerPlacement::External => "your server",
+    };
+    let place = match (server.same_host, run.host.cpus) {
+        (true, 1) => "on the same CPU as the load".into(),
+        (true, cpus) => format!("on the same {cpus} CPUs as the load"),
+        (false, _) => format!("at {}", server.address),
+    };
+    format!("{} {}, {whose} {place}", server.product, server.version)
+}
+
+/// Void slices with the same kind of reason.
+pub(crate) struct VoidGroup {
+    /// The kind of reason.
+    pub(crate) kind: &'static str,
+    /// How many slices.
+    pub(crate) count: usize,
+    /// The reason of the first of them in full.
+    pub(crate) first: String,
+}
+
+/// Void slices by kind of reason, the commonest first.
+pub(crate) fn void_groups(run: &Run) -> Vec<VoidGroup> {
+    let mut groups: Vec<VoidGroup> = Vec::new();
+    for row in &run.void {
+        let kind = void_kind(&row.reason);
+        match groups.iter_mut().find(|group| group.kind == kind) {
+            Some(group) => group.count += 1,
+            None => groups.push(VoidGroup {
+                kind,
+                count: 1,
+                first: row.reason.to_string(),
+            }),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+    groups
+}
+
+fn void_kind(reason: &VoidReason) -> &'static str {
+    match reason {
+        VoidReason::Errors { .. } => "operations failed",
+        VoidReason::FactsDiffer { .. } => "session not what its arm says",
+        VoidReason::ServerDied { .. } => "server died",
+        VoidReason::Steal { .. } => "CPU taken by the hypervisor",
+        VoidReason::Empty => "no operation completed",
+        VoidReason::Stalled { .. } => "operations did not finish",
+        VoidReason::Interrupted => "interrupted",
+    }
+}

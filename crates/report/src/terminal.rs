@@ -1,0 +1,459 @@
+//! The run as text for a terminal: the verdict first, then what it rests on.
+
+use std::path::Path;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{
+    ArmRole, CapacityRow, CellRecord, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Phase, PhaseRow, Run,
+    Verdict,
+};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets,
+};
+
+use crate::format::{self, ABSENT};
+use crate::lookup::{self, HEADLINE};
+
+/// How the terminal wants its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns that may be filled; fewer than 60 are treated as 60.
+    pub width: usize,
+    /// Whether to colour verdicts and headings with ANSI sequences.
+    pub colour: bool,
+}
+
+/// The whole report, ending with a newline. Text from servers is stripped of control characters.
+pub fn render(run: &Run, style: Style) -> String {
+    let mut page = Page::new(style);
+    verdict(&mut page, run);
+    for cell in &run.cells {
+        costs(&mut page, run, cell);
+    }
+    if !run.noise_floor.is_empty() {
+        page.paragraph(
+            "Noise floor: smaller changes do not count. A/A: the baseline against itself.",
+            Tone::Dim,
+        );
+    }
+    for cell in &run.cells {
+        connect_phases(&mut page, run, cell);
+    }
+    consequences(&mut page, run);
+    findings(&mut page, run);
+    void_slices(&mut page, run);
+    page.text
+}
+
+/// The closing lines: where the report with charts is, and how to repeat the run.
+pub fn closing(run: &Run, report: &Path, style: Style) -> String {
+    let mut page = Page::new(style);
+    page.line(&format!("Report:  {}", report.display()));
+    page.line(&format!("Repeat:  {}", run.command));
+    page.text
+}
+
+fn verdict(page: &mut Page, run: &Run) {
+    if let Some(warning) = lookup::unfinished(run) {
+        page.paragraph(&warning, Tone::Warning);
+        page.blank();
+    }
+    page.paragraph(&run.verdict, Tone::Strong);
+    page.blank();
+    page.paragraph(&format!("{}.", lookup::server_in_words(run)), Tone::Dim);
+    if run.server.same_host {
+        page.paragraph(
+            "Both sides share the CPUs: CPU per operation is the figure to rely on.",
+            Tone::Dim,
+        );
+    }
+}
+
+/// One cell: arms down, metrics across; each change with its interval and its verdict.
+fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
+    page.heading(&cell.name);
+    let valid = match cell.blocks {
+        1 => "1 block".into(),
+        n => format!("{} blocks", format::count(n.into())),
+    };
+    let mut caption = format!("{}; {valid}", lookup::load_in_words(cell));
+    if cell.client_bound {
+        caption.push_str("; client-bound");
+    }
+    if let Some(wanted) = lookup::time_wanted(cell) {
+        caption.push_str(&format!("; {wanted}"));
+    }
+    page.paragraph(&caption, Tone::Dim);
+
+    let metrics = ["client CPU/op", "server CPU/op", "throughput", "p95 latency"];
+    let mut table = page.table(std::iter::once("").chain(metrics));
+    if let Some(arm) = lookup::baseline(run) {
+        table.add_row(std::iter::once(left(&arm.name)).chain(HEADLINE.map(|metric| {
+            let value = lookup::measured(run, &cell.name, &arm.name, metric);
+            right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
+        })));
+    }
+    for arm in lookup::variants(run) {
+        table.add_row(
+            std::iter::once(left(&arm.name)).chain(
+                HEADLINE.map(|metric| page.change(lookup::estimate(run, &cell.name, &arm.name, metric))),
+            ),
+        );
+    }
+    if run.noise_floor.iter().any(|row| row.cell == cell.name) {
+        table.add_row(
+            std::iter::once(page.dim(left("noise floor")))
+                .chain(HEADLINE.map(|metric| page.dim(right(noise_floor(run, &cell.name, metric))))),
+        );
+    }
+    page.add_table(&table);
+}
+
+fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
+    let Some(row) = lookup::noise(run, cell, metric) else {
+        return ABSENT.into();
+    };
+    let margin = lookup::margin(run, cell, metric).unwrap_or(row.margin);
+    format!(
+        "±{}\nA/A {}\n{}",
+        format::change(margin).trim_start_matches('+'),
+        format::change(row.change),
+        format::change_interval(row.change, row.low, row.high)
+    )
+}
+
+/// Where the time of a connect goes: arms down, phases across.
+fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
+    let by_arm: Vec<(&str, Vec<&PhaseRow>)> = run
+        .arms
+        .iter()
+        .filter(|arm| arm.role != ArmRole::BaselineAgain)
+        .map(|arm| (arm.name.as_str(), lookup::phases(run, &cell.name, &arm.name)))
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect();
+    let shown: Vec<Phase> = Phase::ALL
+        .into_iter()
+        .filter(|phase| {
+            by_arm
+                .iter()
+                .any(|(_, rows)| rows.iter().any(|row| row.phase == *phase && row.mean_us > 0.0))
+        })
+        .collect();
+    if shown.is_empty() {
+        return;
+    }
+    page.heading("Where the time of a connect goes");
+    page.paragraph("mean wall time of each phase, by arm", Tone::Dim);
+    let header = std::iter::once("")
+        .chain(shown.iter().map(|phase| short(*phase)))
+        .chain(["total"]);
+    let mut table = page.table(header);
+    for (arm, rows) in &by_arm {
+        let total: f64 = rows.iter().map(|row| row.mean_us).sum();
+        let means = shown.iter().map(|phase| {
+            let row = rows.iter().find(|row| row.phase == *phase);
+            right(row.map_or(ABSENT.into(), |row| format::microseconds(row.mean_us)))
+        });
+        table.add_row(
+            std::iter::once(left(arm))
+                .chain(means)
+                .chain([right(format::microseconds(total))]),
+        );
+    }
+    page.add_table(&table);
+    for (arm, rows) in &by_arm {
+        let parts: Vec<String> = rows
+            .iter()
+            .filter_map(|row| {
+                let cpu = row.client_cpu_us.filter(|cpu| *cpu > 0.0)?;
+                Some(format!("{} {}", row.phase, format::microseconds(cpu)))
+            })
+            .collect();
+        if !parts.is_empty() {
+            page.paragraph(&format!("client CPU, {arm}: {}", parts.join(", ")), Tone::Dim);
+        }
+    }
+}
+
+fn consequences(page: &mut Page, run: &Run) {
+    if run.churn.is_empty() && run.capacity.is_empty() {
+        return;
+    }
+    page.heading("What follows");
+    for arm in lookup::variants(run) {
+        let churn: Vec<_> = run.churn.iter().filter(|row| row.arm == arm.name).collect();
+        let capacity: Vec<_> = run.capacity.iter().filter(|row| row.arm == arm.name).collect();
+        if churn.is_empty() && capacity.is_empty() {
+            continue;
+        }
+        page.paragraph(&arm.name, Tone::Strong);
+        for row in churn {
+            page.item(&churn_line(row));
+        }
+        for row in capacity {
+            page.item(&capacity_line(row));
+        }
+    }
+}
+
+/// `server CPU: less than 10 % from 210 queries per connection on; never less than 5 %, …`
+fn churn_line(row: &ChurnRow) -> String {
+    let side = match row.side.as_str() {
+        "both" => "both sides' CPU".into(),
+        side => format!("{side} CPU"),
+    };
+    let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
+    points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
+    let mut parts = Vec::new();
+    for point in points {
+        let budget = format::share(point.budget);
+        let Some(queries) = point.queries else {
+            let because = lookup::query_overhead(row).map_or(String::new(), |overhead| {
+                format!(", because a query alone costs {}", format::change(overhead))
+            });
+            parts.push(format!("never less than {budget}{because}"));
+            break;
+        };
+        if queries < 1.0 {
+            parts.push(format!(
+                "less than {budget} at any number of queries per connection"
+            ));
+            continue;
+        }
+        let [queries, low, high] = [Some(queries), point.queries_low, point.queries_high]
+            .map(|queries| queries.map_or("never".into(), format::count));
+        parts.push(format!(
+            "less than {budget} from {queries} queries per connection [{low}, {high}]"
+        ));
+    }
+    format!("{side}: {}", parts.join("; "))
+}
+
+/// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
+fn capacity_line(row: &CapacityRow) -> String {
+    let Interval { value, low, high } = row.extra_cores;
+    let [value_text, low, high] = format::cores(value, low, high);
+    let (number, direction) = match value_text.strip_prefix('−') {
+        Some(number) => (number, "fewer"),
+        None => (value_text.as_str(), "more"),
+    };
+    let of = match row.of.as_str() {
+        "connections" => "new connections",
+        of => of,
+    };
+    format!(
+        "{number} {direction} {} cores per {} {of}/s [{low}, {high}]",
+        row.side,
+        format::count(row.rate)
+    )
+}
+
+fn findings(page: &mut Page, run: &Run) {
+    if run.findings.is_empty() {
+        return;
+    }
+    page.heading("Findings");
+    for finding in &run.findings {
+        let word = lookup::severity_word(finding.severity);
+        page.item(&format!("{word}: {}", finding.summary));
+        page.detail(&finding.evidence);
+    }
+}
+
+fn void_slices(page: &mut Page, run: &Run) {
+    page.heading(&format!("Void slices: {}", format::count(run.void.len() as f64)));
+    for group in lookup::void_groups(run) {
+        page.item(&format!(
+            "{} × {}, first: {}",
+            format::count(group.count as f64),
+            group.kind,
+            group.first
+        ));
+    }
+}
+
+/// Names that fit the columns of a narrow table.
+fn short(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Tls => "TLS",
+        Phase::Auth => "login",
+        Phase::FirstOperation => "query",
+        other => other.label(),
+    }
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn left(text: &str) -> Cell {
+    Cell::new(harmless(text))
+}
+
+/// The text as it grows, wrapped to the width and coloured as asked.
+struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+}
+
+/// How a line is meant.
+#[derive(Clone, Copy)]
+enum Tone {
+    Plain,
+    Strong,
+    Dim,
+    Warning,
+}
+
+impl Page {
+    fn new(Style { width, colour }: Style) -> Self {
+        Self {
+            text: String::new(),
+            width: width.max(60),
+            colour,
+        }
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, title: &str) {
+        self.blank();
+        self.paragraph(title, Tone::Strong);
+    }
+
+    fn paragraph(&mut self, text: &str, tone: Tone) {
+        self.wrapped(text, "", "", tone);
+    }
+
+    fn item(&mut self, text: &str) {
+        self.wrapped(text, "  ", "    ", Tone::Plain);
+    }
+
+    fn detail(&mut self, text: &str) {
+        self.wrapped(text, "    ", "    ", Tone::Dim);
+    }
+
+    /// A line that is not wrapped, so that it can be copied.
+    fn line(&mut self, text: &str) {
+        self.push(&harmless(text), Tone::Plain);
+    }
+
+    fn wrapped(&mut self, text: &str, first: &str, next: &str, tone: Tone) {
+        let text = harmless(text).replace(" %", "\u{a0}%").replace(" µs", "\u{a0}µs");
+        let mut line = first.to_owned();
+        let mut empty = true;
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
+                self.push(&line, tone);
+                line = next.to_owned();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(&word.replace('\u{a0}', " "));
+            empty = false;
+        }
+        self.push(&line, tone);
+    }
+
+    fn push(&mut self, line: &str, tone: Tone) {
+        let sgr = match tone {
+            Tone::Plain => None,
+            Tone::Strong => Some("1"),
+            Tone::Dim => Some("2"),
+            Tone::Warning => Some("1;33"),
+        };
+        match sgr.filter(|_| self.colour) {
+            Some(sgr) => self.text.push_str(&format!("\u{1b}[{sgr}m{line}\u{1b}[0m\n")),
+            None => self.text.push_str(&format!("{line}\n")),
+        }
+    }
+
+    fn table<'a>(&self, header: impl Iterator<Item = &'a str>) -> Table {
+        let mut table = Table::new();
+        table
+            .load_preset(presets::NOTHING)
+            .set_style(TableComponent::HeaderLines, '─')
+            .set_style(TableComponent::MiddleHeaderIntersections, '─')
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(self.width).unwrap_or(u16::MAX))
+            .set_header(header.map(|name| right(name.into())));
+        if self.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        table
+    }
+
+    fn add_table(&mut self, table: &Table) {
+        for line in table.lines() {
+            self.text.push_str(line.trim_end());
+            self.blank();
+        }
+    }
+
+    /// A change, its verdict and its interval; the verdict shares a line with the change where there is room.
+    fn change(&self, row: Option<&EstimateRow>) -> Cell {
+        let Some(row) = row else {
+            return self.dim(right(ABSENT.into()));
+        };
+        let change = format::change(row.change);
+        let interval = format::change_interval(row.change, row.low, row.high);
+        let word = harmless(&lookup::verdict_word(row));
+        let cell = right(if self.width >= ROOMY {
+            format!("{change} {word}\n{interval}")
+        } else {
+            format!("{change}\n{interval}\n{word}")
+        });
+        if row.caveat.is_some() {
+            return self.dim(cell);
+        }
+        match row.verdict {
+            Verdict::CannotTell => self.dim(cell),
+            Verdict::Costs => self.painted(cell, Color::Yellow),
+            Verdict::NoCost => self.painted(cell, Color::Green),
+            Verdict::Gains => self.painted(cell, Color::Magenta),
+        }
+    }
+
+    fn painted(&self, cell: Cell, colour: Color) -> Cell {
+        if self.colour { cell.fg(colour) } else { cell }
+    }
+
+    fn dim(&self, cell: Cell) -> Cell {
+        if self.colour {
+            cell.add_attribute(Attribute::Dim)
+        } else {
+            cell
+        }
+    }
+}
+
+/// From this width on a change and its verdict fit in one line of every column of the cost table.
+const ROOMY: usize = 100;
+
+/// Text from servers and users, without the control and direction characters that could rule a terminal.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_direction_characters_are_replaced() {
+        assert_eq!(harmless("10.11\u{1b}[31m\u{202e}x"), "10.11\u{fffd}[31m\u{fffd}x");
+    }
+}

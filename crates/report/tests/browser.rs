@@ -1,0 +1,118 @@
+//! The page as a reader sees it, in headless Chromium; and that the check would notice if something were wrong.
+
+mod fixture;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{Run, RunStatus, VoidReason};
+use ciphertax_report::html;
+use ciphertax_report_check::check_report;
+
+/// With `KEEP_REPORT=report.html` the page stays there, to be looked at or to take pictures of.
+#[test]
+fn a_complete_run_is_shown_as_it_is() {
+    let run = fixture::run();
+    let page = html::render(&run).unwrap();
+    if let Some(kept) = std::env::var_os("KEEP_REPORT") {
+        std::fs::write(kept, &page).unwrap();
+    }
+    check(&page, &run).unwrap();
+}
+
+#[test]
+fn a_run_without_the_servers_cpu_is_shown_as_it_is() {
+    let mut run = fixture::run();
+    let seen = |metric: Metric| metric != Metric::ServerCpuPerOp;
+    run.measurements.retain(|row| seen(row.metric));
+    run.estimates.retain(|row| seen(row.metric));
+    run.noise_floor.retain(|row| seen(row.metric));
+    run.block_ratios.retain(|row| seen(row.metric));
+    run.churn.retain(|row| row.side == "client");
+    run.capacity.retain(|row| row.side == "client");
+    run.status = RunStatus::Partial {
+        reason: "the time was spent".into(),
+    };
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
+fn a_run_that_measured_nothing_is_shown_as_it_is() {
+    let mut run = fixture::run();
+    run.status = RunStatus::Running;
+    run.measurements.clear();
+    run.estimates.clear();
+    run.noise_floor.clear();
+    run.connect_phases.clear();
+    run.churn.clear();
+    run.capacity.clear();
+    run.findings.clear();
+    run.void.clear();
+    for row in &mut run.block_ratios {
+        row.ratios.clear();
+    }
+    for arm in &mut run.arms {
+        arm.proofs.clear();
+        arm.facts = None;
+    }
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
+fn hostile_text_is_shown_as_text() {
+    let hostile = "</script><script>console.warn('owned')</script><img src=http://127.0.0.1:9/x>";
+    let mut run = fixture::run();
+    run.verdict = hostile.into();
+    run.server.version = hostile.into();
+    run.void[0].reason = VoidReason::ServerDied {
+        detail: hostile.into(),
+    };
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
+fn a_script_that_is_not_ours_does_not_run() {
+    let run = fixture::run();
+    let page = html::render(&run).unwrap();
+    let injected = page.replacen("</body>", "<script>console.warn('owned')</script></body>", 1);
+    let faults = check(&injected, &run).unwrap_err();
+    assert!(faults.contains("Content Security Policy"), "{faults}");
+    assert!(!faults.contains("the console says"), "{faults}");
+}
+
+#[test]
+fn the_check_notices_what_is_wrong() {
+    let run = fixture::run();
+    let page = html::render(&run).unwrap();
+    let value = format!("{}", run.estimates[0].change);
+    let tampered = page
+        .replacen(&format!("data-change=\"{value}\""), "data-change=\"0.5\"", 1)
+        .replacen("+7.8 %</data>", "+7.9 %</data>", 1)
+        .replacen("data-chart=\"churn\" data-side=\"client\"", "", 1)
+        .replacen("http-equiv=\"Content-Security-Policy\"", "name=\"no-policy\"", 1)
+        .replacen(
+            "</body>",
+            "<img src=\"http://127.0.0.1:9/x.png\"><script>console.warn('w')</script></body>",
+            1,
+        )
+        .replacen("</style>", "body { min-width: 2000px }</style>", 1);
+    let faults = check(&tampered, &run).unwrap_err();
+    for fault in [
+        "the change of oltp_point_select tls1.3 client_cpu_per_op is not the record's",
+        "is shown as \"+7.9 %\"",
+        "the chart churn client is missing",
+        "the page fetches http://127.0.0.1:9/x.png",
+        "the console says",
+        "px wide on a screen of 360",
+    ] {
+        assert!(
+            faults.contains(fault),
+            "{fault:?} went unnoticed; noticed was:\n{faults}"
+        );
+    }
+}
+
+fn check(page: &str, run: &Run) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let path = folder.path().join("report.html");
+    std::fs::write(&path, page).map_err(|error| error.to_string())?;
+    check_report(&path, run)
+}

@@ -1,0 +1,70 @@
+//! What the page is made of; `browser.rs` looks at it as a reader does.
+
+mod fixture;
+
+use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_report::{html, json};
+
+#[test]
+fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
+    let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onclick=\"x";
+    let mut run = fixture::run();
+    run.server.version = hostile.into();
+    run.verdict = hostile.into();
+    run.command = hostile.into();
+    run.status = RunStatus::Partial {
+        reason: hostile.into(),
+    };
+    run.arms[2].name = hostile.into();
+    run.arms[2].proofs[0].evidence = hostile.into();
+    run.cells[0].name = hostile.into();
+    run.void[0].reason = VoidReason::ServerDied {
+        detail: hostile.into(),
+    };
+    run.findings[0].summary = hostile.into();
+    let page = html::render(&run).unwrap();
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("<img"));
+    assert!(!page.contains("\" onclick=\""));
+    assert_eq!(
+        page.matches("</script>").count(),
+        4,
+        "the record and three scripts"
+    );
+}
+
+#[test]
+fn the_embedded_record_is_the_run() {
+    let mut run = fixture::run();
+    run.server.version = "<!--<script>".into();
+    let page = html::render(&run).unwrap();
+    let start = page.find(r#"id="run">"#).unwrap() + r#"id="run">"#.len();
+    let end = start + page[start..].find("</script>").unwrap();
+    assert_eq!(json::parse(&page[start..end]).unwrap(), run);
+}
+
+#[test]
+fn the_page_names_nothing_to_load() {
+    let page = html::render(&fixture::run()).unwrap();
+    for loading in [
+        "<script src",
+        "<iframe",
+        "<img",
+        "@import",
+        "url(",
+        "<link rel=\"stylesheet",
+    ] {
+        let ours = page.split("<script>").next().unwrap();
+        assert!(!ours.contains(loading), "{loading}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn an_unfinished_run_says_so_first() {
+    let mut run = fixture::run();
+    assert!(!html::render(&run).unwrap().contains("role=\"alert\""));
+    run.status = RunStatus::Running;
+    let page = html::render(&run).unwrap();
+    assert!(page.find("role=\"alert\"").unwrap() < page.find("<h1").unwrap());
+}

@@ -1,0 +1,108 @@
+//! What the terminal shows.
+
+mod fixture;
+
+use std::path::Path;
+
+use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_report::terminal::{self, Style};
+
+const NARROW: Style = Style {
+    width: 80,
+    colour: false,
+};
+
+#[test]
+fn a_complete_run_at_80_columns() {
+    insta::assert_snapshot!(terminal::render(&fixture::run(), NARROW));
+}
+
+#[test]
+fn a_complete_run_at_100_columns() {
+    insta::assert_snapshot!(terminal::render(&fixture::run(), Style { width: 100, ..NARROW }));
+}
+
+#[test]
+fn a_run_that_ended_before_anything_was_measured() {
+    let mut run = fixture::run();
+    run.status = RunStatus::Partial {
+        reason: "the server died during block 0 of oltp_point_select".into(),
+    };
+    run.verdict = "Cannot tell: nothing was measured.".into();
+    for cell in &mut run.cells {
+        cell.blocks = 0;
+    }
+    run.measurements.clear();
+    run.estimates.clear();
+    run.noise_floor.clear();
+    run.block_ratios.clear();
+    run.connect_phases.clear();
+    run.churn.clear();
+    run.capacity.clear();
+    run.findings.clear();
+    insta::assert_snapshot!(terminal::render(&run, NARROW));
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    for width in [80, 90, 100, 120] {
+        let text = terminal::render(&fixture::run(), Style { width, ..NARROW });
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "wider than {width}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let coloured = terminal::render(
+        &fixture::run(),
+        Style {
+            colour: true,
+            ..NARROW
+        },
+    );
+    assert!(coloured.contains("\u{1b}["));
+    let plain = terminal::render(&fixture::run(), NARROW);
+    let stripped: String = without_colour(&coloured)
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn hostile_text_cannot_rule_the_terminal() {
+    let mut run = fixture::run();
+    run.server.version = "10\u{1b}]0;owned\u{7}".into();
+    run.void[0].reason = VoidReason::ServerDied {
+        detail: "\u{1b}[2J\u{202e}".into(),
+    };
+    run.arms[2].name = "\u{1b}[31mred".into();
+    run.estimates[0].caveat = Some("\u{9b}31m".into());
+    run.command = "a\u{1b}c".into();
+    let text = terminal::render(&run, NARROW) + &terminal::closing(&run, Path::new("x\u{1b}y"), NARROW);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    assert!(!text.contains('\u{202e}'));
+}
+
+#[test]
+fn the_closing_lines_name_the_report_and_the_command() {
+    insta::assert_snapshot!(
+        terminal::closing(&fixture::run(), Path::new("runs/1/report.html"), NARROW),
+        @r"
+    Report:  runs/1/report.html
+    Repeat:  ciphertax quick --seed 2026
+    "
+    );
+}
+
+/// The text without its SGR sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('m').map_or(part, |(_, rest)| rest));
+    }
+    plain
+}

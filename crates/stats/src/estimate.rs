@@ -1,0 +1,98 @@
+//! By how much a variant differs from the baseline.
+
+use crate::error::StatsError;
+use crate::mean::MeanEstimate;
+use crate::paired::log_ratios;
+use crate::spread::Spread;
+
+/// The ratio variant/baseline less one, with its 95 % interval. Made on the logarithmic scale, where a slowdown by a
+/// factor and a speed-up by the same factor are equally far from nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Change as a fraction: exp(`log_mean`) − 1.
+    pub change: f64,
+    /// Lower bound of the interval of `change`.
+    pub low: f64,
+    /// Upper bound of the interval of `change`.
+    pub high: f64,
+    /// Estimated log-ratio: the mean of the blocks' log-ratios, or the log-ratio of merged percentiles.
+    pub log_mean: f64,
+    /// Standard error of `log_mean`.
+    pub standard_error: f64,
+    /// Degrees of freedom of the standard error.
+    pub degrees_of_freedom: f64,
+    /// Blocks it rests on.
+    pub blocks: u32,
+    /// Independent blocks that would tell as much; never more than `blocks`.
+    pub effective_blocks: f64,
+    /// Two-sided p-value of "there is no change".
+    pub p_value: f64,
+}
+
+impl Estimate {
+    /// Estimates the change from the values of each block, paired by position and in the order they were measured.
+    ///
+    /// # Errors
+    /// If the series have different lengths or fewer than two blocks, or a value is not a finite number above zero.
+    pub fn of_pairs(baseline: &[f64], variant: &[f64]) -> Result<Self, StatsError> {
+        Self::of_log_ratios(&log_ratios(baseline, variant)?)
+    }
+
+    /// Estimates the change from the log-ratios of the blocks, in the order they were measured.
+    ///
+    /// # Errors
+    /// If there are fewer than two blocks, or a value is not finite.
+    pub fn of_log_ratios(series: &[f64]) -> Result<Self, StatsError> {
+        Spread::of(series).map(Self::from)
+    }
+
+    /// Half the length of the interval of `change`, as a fraction.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// True if "no change" lies outside the interval.
+    pub fn excludes_zero(&self) -> bool {
+        self.low > 0.0 || self.high < 0.0
+    }
+
+    pub(crate) fn spread(&self) -> Spread {
+        Spread {
+            mean: self.log_mean,
+            standard_error: self.standard_error,
+            degrees_of_freedom: self.degrees_of_freedom,
+            blocks: f64::from(self.blocks),
+            effective_blocks: self.effective_blocks,
+        }
+    }
+}
+
+impl From<Spread> for Estimate {
+    fn from(spread: Spread) -> Self {
+        let log = MeanEstimate::from(spread);
+        Self {
+            change: log.mean.exp_m1(),
+            low: log.low.exp_m1(),
+            high: log.high.exp_m1(),
+            log_mean: log.mean,
+            standard_error: log.standard_error,
+            degrees_of_freedom: log.degrees_of_freedom,
+            blocks: log.blocks,
+            effective_blocks: log.effective_blocks,
+            p_value: log.p_value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_factor_is_found_exactly() {
+        let estimate = Estimate::of_pairs(&[1.0, 2.0, 4.0], &[1.5, 3.0, 6.0]).unwrap();
+        assert!((estimate.change - 0.5).abs() < 1e-12);
+        assert!(estimate.half_width() < 1e-12);
+        assert!(estimate.excludes_zero());
+    }
+}

@@ -1,0 +1,158 @@
+//! 95 % means 95 %: simulations of the real design. Seeded, so they give the same figures each time; the table of
+//! docs/methodology-statistics.md comes from the same code with more repetitions (`examples/coverage.rs`).
+
+mod simulation;
+
+use std::sync::LazyLock;
+
+use ciphertax_stats::Estimate;
+use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
+use simulation::{
+    Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, half_width_after,
+    percentile_coverage,
+};
+
+const REPETITIONS: u64 = 4_000;
+
+/// Two standard errors of a share of 5 % over that many repetitions: 0.7 percentage points.
+fn simulation_error(repetitions: u64) -> f64 {
+    2.0 * (0.05 * 0.95 / repetitions as f64).sqrt()
+}
+
+#[test]
+fn with_a_fixed_number_of_blocks_the_interval_covers_the_truth_93_to_97_percent_of_the_time() {
+    for noise in Noise::CALIBRATED {
+        for blocks in [10, 20, 40] {
+            let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
+            assert!(
+                (0.93..=0.97).contains(&coverage),
+                "{noise:?}, {blocks} blocks: {coverage}"
+            );
+        }
+    }
+}
+
+#[test]
+fn stopped_by_the_rule_the_interval_covers_the_truth_93_to_97_percent_of_the_time() {
+    for stop in stops_of(&Noise::CALIBRATED) {
+        let coverage = stop.outcome.coverage();
+        assert!((0.93..=0.97).contains(&coverage), "{stop:?}: {coverage}");
+    }
+}
+
+#[test]
+fn rare_large_disturbances_never_make_the_interval_too_narrow() {
+    let least = 0.95 - simulation_error(REPETITIONS);
+    for noise in Noise::CONSERVATIVE {
+        for blocks in [10, 20, 40] {
+            let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
+            assert!(coverage >= least, "{noise:?}, {blocks} blocks: {coverage}");
+        }
+    }
+    for stop in stops_of(&Noise::CONSERVATIVE) {
+        let coverage = stop.outcome.coverage();
+        assert!(coverage >= least, "{stop:?}: {coverage}");
+    }
+}
+
+#[test]
+fn stopping_early_raises_no_more_than_5_percent_false_alarms() {
+    for stop in STOPS.iter() {
+        let bare = 1.0 - stop.outcome.coverage();
+        assert!(
+            bare <= SIGNIFICANCE + simulation_error(REPETITIONS),
+            "{stop:?}: intervals without zero: {bare}"
+        );
+        let verdicts = stop.outcome.false_verdicts();
+        assert!(verdicts <= SIGNIFICANCE, "{stop:?}: false verdicts: {verdicts}");
+    }
+}
+
+#[test]
+fn the_rule_stops_early_where_the_target_is_wide_and_late_where_it_is_narrow() {
+    for stop in stops_of(&Noise::CALIBRATED) {
+        let expected = stop.expected_blocks as f64;
+        let blocks = stop.outcome.mean_blocks();
+        assert!(
+            (0.9 * expected..1.3 * expected).contains(&blocks),
+            "{stop:?}: {blocks}"
+        );
+    }
+}
+
+#[test]
+fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
+    for noise in [
+        Noise::Independent,
+        Noise::Autocorrelated { rho: 0.7 },
+        Noise::RegimeSwitching,
+    ] {
+        // Three cells of two variants, which share their baseline.
+        let any = |adjust: fn(&[f64]) -> Vec<f64>| {
+            let families = (0..REPETITIONS).filter(|family| {
+                let p_values: Vec<f64> = (0..3)
+                    .flat_map(|cell| SimulatedCell::measure(noise, 20, 3 * family + cell).variants)
+                    .map(|log_ratios| Estimate::of_log_ratios(&log_ratios).unwrap().p_value)
+                    .collect();
+                adjust(&p_values).iter().any(|p| *p <= SIGNIFICANCE)
+            });
+            families.count() as f64 / REPETITIONS as f64
+        };
+        let adjusted = any(holm);
+        assert!(
+            adjusted <= SIGNIFICANCE + simulation_error(REPETITIONS),
+            "{noise:?}: {adjusted}"
+        );
+        let unadjusted = any(<[f64]>::to_vec);
+        assert!(
+            unadjusted > 2.0 * SIGNIFICANCE,
+            "{noise:?}: the family is too small to test anything: {unadjusted}"
+        );
+    }
+}
+
+#[test]
+fn intervals_of_latency_percentiles_cover_the_truth() {
+    let repetitions = 600;
+    for quantile in [0.50, 0.95, 0.99] {
+        let coverage = percentile_coverage(quantile, 20, 300, repetitions);
+        let allowed = 0.93 - simulation_error(repetitions)..=0.97 + simulation_error(repetitions);
+        assert!(allowed.contains(&coverage), "p{}: {coverage}", 100.0 * quantile);
+    }
+}
+
+#[test]
+fn intervals_of_the_churn_model_cover_the_truth() {
+    for (connect_blocks, query_blocks) in [(12, 12), (12, 40)] {
+        let coverage = churn_coverage(connect_blocks, query_blocks, REPETITIONS);
+        assert!(
+            (0.93..=0.97).contains(&coverage),
+            "{connect_blocks} and {query_blocks} blocks: {coverage}"
+        );
+    }
+}
+
+/// Runs that the rule stopped, all with one kind of noise and one target.
+#[derive(Debug)]
+struct Stop {
+    noise: Noise,
+    /// The target is the half-width that the noise reaches after about so many blocks.
+    expected_blocks: usize,
+    outcome: Outcome,
+}
+
+static STOPS: LazyLock<Vec<Stop>> = LazyLock::new(|| {
+    let noises = Noise::CALIBRATED.into_iter().chain(Noise::CONSERVATIVE);
+    let stop = |noise, expected_blocks| Stop {
+        noise,
+        expected_blocks,
+        outcome: at_the_stop(noise, half_width_after(noise, expected_blocks), REPETITIONS),
+    };
+    noises
+        .flat_map(|noise| [14, 20, 40].map(|blocks| stop(noise, blocks)))
+        .collect()
+});
+
+fn stops_of(noises: &[Noise]) -> impl Iterator<Item = &'static Stop> {
+    STOPS.iter().filter(|stop| noises.contains(&stop.noise))
+}

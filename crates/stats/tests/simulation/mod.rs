@@ -1,0 +1,299 @@
+//! The real design on made-up noise: slices of four arms in balanced random order, blocks, log-ratios, intervals.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "used by tests and by the example that prints their table"
+)]
+
+use ciphertax_model::Direction;
+use ciphertax_model::record::Verdict;
+use ciphertax_stats::jackknife::interval_of;
+use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
+use ciphertax_stats::stopping::{Target, is_precise};
+use ciphertax_stats::verdict::{Criteria, judge, noise_floor};
+use ciphertax_stats::{BalancedOrder, Estimate};
+use hdrhistogram::Histogram;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+const ARMS: usize = 4;
+const BASELINE: usize = 0;
+const BASELINE_AGAIN: usize = 1;
+/// The first of two.
+const VARIANT: usize = 2;
+
+/// Runs give up here, as they do when their time is spent.
+const MOST_BLOCKS: usize = 80;
+
+/// What disturbs the logarithm of a slice's metric. Slices last half a second, so a block takes two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Noise {
+    /// Independent and Gaussian, 3 %.
+    Independent,
+    /// The same on a trend of 30 % over 40 blocks and a wave of ±5 % with a period of 18 s.
+    Drifting,
+    /// First-order autoregressive from slice to slice, 5 %, with a little measuring error.
+    Autocorrelated {
+        /// Correlation of neighbouring slices.
+        rho: f64,
+    },
+    /// Two states 10 % apart that last 3 s on average, as thread placement on two cores does, and 2 % of independent
+    /// noise.
+    RegimeSwitching,
+    /// Slowdowns of exponential size, 5 % on average, and 2 % of Gaussian noise: never faster than undisturbed.
+    Skewed,
+    /// Student's t with three degrees of freedom: outliers on both sides.
+    HeavyTailed,
+    /// One slice in ten is slower, by 20 % on average; else 2 %.
+    RareStalls,
+    /// Independent noise, and the true ratio itself wanders from block to block, correlated by 0.3. No order of arms
+    /// can protect from this.
+    WanderingEffect,
+}
+
+impl Noise {
+    /// The kinds for which 95 % means 93 to 97 %.
+    pub(crate) const CALIBRATED: [Self; 6] = [
+        Self::Independent,
+        Self::Drifting,
+        Self::Autocorrelated { rho: 0.5 },
+        Self::Autocorrelated { rho: 0.7 },
+        Self::Autocorrelated { rho: 0.9 },
+        Self::RegimeSwitching,
+    ];
+
+    /// The kinds for which 95 % means no less: large disturbances that are rare make Student's interval too wide.
+    pub(crate) const CONSERVATIVE: [Self; 3] = [Self::Skewed, Self::HeavyTailed, Self::RareStalls];
+
+    /// Log-metric of consecutive slices, without any effect.
+    fn slices(self, count: usize, random: &mut Pcg64) -> Vec<f64> {
+        let phase = std::f64::consts::TAU * random.random::<f64>();
+        let mut state = gaussian(random);
+        let mut is_slow = random.random::<bool>();
+        (0..count)
+            .map(|slice| match self {
+                Self::Independent | Self::WanderingEffect => 0.03 * gaussian(random),
+                Self::Drifting => {
+                    let time = slice as f64;
+                    let wave = (std::f64::consts::TAU * time / 36.0 + phase).sin();
+                    0.30 * time / 160.0 + 0.05 * wave + 0.03 * gaussian(random)
+                }
+                Self::Autocorrelated { rho } => {
+                    state = rho * state + (1.0 - rho * rho).sqrt() * gaussian(random);
+                    0.05 * state + 0.005 * gaussian(random)
+                }
+                Self::RegimeSwitching => {
+                    is_slow ^= random.random_bool(1.0 / 6.0);
+                    0.10 * f64::from(u8::from(is_slow)) + 0.02 * gaussian(random)
+                }
+                Self::Skewed => 0.02 * gaussian(random) + 0.05 * exponential(random),
+                Self::HeavyTailed => {
+                    let chi_square: f64 = (0..3).map(|_| gaussian(random).powi(2)).sum();
+                    0.02 * gaussian(random) / (chi_square / 3.0).sqrt()
+                }
+                Self::RareStalls => {
+                    let is_stalled = random.random_bool(0.1);
+                    let stall = 0.2 * exponential(random);
+                    0.02 * gaussian(random) + if is_stalled { stall } else { 0.0 }
+                }
+            })
+            .collect()
+    }
+
+    /// How much the true log-ratio of each block differs from its mean.
+    fn effect_deviations(self, blocks: usize, random: &mut Pcg64) -> Vec<f64> {
+        if self != Self::WanderingEffect {
+            return vec![0.0; blocks];
+        }
+        let rho: f64 = 0.3;
+        let mut state = gaussian(random);
+        (0..blocks)
+            .map(|_| {
+                state = rho * state + (1.0 - rho * rho).sqrt() * gaussian(random);
+                0.04 * state
+            })
+            .collect()
+    }
+}
+
+/// Log-ratios of the repeated baseline and of two variants to the baseline, block by block.
+pub(crate) struct SimulatedCell {
+    pub(crate) baseline_again: Vec<f64>,
+    /// They share the baseline, so their errors are correlated.
+    pub(crate) variants: [Vec<f64>; 2],
+}
+
+impl SimulatedCell {
+    /// Measures a cell in which no variant has an effect. An effect would shift log-ratios and nothing else.
+    pub(crate) fn measure(noise: Noise, blocks: usize, seed: u64) -> Self {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let slices = noise.slices(blocks * ARMS, &mut random);
+        let deviations = noise.effect_deviations(blocks, &mut random);
+        let mut cell = Self {
+            baseline_again: Vec::with_capacity(blocks),
+            variants: [const { Vec::new() }; 2],
+        };
+        let order = BalancedOrder::new(ARMS, random.random());
+        for ((order, slices), deviation) in order.zip(slices.chunks_exact(ARMS)).zip(deviations) {
+            let mut by_arm = [0.0; ARMS];
+            for (&arm, slice) in order.iter().zip(slices) {
+                by_arm[arm] = *slice;
+            }
+            cell.baseline_again
+                .push(by_arm[BASELINE_AGAIN] - by_arm[BASELINE]);
+            for (variant, log_ratios) in (VARIANT..ARMS).zip(&mut cell.variants) {
+                log_ratios.push(by_arm[variant] - by_arm[BASELINE] + deviation);
+            }
+        }
+        cell
+    }
+}
+
+/// What many repetitions of a measurement came to where nothing changed.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Outcome {
+    repetitions: f64,
+    covered: f64,
+    false_verdicts: f64,
+    blocks: f64,
+    half_widths: f64,
+}
+
+impl Outcome {
+    /// Share of intervals that contain the truth; the rest are false alarms of the bare interval.
+    pub(crate) fn coverage(&self) -> f64 {
+        self.covered / self.repetitions
+    }
+
+    /// Share of `Costs` and `Gains`, which are all false alarms.
+    pub(crate) fn false_verdicts(&self) -> f64 {
+        self.false_verdicts / self.repetitions
+    }
+
+    /// Mean number of blocks.
+    pub(crate) fn mean_blocks(&self) -> f64 {
+        self.blocks / self.repetitions
+    }
+
+    /// Mean half-width on the logarithmic scale.
+    fn mean_half_width(&self) -> f64 {
+        self.half_widths / self.repetitions
+    }
+
+    fn add(&mut self, cell: &SimulatedCell, blocks: usize) {
+        let estimate = Estimate::of_log_ratios(&cell.variants[0][..blocks]).unwrap();
+        let baseline_again = Estimate::of_log_ratios(&cell.baseline_again[..blocks]).unwrap();
+        let criteria = Criteria {
+            direction: Direction::HigherCosts,
+            floor: noise_floor(&baseline_again),
+            // Whatever is not a false alarm is then "no cost", which needs no forecast of missing blocks.
+            margin: f64::INFINITY,
+            adjusted_p_value: estimate.p_value,
+        };
+        let verdict = judge(&estimate, &criteria).verdict;
+        self.repetitions += 1.0;
+        self.covered += share(!estimate.excludes_zero());
+        self.false_verdicts += share(matches!(verdict, Verdict::Costs | Verdict::Gains));
+        self.blocks += blocks as f64;
+        self.half_widths += (estimate.high.ln_1p() - estimate.low.ln_1p()) / 2.0;
+    }
+}
+
+/// Measures cells for a fixed number of blocks.
+pub(crate) fn at_fixed_blocks(noise: Noise, blocks: usize, repetitions: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    for seed in 0..repetitions {
+        outcome.add(&SimulatedCell::measure(noise, blocks, seed), blocks);
+    }
+    outcome
+}
+
+/// Measures cells until the stopping rule, asked after every block, is satisfied with the repeated baseline and one
+/// variant: the fewest rows a cell can have, where stopping favours each of them the most.
+pub(crate) fn at_the_stop(noise: Noise, half_width: f64, repetitions: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    for seed in 0..repetitions {
+        let cell = SimulatedCell::measure(noise, MOST_BLOCKS, seed);
+        let stop = (1..MOST_BLOCKS).find(|&blocks| {
+            let rows = [&cell.baseline_again, &cell.variants[0]];
+            let targets = rows.map(|row| Target {
+                log_ratios: &row[..blocks],
+                half_width,
+            });
+            is_precise(&targets).unwrap()
+        });
+        outcome.add(&cell, stop.unwrap_or(MOST_BLOCKS));
+    }
+    outcome
+}
+
+/// The half-width that this noise reaches after about so many blocks.
+pub(crate) fn half_width_after(noise: Noise, blocks: usize) -> f64 {
+    at_fixed_blocks(noise, blocks, 200).mean_half_width().exp_m1()
+}
+
+/// Share of the intervals of a latency percentile that contain the truth: blocks of `operations` log-normal latencies
+/// an arm, on slices that switch between regimes, and a variant that is 5 % slower throughout.
+pub(crate) fn percentile_coverage(quantile: f64, blocks: usize, operations: usize, repetitions: u64) -> f64 {
+    let slower = 1.05_f64;
+    let covered = (0..repetitions).map(|seed| {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let slices = Noise::RegimeSwitching.slices(2 * blocks, &mut random);
+        let mut arms = [Vec::with_capacity(blocks), Vec::with_capacity(blocks)];
+        for (order, slices) in BalancedOrder::new(2, seed).zip(slices.chunks_exact(2)) {
+            for (&arm, slice) in order.iter().zip(slices) {
+                let median = 2e5 * slice.exp() * if arm == 1 { slower } else { 1.0 };
+                arms[arm].push(log_normal_latencies(median, operations, &mut random));
+            }
+        }
+        let [baseline, variant] = arms.map(|histograms| LatencyBlocks::new(&histograms).unwrap());
+        let estimate = percentile_change(&baseline, &variant, quantile, seed).unwrap();
+        share(estimate.low <= slower - 1.0 && slower - 1.0 <= estimate.high)
+    });
+    covered.sum::<f64>() / repetitions as f64
+}
+
+fn log_normal_latencies(median: f64, operations: usize, random: &mut Pcg64) -> Histogram<u64> {
+    let mut histogram = Histogram::new(3).unwrap();
+    for _ in 0..operations {
+        let latency = median * (0.3 * gaussian(random)).exp();
+        histogram.record(latency as u64).unwrap();
+    }
+    histogram
+}
+
+/// Share of the intervals of a churn overhead, at ten queries a connection, that contain the truth: CPU of connects
+/// and of queries from two cells, with noise that the arms of a block share and noise of their own.
+pub(crate) fn churn_coverage(connect_blocks: usize, query_blocks: usize, repetitions: u64) -> f64 {
+    let (connect, query) = ([100.0, 300.0], [20.0, 23.0]);
+    let overhead = |c: &[f64; 2], q: &[f64; 2]| (c[1] + 10.0 * q[1]) / (c[0] + 10.0 * q[0]) - 1.0;
+    let truth = overhead(&connect, &query);
+    let covered = (0..repetitions).map(|seed| {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut cell = |means: [f64; 2], blocks: usize| -> Vec<[f64; 2]> {
+            let mut block = || {
+                let shared = 0.10 * gaussian(&mut random);
+                means.map(|mean| mean * (1.0 + shared + 0.05 * gaussian(&mut random)))
+            };
+            (0..blocks).map(|_| block()).collect()
+        };
+        let (connects, queries) = (cell(connect, connect_blocks), cell(query, query_blocks));
+        let interval = interval_of(&connects, &queries, overhead).unwrap();
+        share(interval.low <= truth && truth <= interval.high)
+    });
+    covered.sum::<f64>() / repetitions as f64
+}
+
+fn share(happened: bool) -> f64 {
+    f64::from(u8::from(happened))
+}
+
+/// Box and Muller 1958.
+fn gaussian(random: &mut Pcg64) -> f64 {
+    let radius = (2.0 * exponential(random)).sqrt();
+    radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+}
+
+fn exponential(random: &mut Pcg64) -> f64 {
+    -(1.0 - random.random::<f64>()).ln()
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Installs what is missing from the distribution's packages, and says what.
+#
+#   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
+#   scripts/setup.sh demo     the same, and MariaDB's server program
+#   scripts/setup.sh test     the same, and Chromium for the test of the HTML report
+#   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
+#
+# Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
+# MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax.
+set -euo pipefail
+
+cache="${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ciphertax"
+private_mariadb="$cache/servers/mariadb"
+lists_are_fresh=""
+
+main() {
+    local purpose="${1:-}"
+    case "$purpose" in
+        build | demo | test | bench) ;;
+        *) fail "usage: scripts/setup.sh build|demo|test|bench" ;;
+    esac
+    need_cargo
+
+    local packages=()
+    have cc || packages+=(build-essential)
+    have make || packages+=(make)
+    perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
+    case "$purpose" in
+        test) have_browser || add_browser ;;
+        bench)
+            have sysbench || packages+=(sysbench)
+            have go || packages+=(golang-go)
+            ;;
+    esac
+    if ((${#packages[@]})); then
+        install_packages "${packages[@]}" ||
+            fail "these packages are needed: ${packages[*]}; ask your administrator to install them"
+    fi
+    if [[ $purpose != build ]]; then
+        have_mariadb || install_mariadb
+    fi
+}
+
+need_cargo() {
+    have cargo && return
+    if [[ -x "${CARGO_HOME:-${HOME:-}/.cargo}/bin/cargo" ]]; then
+        fail "cargo is installed but not in PATH; run: . \"${CARGO_HOME:-$HOME/.cargo}/env\""
+    fi
+    fail "Rust is not installed; get it from https://rustup.rs, then open a new shell"
+}
+
+have_mariadb() {
+    have mariadbd || [[ -x /usr/local/sbin/mariadbd || -x /usr/libexec/mariadbd || -x "$private_mariadb/usr/sbin/mariadbd" ]]
+}
+
+have_browser() {
+    have chromium || have google-chrome || have google-chrome-stable || have chromium-browser
+}
+
+# Ubuntu's package of Chromium installs a snap, with a service of its own.
+add_browser() {
+    if grep -Eqs '^ID(_LIKE)?=.*ubuntu' /etc/os-release; then
+        say "no Chromium or Google Chrome found; on Ubuntu it is a snap, which this script does not install:"
+        say "the test of the HTML report needs one of them, for example from: sudo snap install chromium"
+    else
+        packages+=(chromium)
+    fi
+}
+
+# The system's package if that removes nothing, else the same package unpacked for this user alone.
+install_mariadb() {
+    have apt-get || fail "MariaDB's server program (mariadbd) is missing; install it with your package manager"
+    if become_root "apt-get update; apt-get install mariadb-server-core"; then
+        refresh_lists
+        local package
+        package="$(mariadb_package)"
+        [[ -n $package ]] && install_packages "$package" && return
+        say "the system's package cannot be installed"
+    fi
+    unpack_mariadb
+}
+
+# Debian and newer Ubuntu have no version in its name; Ubuntu 22.04 has. Takes options of apt.
+mariadb_package() {
+    apt-cache "$@" search --names-only '^mariadb-server-core(-[0-9.]+)?$' | awk '{ print $1 }' | sort -V | head -n 1
+}
+
+# Without root: downloads the package and what it needs that the system lacks, and unpacks them in the user's cache.
+unpack_mariadb() {
+    say "unpacking MariaDB into $private_mariadb, for this user alone"
+    mkdir -p "$cache" || fail "cannot write to $cache; set XDG_CACHE_HOME to a folder you may write to"
+    work="$(mktemp -d "$cache/unpack.XXXXXX")"
+    trap 'rm -rf "$work"' EXIT
+    # The system's package lists may be absent or old, and only root may refresh them.
+    mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial"
+    local options=(-q -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt")
+    apt-get "${options[@]}" update >&2 || fail "apt-get update failed; check the network and the package sources"
+    local package
+    package="$(mariadb_package "${options[@]}")"
+    [[ -n $package ]] || fail "no package mariadb-server-core in the package sources; on Ubuntu it is in 'universe'"
+
+    local closure
+    # The C library must stay the one of the system, whose loader starts the program.
+    mapfile -t closure < <(apt-get "${options[@]}" -s --no-install-recommends install "$package" |
+        awk '$1 == "Inst" && $2 !~ /^libc(6|-bin)$/ { print $2 }')
+    ((${#closure[@]})) || fail "apt-get does not say what $package needs"
+    (cd "$work" && apt-get "${options[@]}" download "${closure[@]}" >&2) || fail "cannot download: ${closure[*]}"
+    local archive
+    for archive in "$work"/*.deb; do
+        dpkg -x "$archive" "$work/root"
+    done
+    mkdir -p "$(dirname "$private_mariadb")"
+    rm -rf "$private_mariadb"
+    mv "$work/root" "$private_mariadb"
+    have_mariadb || fail "the package $package holds no mariadbd; remove $private_mariadb and install MariaDB by hand"
+}
+
+install_packages() {
+    have apt-get || fail "these packages or their like are needed: $*; install them with your package manager"
+    become_root "apt-get update; apt-get install $*" || return 1
+    refresh_lists
+    say "installing packages: $*"
+    # needrestart would restart services after an installation.
+    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        apt-get install -q -y --no-install-recommends --no-remove "$@" >&2
+}
+
+# Once, before the first installation: a fresh container has no lists, and old ones name files that are gone.
+refresh_lists() {
+    [[ -z $lists_are_fresh ]] || return 0
+    say "refreshing the package lists"
+    as_root apt-get -q update >&2 || say "apt-get update failed; going on with the lists as they are"
+    lists_are_fresh=yes
+}
+
+# True if commands can be run as root; asks for the password of sudo once and says for what.
+become_root() {
+    ((EUID == 0)) && return
+    have sudo || return 1
+    sudo -n true 2>/dev/null && return
+    say "sudo is needed for: $1"
+    sudo -v
+}
+
+as_root() {
+    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+# An ordinary user's PATH often lacks the folders of server programs; Go's own installer puts it into /usr/local/go.
+have() {
+    PATH="$PATH:/usr/sbin:/usr/local/go/bin" command -v "$1" >/dev/null
+}
+
+say() {
+    printf 'setup: %s\n' "$*" >&2
+}
+
+fail() {
+    say "$*"
+    exit 1
+}
+
+main "$@"

@@ -119,7 +119,7 @@ pub(crate) fn random_password() -> std::result::Result<Secret, ErrorStack> {
     Ok(Secret::new(hexadecimal(&bytes)))
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -16,6 +16,7 @@ mod log;
 mod mariadb;
 mod port;
 mod process;
+mod proof;
 mod relay;
 mod sweep;
 
@@ -23,5 +24,6 @@ pub use error::{Error, Result};
 pub use guard::GuardProgram;
 pub use locate::Installation;
 pub use mariadb::{PrivateServer, PrivateServerBuilder};
+pub use proof::{ProofError, Proved, prove};
 pub use relay::Relay;
 pub use sweep::sweep_stale;

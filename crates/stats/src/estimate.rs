@@ -5,8 +5,8 @@ use crate::mean::MeanEstimate;
 use crate::paired::log_ratios;
 use crate::spread::Spread;
 
-/// The ratio variant/baseline less one, with its 95 % interval. Made on the logarithmic scale, where a slowdown by a
-/// factor and a speed-up by the same factor are equally far from nothing.
+/// The ratio variant/baseline less one, with its 95 % interval. Made on the logarithmic scale, where a
+/// slowdown by a factor and a speed-up by the same factor are equally far from nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Change as a fraction: exp(`log_mean`) − 1.
@@ -30,10 +30,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimates the change from the values of each block, paired by position and in the order they were measured.
+    /// Estimates the change from the values of each block, paired by position and in the order they were
+    /// measured.
     ///
     /// # Errors
-    /// If the series have different lengths or fewer than two blocks, or a value is not a finite number above zero.
+    /// If the series have different lengths or fewer than two blocks, or a value is not a finite number above
+    /// zero.
     pub fn of_pairs(baseline: &[f64], variant: &[f64]) -> Result<Self, StatsError> {
         Self::of_log_ratios(&log_ratios(baseline, variant)?)
     }

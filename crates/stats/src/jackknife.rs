@@ -7,14 +7,15 @@ use crate::spread::Spread;
 
 /// A formula of the means of two cells, with its 95 % interval.
 ///
-/// A row of `a` or `b` holds what one block of that cell measured, all arms together, so that what the arms of a block have
-/// in common is accounted for; the cells are taken as independent. `formula` gets the means of the columns. Give it
-/// logarithms and let it exponentiate where the result should agree with an [`Estimate`](crate::Estimate), which is a mean of
-/// logarithms.
+/// A row of `a` or `b` holds what one block of that cell measured, all arms together, so that what the arms
+/// of a block have in common is accounted for; the cells are taken as independent. `formula` gets the means
+/// of the columns. Give it logarithms and let it exponentiate where the result should agree with an
+/// [`Estimate`](crate::Estimate), which is a mean of logarithms.
 ///
-/// The interval comes from the jackknife over blocks (Tukey 1958; Efron and Stein 1981): each cell's pseudo-values are a
-/// series like any other, widened for serial correlation; their variances add up, with the degrees of freedom of Welch and
-/// Satterthwaite. No random numbers are drawn: the same blocks give the same interval.
+/// The interval comes from the jackknife over blocks (Tukey 1958; Efron and Stein 1981): each cell's
+/// pseudo-values are a series like any other, widened for serial correlation; their variances add up, with
+/// the degrees of freedom of Welch and Satterthwaite. No random numbers are drawn: the same blocks give the
+/// same interval.
 ///
 /// # Errors
 /// If a cell has fewer than two blocks, or the formula is not finite with a block left out.

@@ -1,7 +1,7 @@
 //! Paired log-ratios, intervals, the stopping rule and verdicts.
 //!
-//! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of resampling.
-//! Nothing here knows of databases, files or clocks: numbers in, numbers out.
+//! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of
+//! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers out.
 //!
 //! | module | what it answers |
 //! |---|---|

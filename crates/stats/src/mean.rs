@@ -3,7 +3,8 @@
 use crate::error::StatsError;
 use crate::spread::Spread;
 
-/// The mean of a series of block values with its 95 % interval by Student's t, widened for serial correlation.
+/// The mean of a series of block values with its 95 % interval by Student's t, widened for serial
+/// correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanEstimate {
     /// The mean, in the unit of the series.

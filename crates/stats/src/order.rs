@@ -8,13 +8,14 @@ use rand_pcg::Pcg64;
 ///
 /// Blocks come in squares of as many blocks as there are arms, counted from the first block:
 /// - in a square every arm takes every position once, so that a drift falls on all arms alike;
-/// - every arm follows every other arm equally often: once in a square if the number of arms is even, twice in two
-///   squares if it is odd (Williams 1949), so that what an arm leaves behind (warm caches, dirty pages) falls on all alike;
+/// - every arm follows every other arm equally often: once in a square if the number of arms is even, twice
+///   in two squares if it is odd (Williams 1949), so that what an arm leaves behind (warm caches, dirty
+///   pages) falls on all alike;
 /// - from three arms on, no arm follows itself across the edge of two blocks.
 ///
-/// Within these bounds the order is random and depends on the seed alone. Names of arms are permuted uniformly, so for
-/// each pair of arms either order of the two is equally likely whatever the noise does: the mean difference is unbiased
-/// by randomisation, not by assumption.
+/// Within these bounds the order is random and depends on the seed alone. Names of arms are permuted
+/// uniformly, so for each pair of arms either order of the two is equally likely whatever the noise does: the
+/// mean difference is unbiased by randomisation, not by assumption.
 #[derive(Debug, Clone)]
 pub struct BalancedOrder {
     arms: usize,
@@ -83,8 +84,9 @@ impl Iterator for BalancedOrder {
     }
 }
 
-/// Williams' construction: the zigzag 0, n−1, 1, n−2, … and its cyclic shifts. All differences between neighbours of the
-/// zigzag are distinct modulo an even n; for an odd n they are so together with the mirrored square.
+/// Williams' construction: the zigzag 0, n−1, 1, n−2, … and its cyclic shifts. All differences between
+/// neighbours of the zigzag are distinct modulo an even n; for an odd n they are so together with the
+/// mirrored square.
 fn cyclic_square(names: &[usize]) -> Vec<Vec<usize>> {
     let n = names.len();
     let zigzag = |position: usize| {

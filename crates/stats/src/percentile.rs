@@ -13,7 +13,8 @@ use crate::spread::{Dependence, Spread};
 /// Bootstrap resamples: the standard error from so many is itself off by 1/√(2·1000) = 2 %.
 const RESAMPLES: usize = 1_000;
 
-/// The latencies of one arm in one cell, block by block, made ready for percentiles of any weighting of the blocks.
+/// The latencies of one arm in one cell, block by block, made ready for percentiles of any weighting of the
+/// blocks.
 #[derive(Debug, Clone)]
 pub struct LatencyBlocks {
     blocks: usize,
@@ -24,7 +25,8 @@ pub struct LatencyBlocks {
 }
 
 impl LatencyBlocks {
-    /// Takes one histogram a block, in the order they were measured. All must have the same lowest value and precision.
+    /// Takes one histogram a block, in the order they were measured. All must have the same lowest value and
+    /// precision.
     ///
     /// # Errors
     /// If a histogram is empty.
@@ -59,8 +61,8 @@ impl LatencyBlocks {
         })
     }
 
-    /// The value below which the fraction `quantile` of all values lies, all blocks merged; interpolated within a bucket,
-    /// so that it does not jump by the histogram's resolution.
+    /// The value below which the fraction `quantile` of all values lies, all blocks merged; interpolated
+    /// within a bucket, so that it does not jump by the histogram's resolution.
     pub fn value_at_quantile(&self, quantile: f64) -> f64 {
         self.weighted_quantile(quantile, &vec![1; self.blocks])
     }
@@ -95,10 +97,11 @@ impl LatencyBlocks {
 
 /// The change of a percentile from baseline to variant, with its 95 % interval.
 ///
-/// The estimate is the log-ratio of the percentiles of the merged histograms. Its standard error comes from resampling the
-/// blocks, the same for both arms, so that what a block's arms share cancels (Efron 1979). With few blocks the bootstrap is too narrow by
-/// √((n−1)/n), and normal quantiles are too narrow for so few; both are corrected (Hesterberg 2015): the interval is Student's with
-/// n−1 degrees of freedom. Serial correlation is measured on the blocks' own percentiles and widens it as for means.
+/// The estimate is the log-ratio of the percentiles of the merged histograms. Its standard error comes from
+/// resampling the blocks, the same for both arms, so that what a block's arms share cancels (Efron 1979).
+/// With few blocks the bootstrap is too narrow by √((n−1)/n), and normal quantiles are too narrow for so few;
+/// both are corrected (Hesterberg 2015): the interval is Student's with n−1 degrees of freedom. Serial
+/// correlation is measured on the blocks' own percentiles and widens it as for means.
 ///
 /// # Errors
 /// If the arms have different numbers of blocks, or fewer than two.

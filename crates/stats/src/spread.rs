@@ -19,8 +19,9 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The standard error of the mean is that of `effective_blocks` independent values (see [`Dependence`]), and the
-    /// variance is corrected for being taken around the mean of dependent values: s²·(n−1) / (n·(nₑ−1)).
+    /// The standard error of the mean is that of `effective_blocks` independent values (see [`Dependence`]),
+    /// and the variance is corrected for being taken around the mean of dependent values: s²·(n−1) /
+    /// (n·(nₑ−1)).
     pub(crate) fn of(series: &[f64]) -> Result<Self, StatsError> {
         if series.len() < 2 {
             return Err(StatsError::TooFewBlocks { blocks: series.len() });
@@ -68,7 +69,8 @@ impl Spread {
     }
 }
 
-/// Serial correlation of a series, taken as first-order autoregressive, and what it costs. It only ever widens.
+/// Serial correlation of a series, taken as first-order autoregressive, and what it costs. It only ever
+/// widens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dependence {
     /// Independent values that would give as much precision: n·(1−r)/(1+r).
@@ -82,7 +84,8 @@ pub(crate) struct Dependence {
 impl Dependence {
     pub(crate) fn of(series: &[f64]) -> Self {
         let n = series.len() as f64;
-        // Few blocks cannot tell a correlation near 1 from a drift; two effective blocks are the least that have a spread.
+        // Few blocks cannot tell a correlation near 1 from a drift; two effective blocks are the least that
+        // have a spread.
         let most = (n - 2.0) / (n + 2.0);
         let r = lag_one_correlation(series).clamp(0.0, most.max(0.0));
         let effective_blocks = n * (1.0 - r) / (1.0 + r);
@@ -94,7 +97,8 @@ impl Dependence {
     }
 }
 
-/// First-order bias corrected: the sample correlation of n independent values is −1/n on average (Kendall 1954).
+/// First-order bias corrected: the sample correlation of n independent values is −1/n on average (Kendall
+/// 1954).
 fn lag_one_correlation(series: &[f64]) -> f64 {
     let n = series.len() as f64;
     let mean = series.iter().sum::<f64>() / n;

@@ -1,16 +1,18 @@
 //! When to stop measuring a cell.
 //!
-//! The rule of Chow and Robbins (1965): measure until the interval is as narrow as wanted. It looks at half-widths and
-//! never at effects. For Gaussian noise the spread of the blocks so far says nothing about their mean, so stopping on it
-//! does not favour one sign or a large effect; what is left is that the spread at the stop is a little too small. A
-//! minimum number of blocks and the interval's widening for serial correlation make up for it, as the simulations show.
-//! They watch the repeated baseline along with a variant, as every caller should: the noise floor is made of it.
+//! The rule of Chow and Robbins (1965): measure until the interval is as narrow as wanted. It looks at
+//! half-widths and never at effects. For Gaussian noise the spread of the blocks so far says nothing about
+//! their mean, so stopping on it does not favour one sign or a large effect; what is left is that the spread
+//! at the stop is a little too small. A minimum number of blocks and the interval's widening for serial
+//! correlation make up for it, as the simulations show. They watch the repeated baseline along with a
+//! variant, as every caller should: the noise floor is made of it.
 
 use crate::error::StatsError;
 use crate::forecast::first_block_count;
 use crate::spread::{NORMAL_QUANTILE, Spread};
 
-/// Blocks measured before the rule may stop. With fewer, a spread that came out small by chance stops too early.
+/// Blocks measured before the rule may stop. With fewer, a spread that came out small by chance stops too
+/// early.
 pub const MINIMUM_BLOCKS: u32 = 12;
 
 /// A row that is watched, and how precise it must become.
@@ -29,8 +31,8 @@ pub enum Progress {
     Precise,
     /// Some row did not.
     Continue {
-        /// Blocks still needed at the noise seen so far, for the slowest row; absent while there are too few blocks to
-        /// tell, or if they would be more than anybody would measure.
+        /// Blocks still needed at the noise seen so far, for the slowest row; absent while there are too few
+        /// blocks to tell, or if they would be more than anybody would measure.
         more_blocks: Option<u32>,
     },
 }
@@ -68,7 +70,8 @@ pub fn is_precise(targets: &[Target<'_>]) -> Result<bool, StatsError> {
 }
 
 impl Target<'_> {
-    /// The half-width is compared on the logarithmic scale: that of the ratio grows with the ratio, which the rule must not see.
+    /// The half-width is compared on the logarithmic scale: that of the ratio grows with the ratio, which the
+    /// rule must not see.
     fn reached_by(&self, spread: &Spread) -> bool {
         let wanted = self.half_width.ln_1p();
         NORMAL_QUANTILE * spread.standard_error <= wanted && spread.half_width() <= wanted

@@ -15,8 +15,8 @@ pub const SIGNIFICANCE: f64 = 0.05;
 pub struct Criteria {
     /// Which way the metric moves when a feature costs something.
     pub direction: Direction,
-    /// The smallest change this environment can be trusted to show, as a fraction: [`noise_floor`] of the baseline
-    /// against itself, same cell and same metric.
+    /// The smallest change this environment can be trusted to show, as a fraction: [`noise_floor`] of the
+    /// baseline against itself, same cell and same metric.
     pub floor: f64,
     /// The smallest cost the user cares about, as a fraction; 0 if none was given.
     pub margin: f64,
@@ -31,21 +31,23 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The cost that `NoCost` excludes: the larger of floor and margin, as a fraction.
     pub margin: f64,
-    /// For `CannotTell`: blocks still needed for any other verdict if estimate and noise stay what they are; absent if no
-    /// reasonable number would do. Always absent for the others.
+    /// For `CannotTell`: blocks still needed for any other verdict if estimate and noise stay what they are;
+    /// absent if no reasonable number would do. Always absent for the others.
     pub more_blocks: Option<u32>,
 }
 
-/// The noise floor that the baseline measured against itself gives: the larger of its change and its half-width.
+/// The noise floor that the baseline measured against itself gives: the larger of its change and its
+/// half-width.
 pub fn noise_floor(baseline_again: &Estimate) -> f64 {
     baseline_again.change.abs().max(baseline_again.half_width())
 }
 
 /// Judges an estimate.
 ///
-/// - `Costs` or `Gains`, by the sign, if the interval excludes zero, the adjusted p-value is at most [`SIGNIFICANCE`],
-///   and the change exceeds the floor;
-/// - else `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the floor;
+/// - `Costs` or `Gains`, by the sign, if the interval excludes zero, the adjusted p-value is at most
+///   [`SIGNIFICANCE`], and the change exceeds the floor;
+/// - else `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the
+///   floor;
 /// - else `CannotTell`.
 pub fn judge(estimate: &Estimate, criteria: &Criteria) -> Judgement {
     let verdict = verdict(estimate, criteria);
@@ -60,8 +62,8 @@ pub fn judge(estimate: &Estimate, criteria: &Criteria) -> Judgement {
     }
 }
 
-/// Adjusts p-values so that judging each by [`SIGNIFICANCE`] makes any false alarm in the whole family at most that
-/// likely, whatever the dependence between them (Holm 1979). Order is kept.
+/// Adjusts p-values so that judging each by [`SIGNIFICANCE`] makes any false alarm in the whole family at
+/// most that likely, whatever the dependence between them (Holm 1979). Order is kept.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut ascending: Vec<usize> = (0..p_values.len()).collect();
     ascending.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -91,8 +93,8 @@ fn verdict(estimate: &Estimate, criteria: &Criteria) -> Verdict {
     }
 }
 
-/// Judges again what more blocks would show: the same effect, with the noise of estimate and floor falling as the square
-/// root of the number of blocks.
+/// Judges again what more blocks would show: the same effect, with the noise of estimate and floor falling as
+/// the square root of the number of blocks.
 fn missing_blocks(estimate: &Estimate, criteria: &Criteria) -> Option<u32> {
     let spread = estimate.spread();
     let needed = first_block_count(estimate.blocks + 1, |blocks| {
@@ -109,7 +111,8 @@ impl Criteria {
     }
 
     fn projected(&self, now: &Spread, then: &Spread) -> Self {
-        // What Holm multiplied the p-value by stays. Where it was cut off at 1 this is less than the truth: a hopeful forecast.
+        // What Holm multiplied the p-value by stays. Where it was cut off at 1 this is less than the truth: a
+        // hopeful forecast.
         let multiplier = (self.adjusted_p_value / now.p_value()).max(1.0);
         Self {
             floor: self.floor * (now.blocks / then.blocks).sqrt(),
@@ -123,7 +126,8 @@ impl Criteria {
 mod tests {
     use super::*;
 
-    /// An estimate of that log-mean and standard error over 21 blocks: the half-width is 2.086 standard errors.
+    /// An estimate of that log-mean and standard error over 21 blocks: the half-width is 2.086 standard
+    /// errors.
     fn estimate(log_mean: f64, standard_error: f64) -> Estimate {
         Estimate::from(Spread {
             mean: log_mean,
@@ -219,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_small_cost_asks_for_the_blocks_that_make_it_significant() {
-        // t = 1 now; the interval excludes zero from t ≈ 2 on, and the family asks for p·4 ≤ 0.05, hence t ≈ 2.5.
+        // t = 1 now; the interval excludes zero from t ≈ 2 on, and the family asks for p·4 ≤ 0.05, hence t ≈
+        // 2.5.
         let small = estimate(0.02, 0.02);
         let criteria = Criteria {
             direction: Direction::HigherCosts,

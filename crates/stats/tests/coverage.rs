@@ -1,5 +1,6 @@
-//! 95 % means 95 %: simulations of the real design. Seeded, so they give the same figures each time; the table of
-//! docs/methodology-statistics.md comes from the same code with more repetitions (`examples/coverage.rs`).
+//! 95 % means 95 %: simulations of the real design. Seeded, so they give the same figures each time; the
+//! table of docs/methodology-statistics.md comes from the same code with more repetitions
+//! (`examples/coverage.rs`).
 
 mod simulation;
 

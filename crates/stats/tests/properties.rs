@@ -73,7 +73,8 @@ proptest! {
     ) {
         let once = MeanEstimate::of(&series).unwrap();
         let again = MeanEstimate::of(&series.repeat(repeats)).unwrap();
-        // The correlation is known better with more blocks and may come out a little larger; hence not strictly narrower.
+        // The correlation is known better with more blocks and may come out a little larger; hence not
+        // strictly narrower.
         prop_assert!(again.high - again.low <= 1.1 * (once.high - once.low));
     }
 

@@ -1,4 +1,5 @@
-//! The real design on made-up noise: slices of four arms in balanced random order, blocks, log-ratios, intervals.
+//! The real design on made-up noise: slices of four arms in balanced random order, blocks, log-ratios,
+//! intervals.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,17 +38,18 @@ pub(crate) enum Noise {
         /// Correlation of neighbouring slices.
         rho: f64,
     },
-    /// Two states 10 % apart that last 3 s on average, as thread placement on two cores does, and 2 % of independent
-    /// noise.
+    /// Two states 10 % apart that last 3 s on average, as thread placement on two cores does, and 2 % of
+    /// independent noise.
     RegimeSwitching,
-    /// Slowdowns of exponential size, 5 % on average, and 2 % of Gaussian noise: never faster than undisturbed.
+    /// Slowdowns of exponential size, 5 % on average, and 2 % of Gaussian noise: never faster than
+    /// undisturbed.
     Skewed,
     /// Student's t with three degrees of freedom: outliers on both sides.
     HeavyTailed,
     /// One slice in ten is slower, by 20 % on average; else 2 %.
     RareStalls,
-    /// Independent noise, and the true ratio itself wanders from block to block, correlated by 0.3. No order of arms
-    /// can protect from this.
+    /// Independent noise, and the true ratio itself wanders from block to block, correlated by 0.3. No order
+    /// of arms can protect from this.
     WanderingEffect,
 }
 
@@ -62,7 +64,8 @@ impl Noise {
         Self::RegimeSwitching,
     ];
 
-    /// The kinds for which 95 % means no less: large disturbances that are rare make Student's interval too wide.
+    /// The kinds for which 95 % means no less: large disturbances that are rare make Student's interval too
+    /// wide.
     pub(crate) const CONSERVATIVE: [Self; 3] = [Self::Skewed, Self::HeavyTailed, Self::RareStalls];
 
     /// Log-metric of consecutive slices, without any effect.
@@ -208,8 +211,8 @@ pub(crate) fn at_fixed_blocks(noise: Noise, blocks: usize, repetitions: u64) -> 
     outcome
 }
 
-/// Measures cells until the stopping rule, asked after every block, is satisfied with the repeated baseline and one
-/// variant: the fewest rows a cell can have, where stopping favours each of them the most.
+/// Measures cells until the stopping rule, asked after every block, is satisfied with the repeated baseline
+/// and one variant: the fewest rows a cell can have, where stopping favours each of them the most.
 pub(crate) fn at_the_stop(noise: Noise, half_width: f64, repetitions: u64) -> Outcome {
     let mut outcome = Outcome::default();
     for seed in 0..repetitions {
@@ -232,8 +235,8 @@ pub(crate) fn half_width_after(noise: Noise, blocks: usize) -> f64 {
     at_fixed_blocks(noise, blocks, 200).mean_half_width().exp_m1()
 }
 
-/// Share of the intervals of a latency percentile that contain the truth: blocks of `operations` log-normal latencies
-/// an arm, on slices that switch between regimes, and a variant that is 5 % slower throughout.
+/// Share of the intervals of a latency percentile that contain the truth: blocks of `operations` log-normal
+/// latencies an arm, on slices that switch between regimes, and a variant that is 5 % slower throughout.
 pub(crate) fn percentile_coverage(quantile: f64, blocks: usize, operations: usize, repetitions: u64) -> f64 {
     let slower = 1.05_f64;
     let covered = (0..repetitions).map(|seed| {
@@ -262,8 +265,8 @@ fn log_normal_latencies(median: f64, operations: usize, random: &mut Pcg64) -> H
     histogram
 }
 
-/// Share of the intervals of a churn overhead, at ten queries a connection, that contain the truth: CPU of connects
-/// and of queries from two cells, with noise that the arms of a block share and noise of their own.
+/// Share of the intervals of a churn overhead, at ten queries a connection, that contain the truth: CPU of
+/// connects and of queries from two cells, with noise that the arms of a block share and noise of their own.
 pub(crate) fn churn_coverage(connect_blocks: usize, query_blocks: usize, repetitions: u64) -> f64 {
     let (connect, query) = ([100.0, 300.0], [20.0, 23.0]);
     let overhead = |c: &[f64; 2], q: &[f64; 2]| (c[1] + 10.0 * q[1]) / (c[0] + 10.0 * q[0]) - 1.0;

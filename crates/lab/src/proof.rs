@@ -1,0 +1,194 @@
+//! Proof that an arm is what it says, before anything is measured.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::Secret;
+use ciphertax_model::record::{Proof, SessionFacts};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+
+use crate::error::Error;
+use crate::bootstrap::hexadecimal;
+use crate::relay::Relay;
+
+/// How long the proof of one arm may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What an arm was proved to be.
+#[derive(Debug, Clone)]
+pub struct Proved {
+    /// The evidence.
+    pub proofs: Vec<Proof>,
+    /// What its session negotiated.
+    pub facts: SessionFacts,
+    /// What every further session must be.
+    pub expectation: Expectation,
+}
+
+/// Why an arm is not measured.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// No session that could be looked at.
+    #[error("arm {arm} cannot be measured: {problem}")]
+    NoSession {
+        /// The arm.
+        arm: String,
+        /// What went wrong, with the remedy where there is one.
+        problem: String,
+    },
+    /// A witness contradicts the arm.
+    #[error("arm {arm} is not what it says: {problem}; nothing was measured")]
+    Disproved {
+        /// The arm.
+        arm: String,
+        /// What was expected and what was found.
+        problem: String,
+    },
+    /// The relay could not be used.
+    #[error("arm {arm} cannot be proved: {source}")]
+    Relay {
+        /// The arm.
+        arm: String,
+        /// Why.
+        source: Error,
+    },
+}
+
+/// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
+///
+/// # Errors
+/// Names the arm, and what contradicts it or keeps it from being tried.
+pub fn prove(arm: &str, options: &ConnectOptions, expectation: &Expectation) -> Result<Proved, ProofError> {
+    let prover = Prover { arm, options, expectation };
+    let reactor = Reactor::new().map_err(|error| prover.no_session(error.to_string()))?;
+    let deadline = Instant::now() + PATIENCE;
+    match reactor.run_one(prover.prove(&reactor), deadline) {
+        Ok(Some(proved)) => proved,
+        Ok(None) => Err(prover.no_session(format!("the server did not answer within {} s", PATIENCE.as_secs()))),
+        Err(error) => Err(prover.no_session(error.to_string())),
+    }
+}
+
+struct Prover<'a> {
+    arm: &'a str,
+    options: &'a ConnectOptions,
+    expectation: &'a Expectation,
+}
+
+impl Prover<'_> {
+    async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, ProofError> {
+        let (mut session, _) =
+            Session::connect(reactor, self.options).await.map_err(|error| self.refused(&error))?;
+        self.expectation.check(&session).map_err(|problem| self.disproved(problem))?;
+        let facts = session.facts().map_err(|error| self.refused(&error))?;
+        let word = self
+            .expectation
+            .check_servers_word(&mut session)
+            .await
+            .map_err(|error| self.refused(&error))?
+            .map_err(|problem| self.disproved(problem))?;
+        let mut proofs = vec![
+            proof("client", "negotiated what the arm says", &client_evidence(&facts)),
+            proof(
+                "server",
+                "its status variables Ssl_version and Ssl_cipher agree",
+                &if word.version.is_empty() { "both empty".to_owned() } else { format!("{} {}", word.version, word.cipher) },
+            ),
+        ];
+        let _ = session.close().await;
+        proofs.push(self.canary_on_the_wire(reactor).await?);
+        proofs.push(self.wrong_password(reactor).await?);
+        let cipher = facts.tls.as_ref().map(|tls| tls.cipher.clone());
+        Ok(Proved { proofs, facts, expectation: Expectation { cipher, ..self.expectation.clone() } })
+    }
+
+    /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
+    async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
+        let relay_failed = |source| ProofError::Relay { arm: self.arm.to_owned(), source };
+        let relay = Relay::start(self.address()?).map_err(relay_failed)?;
+        let through_relay = ConnectOptions {
+            host: relay.address().ip().to_string(),
+            port: relay.address().port(),
+            ..self.options.clone()
+        };
+        let mut random = [0; 16];
+        openssl::rand::rand_bytes(&mut random).map_err(|error| relay_failed(error.into()))?;
+        let canary = format!("canary{}", hexadecimal(&random));
+        let (mut session, _) =
+            Session::connect(reactor, &through_relay).await.map_err(|error| self.refused(&error))?;
+        let rows =
+            session.query(&format!("SELECT '{canary}'")).await.map_err(|error| self.refused(&error))?;
+        if rows.first().map(|row| row.text(0)).as_deref() != Some(&canary) {
+            return Err(self.disproved("the canary did not come back from the server".into()));
+        }
+        let _ = session.close().await;
+        let seen = relay.saw(canary.as_bytes()).map_err(relay_failed)?;
+        match (self.expectation.tls, seen) {
+            (None, true) => Ok(proof("wire", "a canary value travels in clear", "a relay read it")),
+            (Some(_), false) => Ok(proof(
+                "wire",
+                "a canary value does not travel in clear",
+                &format!("a relay saw {} bytes and not the canary", relay.bytes_seen()),
+            )),
+            (None, false) => Err(self.disproved("a relay could not read a canary value: the plain arm is encrypted".into())),
+            (Some(_), true) => Err(self.disproved("a relay read a canary value: the TLS arm travels in clear".into())),
+        }
+    }
+
+    /// A server that lets anybody in would make the login cost nothing.
+    async fn wrong_password(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
+        let wrong = format!("not{}", self.options.password.expose());
+        let options = ConnectOptions { password: Secret::new(wrong), ..self.options.clone() };
+        match Session::connect(reactor, &options).await {
+            Ok(_) => Err(self.disproved("the server accepts a wrong password".into())),
+            Err(error) if error.is_access_denied() => {
+                Ok(proof("authentication", "a wrong password is refused", &error.to_string()))
+            }
+            Err(error) => Err(self.refused(&error)),
+        }
+    }
+
+    fn address(&self) -> Result<SocketAddr, ProofError> {
+        let (host, port) = (self.options.host.as_str(), self.options.port);
+        let mut addresses =
+            (host, port).to_socket_addrs().map_err(|error| self.no_session(format!("{host}: {error}")))?;
+        addresses.next().ok_or_else(|| self.no_session(format!("{host} has no address")))
+    }
+
+    /// What a server that refuses asks the user to do.
+    fn refused(&self, error: &WireError) -> ProofError {
+        // ER_SECURE_TRANSPORT_REQUIRED
+        const TLS_DEMANDED: u16 = 3159;
+        let remedy = match error {
+            WireError::Server { code: TLS_DEMANDED, .. } => {
+                "; this server demands TLS, so a plain baseline is not to be had on it: measure one that also accepts plain \
+                 connections"
+            }
+            error if error.is_access_denied() => "; check user and password",
+            _ => "",
+        };
+        self.no_session(format!("{error}{remedy}"))
+    }
+
+    fn no_session(&self, problem: String) -> ProofError {
+        ProofError::NoSession { arm: self.arm.to_owned(), problem }
+    }
+
+    fn disproved(&self, problem: String) -> ProofError {
+        ProofError::Disproved { arm: self.arm.to_owned(), problem }
+    }
+}
+
+fn client_evidence(facts: &SessionFacts) -> String {
+    match &facts.tls {
+        None => "no TLS session".to_owned(),
+        Some(tls) => format!("{} {} {} {}", tls.version, tls.cipher, tls.group, tls.certificate.key),
+    }
+}
+
+fn proof(witness: &str, claim: &str, evidence: &str) -> Proof {
+    Proof { witness: witness.to_owned(), claim: claim.to_owned(), evidence: evidence.to_owned() }
+}

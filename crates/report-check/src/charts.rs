@@ -1,0 +1,144 @@
+//! Every chart in the page: it is drawn, it has a mark for everything in the record, and no mark is cut off.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{PhaseRow, Run};
+use serde::Deserialize;
+
+/// A chart, as it was drawn.
+#[derive(Deserialize)]
+pub(crate) struct Chart {
+    chart: String,
+    cell: String,
+    metric: String,
+    side: String,
+    label: String,
+    caption: String,
+    drawn: bool,
+    /// Shapes by the name of their layer.
+    marks: BTreeMap<String, usize>,
+    /// Marks that stick out of the drawing.
+    outside: Vec<String>,
+}
+
+/// What is wrong with the charts of a page.
+pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
+    let mut faults = Vec::new();
+    let expected = expected(run);
+    for chart in charts {
+        let name = chart.name();
+        if !chart.drawn {
+            faults.push(format!("the chart {name} is not drawn"));
+        }
+        if chart.label.is_empty() || chart.caption.trim().is_empty() {
+            faults.push(format!(
+                "the chart {name} says nothing to those who cannot see it"
+            ));
+        }
+        if !chart.outside.is_empty() {
+            faults.push(format!(
+                "the chart {name} is cut off: {}",
+                chart.outside.join(", ")
+            ));
+        }
+        match expected.get(&name) {
+            None => faults.push(format!("the chart {name} shows what is not in the record")),
+            Some(layers) => faults.extend(layers.iter().filter_map(|(layer, count)| {
+                let drawn = chart.marks.get(*layer).copied().unwrap_or(0);
+                (drawn != *count).then(|| format!("the chart {name} has {drawn} {layer}, not {count}"))
+            })),
+        }
+    }
+    for name in expected.keys() {
+        if !charts.iter().any(|chart| chart.name() == *name) {
+            faults.push(format!("the chart {name} is missing"));
+        }
+    }
+    faults
+}
+
+impl Chart {
+    fn name(&self) -> String {
+        [&self.chart, &self.cell, &self.metric, &self.side]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Layers of a chart and the number of marks in each.
+type Layers = Vec<(&'static str, usize)>;
+
+/// The charts that the record gives rise to.
+fn expected(run: &Run) -> BTreeMap<String, Layers> {
+    let mut charts = BTreeMap::new();
+    for cell in &run.cells {
+        let phases = |wanted: fn(&PhaseRow) -> bool| {
+            run.connect_phases
+                .iter()
+                .filter(|row| row.cell == cell.name && wanted(row))
+                .count()
+        };
+        let walls = phases(|row| row.mean_us > 0.0);
+        if walls > 0 {
+            charts.insert(format!("phases {}", cell.name), vec![("phases", walls)]);
+        }
+        let cpus = phases(|row| row.client_cpu_us.is_some_and(|cpu| cpu > 0.0));
+        if cpus > 0 && walls > 0 {
+            charts.insert(format!("phase-cpu {}", cell.name), vec![("phases", cpus)]);
+        }
+        for (metric, name) in [
+            (Metric::ClientCpuPerOp, "client_cpu_per_op"),
+            (Metric::ServerCpuPerOp, "server_cpu_per_op"),
+            (Metric::Throughput, "throughput"),
+        ] {
+            let layers = ratio_layers(run, &cell.name, metric);
+            if layers[0].1 > 0 {
+                charts.insert(format!("ratios {} {name}", cell.name), layers);
+            }
+        }
+    }
+    for row in &run.churn {
+        charts.insert(format!("churn {}", row.side), churn_layers(run, &row.side));
+    }
+    charts
+}
+
+fn ratio_layers(run: &Run, cell: &str, metric: Metric) -> Layers {
+    let series: Vec<_> = run
+        .block_ratios
+        .iter()
+        .filter(|row| row.cell == cell && row.metric == metric && !row.ratios.is_empty())
+        .collect();
+    let dots = series.iter().map(|row| row.ratios.len()).sum();
+    let estimates = run
+        .estimates
+        .iter()
+        .chain(&run.noise_floor)
+        .filter(|row| row.cell == cell && row.metric == metric)
+        .filter(|row| series.iter().any(|series| series.arm == row.arm))
+        .count();
+    vec![("blocks", dots), ("intervals", estimates), ("means", estimates)]
+}
+
+fn churn_layers(run: &Run, side: &str) -> Layers {
+    let rows: Vec<_> = run.churn.iter().filter(|row| row.side == side).collect();
+    let last = rows
+        .iter()
+        .flat_map(|row| row.points.iter().map(|point| point.queries))
+        .fold(0.0, f64::max);
+    let reached = rows
+        .iter()
+        .flat_map(|row| row.break_even.iter().filter_map(|point| point.queries))
+        .filter(|queries| (1.0..=last).contains(queries))
+        .count();
+    let curves = rows.iter().filter(|row| !row.points.is_empty()).count();
+    vec![
+        ("curves", curves),
+        ("intervals", curves),
+        ("break-evens", reached),
+    ]
+}

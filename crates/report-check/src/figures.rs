@@ -1,0 +1,222 @@
+//! Every figure in the page: its exact value is the record's, and its text is that value, correctly rounded.
+
+use ciphertax_model::record::{ArmRole, EstimateRow, Run};
+use serde::Deserialize;
+
+/// A `data` element: an exact value and its text.
+#[derive(Deserialize)]
+pub(crate) struct Number {
+    value: String,
+    scale: String,
+    text: String,
+    visible: bool,
+}
+
+/// A change: its attributes, and the exact values of the numbers in it.
+#[derive(Deserialize)]
+pub(crate) struct Change {
+    cell: String,
+    arm: String,
+    metric: String,
+    change: String,
+    low: String,
+    high: String,
+    variant: String,
+    blocks: String,
+    verdict: String,
+    shown: Vec<String>,
+}
+
+/// What is wrong with the figures of a page.
+pub(crate) fn faults(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<String> {
+    let mut faults: Vec<String> = numbers.iter().filter_map(Number::fault).collect();
+    let rows: Vec<&EstimateRow> = run.estimates.iter().chain(&run.noise_floor).collect();
+    for change in changes {
+        match rows.iter().find(|row| change.is_of(row)) {
+            None => faults.push(format!("{} is not in the record", change.name())),
+            Some(row) => faults.extend(change.fault(row)),
+        }
+    }
+    for row in rows {
+        if !changes.iter().any(|change| change.is_of(row)) {
+            faults.push(format!("{} {} {} is not shown", row.cell, row.arm, row.metric));
+        }
+    }
+    for (what, value) in expected(run) {
+        if !numbers.iter().any(|number| number.value.parse() == Ok(value)) {
+            faults.push(format!("{what}, {value}, is not shown"));
+        }
+    }
+    faults
+}
+
+impl Number {
+    fn fault(&self) -> Option<String> {
+        if !self.visible {
+            return Some(format!("the number {} is hidden", self.text));
+        }
+        let Ok(value) = self.value.parse::<f64>() else {
+            return Some(format!("{:?} is no number", self.value));
+        };
+        let Some(reading) = Reading::of(&self.text, &self.scale) else {
+            return Some(format!("{:?} does not read as a number", self.text));
+        };
+        let value = if reading.unsigned { value.abs() } else { value };
+        let right = (reading.value - value).abs() <= reading.precision * (0.5 + 1e-6);
+        (!right).then(|| format!("{} is shown as {:?}", self.value, self.text))
+    }
+}
+
+impl Change {
+    fn name(&self) -> String {
+        format!("the change of {} {} {}", self.cell, self.arm, self.metric)
+    }
+
+    fn is_of(&self, row: &EstimateRow) -> bool {
+        self.cell == row.cell && self.arm == row.arm && as_json(row.metric) == self.metric
+    }
+
+    fn fault(&self, row: &EstimateRow) -> Option<String> {
+        let numbers = [
+            (&self.change, row.change),
+            (&self.low, row.low),
+            (&self.high, row.high),
+            (&self.variant, row.variant),
+        ];
+        let attributes_right = numbers.iter().all(|(text, value)| text.parse() == Ok(*value))
+            && self.blocks.parse() == Ok(row.blocks)
+            && self.verdict == as_json(row.verdict);
+        let shown_right = self.shown.len() == numbers.len()
+            && self
+                .shown
+                .iter()
+                .zip(&numbers)
+                .all(|(shown, (text, _))| shown == *text);
+        (!(attributes_right && shown_right)).then(|| format!("{} is not the record's", self.name()))
+    }
+}
+
+/// The name that the record gives a metric or a verdict.
+fn as_json(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+/// Numbers of the record, other than changes, that a reader must find.
+fn expected(run: &Run) -> Vec<(String, f64)> {
+    let mut expected = Vec::new();
+    let baseline = run.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
+    for row in &run.measurements {
+        if baseline.is_some_and(|arm| arm.name == row.arm) {
+            expected.push((
+                format!("{} of {} in {}", row.metric, row.arm, row.cell),
+                row.value,
+            ));
+        }
+    }
+    for row in run.connect_phases.iter().filter(|row| row.mean_us > 0.0) {
+        let name = format!("{} of {} in {}", row.phase, row.arm, row.cell);
+        let times = [row.mean_us, row.p50_us, row.p95_us, row.p99_us];
+        let traffic = [row.bytes_sent, row.bytes_received, row.flights];
+        let values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
+        expected.extend(values.map(|value| (name.clone(), value)));
+    }
+    for row in &run.churn {
+        for point in &row.break_even {
+            let values = [
+                point.queries,
+                point.queries.and(point.queries_low),
+                point.queries.and(point.queries_high),
+            ];
+            let name = format!("the break-even of {}, {}", row.arm, row.side);
+            expected.extend(values.into_iter().flatten().map(|value| (name.clone(), value)));
+        }
+    }
+    for row in &run.capacity {
+        let cores = row.extra_cores;
+        for value in [cores.value, cores.low, cores.high] {
+            expected.push((format!("the cores of {}, {}", row.arm, row.side), value));
+        }
+    }
+    expected
+}
+
+/// A number as a reader reads it.
+struct Reading {
+    value: f64,
+    /// The worth of one unit in its last place.
+    precision: f64,
+    /// Written with ±.
+    unsigned: bool,
+}
+
+impl Reading {
+    fn of(text: &str, scale: &str) -> Option<Self> {
+        let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
+        let size = match unit {
+            "" if scale == "percent" => 0.01,
+            "%" => 0.01,
+            "" | "µs" | "B" | "op/s" => 1.0,
+            "ms" | "kB" | "k op/s" => 1e3,
+            "s" | "MB" | "M op/s" => 1e6,
+            "GB" => 1e9,
+            _ => return None,
+        };
+        let unsigned = digits.starts_with('±');
+        let digits = digits
+            .trim_start_matches(['±', '+'])
+            .replace('−', "-")
+            .replace(',', "");
+        let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        Some(Self {
+            value: digits.parse::<f64>().ok()? * size,
+            precision: 10f64.powi(-i32::try_from(decimals).ok()?) * size,
+            unsigned,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(value: &str, scale: &str, text: &str) -> Number {
+        Number {
+            value: value.into(),
+            scale: scale.into(),
+            text: text.into(),
+            visible: true,
+        }
+    }
+
+    #[test]
+    fn a_correctly_rounded_text_is_right() {
+        for (value, scale, text) in [
+            ("0.1234", "percent", "+12.3 %"),
+            ("-0.0149", "percent", "−1.5"),
+            ("12.5", "percent", "+1,250 %"),
+            ("0.01", "percent", "±1.0 %"),
+            ("1234.4", "", "1.23 ms"),
+            ("78123.0", "", "78.1 k op/s"),
+            ("1048999", "", "1.05 MB"),
+            ("522.4", "", "522"),
+        ] {
+            assert_eq!(number(value, scale, text).fault(), None);
+        }
+    }
+
+    #[test]
+    fn a_wrong_text_is_a_fault() {
+        for (value, scale, text) in [
+            ("0.1234", "percent", "+12.4 %"),
+            ("0.1234", "percent", "−12.3 %"),
+            ("1234.4", "", "1.23 µs"),
+            ("0.12", "percent", "some"),
+            ("0.12", "percent", "12 apples"),
+        ] {
+            assert!(number(value, scale, text).fault().is_some(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! For tests alone: opens an HTML report in headless Chromium and compares what a reader sees with the record.
+//!
+//! It knows the record and the page, not the code that makes one from the other, so that both cannot be wrong in the
+//! same way.
+
+mod browser;
+mod charts;
+mod figures;
+
+use std::path::Path;
+
+use ciphertax_model::record::Run;
+use serde::Deserialize;
+
+use browser::{Browser, Look, Tab};
+
+/// Opens the report on a desktop, on a phone, in dark colours and on paper, and checks each time that every figure
+/// equals the record, that every chart is drawn in full, that nothing is fetched, that nothing is wider than the screen
+/// and that the console stays empty.
+///
+/// # Errors
+/// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
+pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
+    let mut browser = Browser::start()?;
+    let mut faults = Vec::new();
+    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER] {
+        let mut tab = browser.open(html, look)?;
+        let shown = Shown::on(&mut tab)?;
+        let found = shown
+            .faults(run, look)
+            .chain(tab.console())
+            .chain(tab.fetched())
+            .map(|fault| format!("{}: {fault}", look.name));
+        faults.extend(found);
+        tab.close()?;
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(faults.join("\n"))
+    }
+}
+
+/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png` and `paper.pdf`.
+///
+/// # Errors
+/// Chromium cannot be started or a file cannot be written.
+pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
+    let mut browser = Browser::start()?;
+    for look in [Look::DESKTOP, Look::PHONE, Look::DARK] {
+        let picture = browser.open(html, look)?.screenshot()?;
+        write(&folder.join(format!("{}.png", look.name)), &picture)?;
+    }
+    let pdf = browser.open(html, Look::PAPER)?.pdf()?;
+    write(&folder.join("paper.pdf"), &pdf)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What the page shows, as `collect.js` reads it from the document.
+#[derive(Deserialize)]
+struct Shown {
+    verdict: String,
+    width: f64,
+    record: String,
+    numbers: Vec<figures::Number>,
+    changes: Vec<figures::Change>,
+    charts: Vec<charts::Chart>,
+}
+
+impl Shown {
+    fn on(tab: &mut Tab<'_>) -> Result<Self, String> {
+        let text = tab.evaluate(include_str!("collect.js"))?;
+        serde_json::from_str(&text).map_err(|error| format!("what the page shows cannot be read: {error}"))
+    }
+
+    fn faults(&self, run: &Run, look: Look) -> impl Iterator<Item = String> {
+        let mut faults = Vec::new();
+        if self.verdict != run.verdict {
+            faults.push(format!(
+                "the verdict reads {:?}, not {:?}",
+                self.verdict, run.verdict
+            ));
+        }
+        match serde_json::from_str::<Run>(&self.record) {
+            Ok(record) if record == *run => {}
+            Ok(_) => faults.push("the embedded record is not the run".into()),
+            Err(error) => faults.push(format!("the embedded record cannot be read: {error}")),
+        }
+        if self.width > f64::from(look.width) {
+            faults.push(format!(
+                "the page is {} px wide on a screen of {}",
+                self.width, look.width
+            ));
+        }
+        faults.extend(figures::faults(&self.numbers, &self.changes, run));
+        faults.extend(charts::faults(&self.charts, run));
+        faults.into_iter()
+    }
+}

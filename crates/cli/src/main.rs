@@ -1,1 +1,28 @@
-fn main() {}
+//! The `ciphertax` command.
+
+mod arguments;
+mod progress;
+mod quick;
+mod report;
+mod show;
+mod signals;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+
+/// The exit code of everything the user can mend: wrong input, a server that is not there, a full disk.
+const UNUSABLE: u8 = 2;
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Guard => return ciphertax_lab::guard::main(),
+        Command::Quick(arguments) => quick::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+    };
+    outcome.unwrap_or_else(|problem| {
+        eprintln!("ciphertax: {problem}");
+        ExitCode::from(UNUSABLE)
+    })
+}

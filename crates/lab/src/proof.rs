@@ -10,8 +10,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
-use crate::error::Error;
 use crate::bootstrap::hexadecimal;
+use crate::error::Error;
 use crate::relay::Relay;
 
 /// How long the proof of one arm may take.
@@ -62,12 +62,19 @@ pub enum ProofError {
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
 pub fn prove(arm: &str, options: &ConnectOptions, expectation: &Expectation) -> Result<Proved, ProofError> {
-    let prover = Prover { arm, options, expectation };
+    let prover = Prover {
+        arm,
+        options,
+        expectation,
+    };
     let reactor = Reactor::new().map_err(|error| prover.no_session(error.to_string()))?;
     let deadline = Instant::now() + PATIENCE;
     match reactor.run_one(prover.prove(&reactor), deadline) {
         Ok(Some(proved)) => proved,
-        Ok(None) => Err(prover.no_session(format!("the server did not answer within {} s", PATIENCE.as_secs()))),
+        Ok(None) => Err(prover.no_session(format!(
+            "the server did not answer within {} s",
+            PATIENCE.as_secs()
+        ))),
         Err(error) => Err(prover.no_session(error.to_string())),
     }
 }
@@ -80,9 +87,12 @@ struct Prover<'a> {
 
 impl Prover<'_> {
     async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, ProofError> {
-        let (mut session, _) =
-            Session::connect(reactor, self.options).await.map_err(|error| self.refused(&error))?;
-        self.expectation.check(&session).map_err(|problem| self.disproved(problem))?;
+        let (mut session, _) = Session::connect(reactor, self.options)
+            .await
+            .map_err(|error| self.refused(&error))?;
+        self.expectation
+            .check(&session)
+            .map_err(|problem| self.disproved(problem))?;
         let facts = session.facts().map_err(|error| self.refused(&error))?;
         let word = self
             .expectation
@@ -95,19 +105,33 @@ impl Prover<'_> {
             proof(
                 "server",
                 "its status variables Ssl_version and Ssl_cipher agree",
-                &if word.version.is_empty() { "both empty".to_owned() } else { format!("{} {}", word.version, word.cipher) },
+                &if word.version.is_empty() {
+                    "both empty".to_owned()
+                } else {
+                    format!("{} {}", word.version, word.cipher)
+                },
             ),
         ];
         let _ = session.close().await;
         proofs.push(self.canary_on_the_wire(reactor).await?);
         proofs.push(self.wrong_password(reactor).await?);
         let cipher = facts.tls.as_ref().map(|tls| tls.cipher.clone());
-        Ok(Proved { proofs, facts, expectation: Expectation { cipher, ..self.expectation.clone() } })
+        Ok(Proved {
+            proofs,
+            facts,
+            expectation: Expectation {
+                cipher,
+                ..self.expectation.clone()
+            },
+        })
     }
 
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
     async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
-        let relay_failed = |source| ProofError::Relay { arm: self.arm.to_owned(), source };
+        let relay_failed = |source| ProofError::Relay {
+            arm: self.arm.to_owned(),
+            source,
+        };
         let relay = Relay::start(self.address()?).map_err(relay_failed)?;
         let through_relay = ConnectOptions {
             host: relay.address().ip().to_string(),
@@ -117,78 +141,100 @@ impl Prover<'_> {
         let mut random = [0; 16];
         openssl::rand::rand_bytes(&mut random).map_err(|error| relay_failed(error.into()))?;
         let canary = format!("canary{}", hexadecimal(&random));
-        let (mut session, _) =
-            Session::connect(reactor, &through_relay).await.map_err(|error| self.refused(&error))?;
-        let rows =
-            session.query(&format!("SELECT '{canary}'")).await.map_err(|error| self.refused(&error))?;
+        let (mut session, _) = Session::connect(reactor, &through_relay)
+            .await
+            .map_err(|error| self.refused(&error))?;
+        let rows = session
+            .query(&format!("SELECT '{canary}'"))
+            .await
+            .map_err(|error| self.refused(&error))?;
         if rows.first().map(|row| row.text(0)).as_deref() != Some(&canary) {
             return Err(self.disproved("the canary did not come back from the server".into()));
         }
         let _ = session.close().await;
         let seen = relay.saw(canary.as_bytes()).map_err(relay_failed)?;
         match (self.expectation.tls, seen) {
-            (None, true) => Ok(proof("wire", "a canary value travels in clear", "a relay read it")),
+            (None, true) => Ok(proof(
+                "wire",
+                "a canary value travels in clear",
+                "a relay read it",
+            )),
             (Some(_), false) => Ok(proof(
                 "wire",
                 "a canary value does not travel in clear",
                 &format!("a relay saw {} bytes and not the canary", relay.bytes_seen()),
             )),
-            (None, false) => Err(self.disproved("a relay could not read a canary value: the plain arm is encrypted".into())),
-            (Some(_), true) => Err(self.disproved("a relay read a canary value: the TLS arm travels in clear".into())),
+            (None, false) => {
+                Err(self
+                    .disproved("a relay could not read a canary value: the plain arm is encrypted".into()))
+            }
+            (Some(_), true) => {
+                Err(self.disproved("a relay read a canary value: the TLS arm travels in clear".into()))
+            }
         }
     }
 
     /// A server that lets anybody in would make the login cost nothing.
     async fn wrong_password(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
         let wrong = format!("not{}", self.options.password.expose());
-        let options = ConnectOptions { password: Secret::new(wrong), ..self.options.clone() };
+        let options = ConnectOptions {
+            password: Secret::new(wrong),
+            ..self.options.clone()
+        };
         match Session::connect(reactor, &options).await {
             Ok(_) => Err(self.disproved("the server accepts a wrong password".into())),
-            Err(error) if error.is_access_denied() => {
-                Ok(proof("authentication", "a wrong password is refused", &error.to_string()))
-            }
+            Err(error) if error.is_access_denied() => Ok(proof(
+                "authentication",
+                "a wrong password is refused",
+                &error.to_string(),
+            )),
             Err(error) => Err(self.refused(&error)),
         }
     }
 
     fn address(&self) -> Result<SocketAddr, ProofError> {
         let (host, port) = (self.options.host.as_str(), self.options.port);
-        let mut addresses =
-            (host, port).to_socket_addrs().map_err(|error| self.no_session(format!("{host}: {error}")))?;
-        addresses.next().ok_or_else(|| self.no_session(format!("{host} has no address")))
+        let mut addresses = (host, port)
+            .to_socket_addrs()
+            .map_err(|error| self.no_session(format!("{host}: {error}")))?;
+        addresses
+            .next()
+            .ok_or_else(|| self.no_session(format!("{host} has no address")))
     }
 
-    /// What a server that refuses asks the user to do.
     fn refused(&self, error: &WireError) -> ProofError {
-        // ER_SECURE_TRANSPORT_REQUIRED
-        const TLS_DEMANDED: u16 = 3159;
-        let remedy = match error {
-            WireError::Server { code: TLS_DEMANDED, .. } => {
-                "; this server demands TLS, so a plain baseline is not to be had on it: measure one that also accepts plain \
-                 connections"
-            }
-            error if error.is_access_denied() => "; check user and password",
-            _ => "",
-        };
-        self.no_session(format!("{error}{remedy}"))
+        self.no_session(format!("{error}{}", error.remedy()))
     }
 
     fn no_session(&self, problem: String) -> ProofError {
-        ProofError::NoSession { arm: self.arm.to_owned(), problem }
+        ProofError::NoSession {
+            arm: self.arm.to_owned(),
+            problem,
+        }
     }
 
     fn disproved(&self, problem: String) -> ProofError {
-        ProofError::Disproved { arm: self.arm.to_owned(), problem }
+        ProofError::Disproved {
+            arm: self.arm.to_owned(),
+            problem,
+        }
     }
 }
 
 fn client_evidence(facts: &SessionFacts) -> String {
     match &facts.tls {
         None => "no TLS session".to_owned(),
-        Some(tls) => format!("{} {} {} {}", tls.version, tls.cipher, tls.group, tls.certificate.key),
+        Some(tls) => format!(
+            "{} {} {} {}",
+            tls.version, tls.cipher, tls.group, tls.certificate.key
+        ),
     }
 }
 
 fn proof(witness: &str, claim: &str, evidence: &str) -> Proof {
-    Proof { witness: witness.to_owned(), claim: claim.to_owned(), evidence: evidence.to_owned() }
+    Proof {
+        witness: witness.to_owned(),
+        claim: claim.to_owned(),
+        evidence: evidence.to_owned(),
+    }
 }

@@ -1,1 +1,16 @@
-//! Plays a study: cells, blocks, records and the stopping rule.
+//! Plays a study: server, data set, proofs, then block after block until the answer is precise or the time is up.
+//!
+//! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
+
+mod control;
+mod error;
+mod folder;
+mod measure;
+mod play;
+mod progress;
+mod server;
+
+pub use error::RunError;
+pub use folder::RunFolder;
+pub use play::{Plan, play};
+pub use progress::{Headline, Progress, Stage};

@@ -76,6 +76,24 @@ impl WireError {
         )
     }
 
+    /// True if the server takes no connection in clear.
+    pub fn is_tls_demanded(&self) -> bool {
+        // ER_SECURE_TRANSPORT_REQUIRED
+        matches!(self, Self::Server { code: 3159, .. })
+    }
+
+    /// What the user can do about it, as the rest of a sentence; empty where the message says it already.
+    pub fn remedy(&self) -> &'static str {
+        if self.is_tls_demanded() {
+            "; this server demands TLS, so a plain baseline is not to be had on it: measure one that also accepts plain \
+             connections"
+        } else if self.is_access_denied() {
+            "; check user and password"
+        } else {
+            ""
+        }
+    }
+
     /// True if the connection is gone, which is what a server that died looks like.
     pub fn is_disconnect(&self) -> bool {
         matches!(self, Self::Io(_) | Self::Closed | Self::Connect { .. })

@@ -117,7 +117,24 @@ impl Target {
     }
 }
 
-/// The target as a URL without its password.
+impl Target {
+    /// The target as a URL with its options and without its password.
+    pub fn url(&self) -> String {
+        let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        match &self.verification {
+            Verification::None => self.to_string(),
+            Verification::Ca(ca) => format!("{self}?ssl-ca={}", encoded(&ca.to_string_lossy())),
+            Verification::HostName(ca, _) => {
+                format!(
+                    "{self}?ssl-mode=VERIFY_IDENTITY&ssl-ca={}",
+                    encoded(&ca.to_string_lossy())
+                )
+            }
+        }
+    }
+}
+
+/// The target as a URL without its password and options.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mysql://{}@", self.user)?;
@@ -261,6 +278,19 @@ mod tests {
                 !parse(wrong).unwrap_err().to_string().contains("tr0ub4dor"),
                 "{wrong}"
             );
+        }
+    }
+
+    #[test]
+    fn the_url_without_password_is_the_same_target() {
+        for options in [
+            "",
+            "?ssl-ca=/etc/my%20ca.pem",
+            "?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem",
+        ] {
+            let target = parse(&format!("mysql://app:secret@[::1]:3307/{options}")).unwrap();
+            let again = Target::parse(&target.url(), Some(Secret::new("secret"))).unwrap();
+            assert_eq!(again, target);
         }
     }
 

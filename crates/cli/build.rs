@@ -1,0 +1,16 @@
+//! Tells the program which commit it was built from.
+
+use std::process::Command;
+
+fn main() {
+    let commit = Command::new("git")
+        .args(["rev-parse", "--short=12", "HEAD"])
+        .output()
+        .ok()
+        .filter(|output| output.status.success())
+        .and_then(|output| String::from_utf8(output.stdout).ok())
+        .map_or_else(|| "unknown".to_owned(), |commit| commit.trim().to_owned());
+    println!("cargo::rustc-env=CIPHERTAX_COMMIT={commit}");
+    println!("cargo::rerun-if-changed=../../.git/HEAD");
+    println!("cargo::rerun-if-changed=../../.git/logs/HEAD");
+}

@@ -1,0 +1,21 @@
+//! `ciphertax report`.
+
+use std::process::ExitCode;
+
+use ciphertax_model::record::RunStatus;
+use ciphertax_runner::RunFolder;
+
+use crate::arguments::ReportArguments;
+use crate::show;
+
+pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, String> {
+    let mut run = RunFolder::load(&arguments.run).map_err(|error| error.to_string())?;
+    if run.status == RunStatus::Running {
+        run.status = RunStatus::Partial {
+            reason: "ciphertax was ended before the run was complete".into(),
+        };
+    }
+    RunFolder::update(&arguments.run, &run).map_err(|error| error.to_string())?;
+    show::everything(&run, &arguments.run, arguments.json)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,48 @@
+//! A run on the terminal and in its folder.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use ciphertax_model::record::Run;
+use ciphertax_report::{html, json, terminal};
+use console::Term;
+
+const REPORT: &str = "report.html";
+const NARROWEST: usize = 60;
+const WIDEST: usize = 120;
+
+/// Writes `report.html` and prints the run: as text, or as JSON and nothing else.
+pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), String> {
+    let path = folder.join(REPORT);
+    let page = html::render(run).map_err(|error| error.to_string())?;
+    fs::write(&path, page).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+    let text = if as_json {
+        json::render(run)
+    } else {
+        let style = style();
+        format!(
+            "{}{}",
+            terminal::render(run, style),
+            terminal::closing(run, &path, style)
+        )
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever closed the other end has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| format!("standard output cannot be written: {error}")),
+    }
+}
+
+fn style() -> terminal::Style {
+    let term = Term::stdout();
+    let width = if term.is_term() {
+        usize::from(term.size().1).clamp(NARROWEST, WIDEST)
+    } else {
+        100
+    };
+    terminal::Style {
+        width,
+        colour: console::colors_enabled(),
+    }
+}

@@ -1,0 +1,132 @@
+//! The session for everything that is not measured: data set, variables, counters.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_workload::dataset::{self, DatasetError, Size};
+
+use crate::error::RunError;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Counters of a slice; all are cheap to read on every relative of MySQL.
+const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
+     'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_reads', 'Innodb_os_log_written', \
+     'Innodb_row_lock_waits', 'Questions', 'Ssl_accepts', 'Ssl_finished_accepts', 'Uptime')";
+
+/// A session of the calling thread.
+pub(crate) struct Control {
+    reactor: Rc<Reactor>,
+    session: Session,
+    server: String,
+}
+
+impl Control {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Names the server, what went wrong, and the remedy.
+    pub(crate) fn connect(server: &str, options: &ConnectOptions) -> Result<Self, RunError> {
+        let broken = |problem: String| RunError::Server {
+            server: server.to_owned(),
+            problem,
+        };
+        let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
+        let outcome = reactor.run_one(Session::connect(&reactor, options), Instant::now() + PATIENCE);
+        match outcome.map_err(|error| broken(error.to_string()))? {
+            None => Err(broken(format!(
+                "no answer within {} s; is it reachable from here?",
+                PATIENCE.as_secs()
+            ))),
+            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy()))),
+            Some(Ok((session, _))) => Ok(Self {
+                reactor,
+                session,
+                server: server.to_owned(),
+            }),
+        }
+    }
+
+    /// The server's variables of these names.
+    pub(crate) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
+        let list = names
+            .iter()
+            .map(|name| format!("'{name}'"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({list})");
+        self.pairs(&sql)
+    }
+
+    /// The server's counters now; what is not a number is left out.
+    pub(crate) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        let pairs = self.pairs(COUNTERS)?;
+        Ok(pairs
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .collect())
+    }
+
+    /// Makes the data set.
+    pub(crate) fn prepare(&mut self, size: Size, progress: impl FnMut(u32)) -> Result<(), RunError> {
+        let Self {
+            reactor,
+            session,
+            server,
+        } = self;
+        finish(
+            reactor,
+            server,
+            dataset::patience(size),
+            dataset::prepare(session, size, progress),
+        )
+    }
+
+    /// Removes the data set.
+    pub(crate) fn remove(&mut self, size: Size) -> Result<(), RunError> {
+        let Self {
+            reactor,
+            session,
+            server,
+        } = self;
+        finish(reactor, server, dataset::patience(size), dataset::remove(session))
+    }
+
+    fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
+        let Self {
+            reactor,
+            session,
+            server,
+        } = self;
+        let query = async { session.query(sql).await.map_err(DatasetError::from) };
+        let rows = finish(reactor, server, PATIENCE, query)?;
+        Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
+    }
+}
+
+fn finish<T>(
+    reactor: &Reactor,
+    server: &str,
+    patience: Duration,
+    task: impl Future<Output = Result<T, DatasetError>>,
+) -> Result<T, RunError> {
+    let broken = |problem: String| RunError::Server {
+        server: server.to_owned(),
+        problem,
+    };
+    match reactor.run_one(task, Instant::now() + patience) {
+        Ok(Some(Ok(value))) => Ok(value),
+        Ok(Some(Err(DatasetError::Wire(error @ WireError::Server { .. })))) => {
+            Err(DatasetError::Wire(error).into())
+        }
+        Ok(Some(Err(DatasetError::Wire(error)))) => Err(broken(error.to_string())),
+        Ok(Some(Err(error))) => Err(error.into()),
+        Ok(None) => Err(broken(format!("no answer within {} s", patience.as_secs()))),
+        Err(error) => Err(broken(error.to_string())),
+    }
+}

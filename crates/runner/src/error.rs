@@ -1,0 +1,77 @@
+//! Why a run ends without an answer.
+
+use std::io;
+use std::path::PathBuf;
+
+use ciphertax_engine::EngineError;
+use ciphertax_explain::ExplainError;
+use ciphertax_lab::ProofError;
+use ciphertax_wire::WireError;
+use ciphertax_workload::dataset::DatasetError;
+
+/// Why a run ends without an answer; one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The private server.
+    #[error(transparent)]
+    Lab(#[from] ciphertax_lab::Error),
+    /// The server cannot be used.
+    #[error("{server} cannot be used: {problem}")]
+    Server {
+        /// Which server, without credentials.
+        server: String,
+        /// Why, with the remedy where there is one.
+        problem: String,
+    },
+    /// The data set.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// An arm is not what it says, or cannot be had.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// TLS cannot be prepared.
+    #[error(transparent)]
+    Tls(#[from] WireError),
+    /// The load engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Samples that cannot be evaluated.
+    #[error(transparent)]
+    Explain(#[from] ExplainError),
+    /// What the kernel keeps of CPU time cannot be read.
+    #[error("CPU time cannot be read: {0}")]
+    Observe(#[from] ciphertax_observe::Error),
+    /// The run folder exists already.
+    #[error("{0} exists already; choose another folder with --out")]
+    FolderExists(PathBuf),
+    /// A file cannot be written.
+    #[error("{path} cannot be written: {source}{}", room(.source))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A folder that is not a run.
+    #[error("{folder} is not a run folder: {problem}; give the folder that a run has printed at its end")]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing or damaged.
+        problem: String,
+    },
+    /// The user stopped it before anything was measured.
+    #[error("stopped before anything was measured")]
+    Stopped,
+}
+
+fn room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there, or choose another folder with --out"
+        }
+        io::ErrorKind::PermissionDenied => "; choose a folder you may write to with --out",
+        io::ErrorKind::NotFound => "; choose a folder whose parent exists with --out",
+        _ => "",
+    }
+}

@@ -1,0 +1,263 @@
+//! One slice: quiet before, exact clocks around, and what makes it void.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
+use ciphertax_model::record::{CpuTime, Sample, VoidReason};
+use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::server::Server;
+
+/// Stolen share of all CPU time from which on a slice says nothing about the server.
+const MOST_STEAL: f64 = 0.10;
+/// The server is quiet when its CPU clock has stood still for this long.
+const QUIET: Duration = Duration::from_millis(1);
+/// How long quiet is waited for; a server with work of its own never is.
+const QUIET_AT_MOST: Duration = Duration::from_millis(50);
+
+/// Which slice.
+pub(crate) struct Place<'a> {
+    pub(crate) cell: &'a str,
+    pub(crate) arm: &'a str,
+    pub(crate) arm_index: usize,
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+}
+
+/// Measures slices on one server.
+pub(crate) struct Meter<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) control: Control,
+    pub(crate) began: Instant,
+    pub(crate) slice: Duration,
+}
+
+impl Meter<'_> {
+    /// Measures one slice. What goes wrong with the server makes the slice void; an error is what keeps the run from
+    /// going on.
+    pub(crate) fn slice(&mut self, engine: &mut Engine, place: &Place<'_>) -> Result<Sample, RunError> {
+        let since_start = self.began.elapsed();
+        if let Err(failure) = engine.prepare(place.arm_index)? {
+            return Ok(self.unmeasured(engine, place, since_start, &failure));
+        }
+        let Ok(before) = Reading::before(&mut self.control, self.server) else {
+            let gone = Failure::Disconnected("the server does not answer any more".into());
+            return Ok(self.unmeasured(engine, place, since_start, &gone));
+        };
+        let yielded = engine.slice(place.arm_index, self.slice)?;
+        // A server that does not answer makes the slice void, which is noted there.
+        let after = Reading::after(&mut self.control, self.server).ok();
+        Ok(self.sample(engine, place, &yielded, &before, after.as_ref()))
+    }
+
+    fn unmeasured(
+        &self,
+        engine: &Engine,
+        place: &Place<'_>,
+        since_start: Duration,
+        failure: &Failure,
+    ) -> Sample {
+        Sample {
+            start_ns: since_start.as_nanos() as u64,
+            workers: engine.workers(),
+            void: Some(self.void_by(failure, 1)),
+            ..empty_sample(place)
+        }
+    }
+
+    fn sample(
+        &self,
+        engine: &Engine,
+        place: &Place<'_>,
+        yielded: &SliceYield,
+        before: &Reading,
+        after: Option<&Reading>,
+    ) -> Sample {
+        let mut sample = Sample {
+            start_ns: (yielded.began - self.began).as_nanos() as u64,
+            duration_ns: yielded.duration.as_nanos() as u64,
+            operations: yielded.operations.clone(),
+            client_cpu: yielded.client_cpu,
+            bytes_sent: yielded.bytes_sent,
+            bytes_received: yielded.bytes_received,
+            client_context_switches: yielded.client_context_switches,
+            workers: engine.workers(),
+            logins: yielded.logins.clone(),
+            phases: yielded.phases.clone(),
+            client_bound: yielded.saturation > SATURATED,
+            ..empty_sample(place)
+        };
+        let mut steal = 0.0;
+        if let Some(after) = after {
+            sample.server_cpu = after.cpu_since(before);
+            sample.server_context_switches = after.switches_since(before);
+            sample.server_counters = after.counters_since(before);
+            let system = after.clocks.system.since(&before.clocks.system);
+            sample.steal_ns = system.steal_ns;
+            steal = system.steal_ns as f64 / (system.total_ns as f64).max(1.0);
+        }
+        sample.void = self.void_reason(yielded, before, after, steal);
+        sample
+    }
+
+    /// The gravest reason why a slice does not count.
+    fn void_reason(
+        &self,
+        yielded: &SliceYield,
+        before: &Reading,
+        after: Option<&Reading>,
+        steal: f64,
+    ) -> Option<VoidReason> {
+        if let Some(failure @ Failure::FactsDiffer(_)) = &yielded.first_failure {
+            return Some(self.void_by(failure, yielded.failures));
+        }
+        let Some(after) = after else {
+            let detail = self
+                .server
+                .death()
+                .unwrap_or_else(|| "it does not answer any more".into());
+            return Some(VoidReason::ServerDied { detail });
+        };
+        if after.restarted_since(before) {
+            return Some(VoidReason::ServerDied {
+                detail: "it was restarted".into(),
+            });
+        }
+        if let Some(failure) = &yielded.first_failure {
+            return Some(self.void_by(failure, yielded.failures));
+        }
+        if yielded.unfinished > 0 {
+            let detail = format!("{} operations took more than ten seconds", yielded.unfinished);
+            return Some(VoidReason::Stalled { detail });
+        }
+        if yielded.operations.iter().all(|kind| kind.count == 0) {
+            return Some(VoidReason::Empty);
+        }
+        (steal > MOST_STEAL).then_some(VoidReason::Steal { fraction: steal })
+    }
+
+    fn void_by(&self, failure: &Failure, count: u64) -> VoidReason {
+        match failure {
+            Failure::FactsDiffer(detail) => VoidReason::FactsDiffer {
+                detail: detail.clone(),
+            },
+            Failure::Disconnected(message) => match self.server.death() {
+                Some(detail) => VoidReason::ServerDied { detail },
+                None => VoidReason::Errors {
+                    count,
+                    first: message.clone(),
+                },
+            },
+            Failure::Error(message) => VoidReason::Errors {
+                count,
+                first: message.clone(),
+            },
+        }
+    }
+}
+
+/// Clocks and counters at an edge of a slice. The clocks are read when the server is quiet, and on the slice's side of the
+/// counters, so that asking for these is not billed to the slice.
+struct Reading {
+    counters: BTreeMap<String, i64>,
+    clocks: Clocks,
+}
+
+struct Clocks {
+    cpu: Option<CpuTime>,
+    switches: Option<u64>,
+    system: SystemCpu,
+}
+
+impl Reading {
+    fn before(control: &mut Control, server: &Server) -> Result<Self, RunError> {
+        let counters = control.counters()?;
+        Ok(Self {
+            counters,
+            clocks: Clocks::read(server.process.as_ref())?,
+        })
+    }
+
+    fn after(control: &mut Control, server: &Server) -> Result<Self, RunError> {
+        let clocks = Clocks::read(server.process.as_ref())?;
+        Ok(Self {
+            counters: control.counters()?,
+            clocks,
+        })
+    }
+
+    fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        let (after, before) = (self.clocks.cpu?, before.clocks.cpu?);
+        Some(CpuTime {
+            total_ns: after.total_ns.checked_sub(before.total_ns)?,
+            system_ns: after.system_ns.saturating_sub(before.system_ns),
+        })
+    }
+
+    fn switches_since(&self, before: &Self) -> Option<u64> {
+        Some(self.clocks.switches?.saturating_sub(before.clocks.switches?))
+    }
+
+    fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
+        let change =
+            |(name, after): (&String, &i64)| Some((name.clone(), after - before.counters.get(name)?));
+        self.counters
+            .iter()
+            .filter(|(name, _)| *name != UPTIME)
+            .filter_map(change)
+            .collect()
+    }
+
+    fn restarted_since(&self, before: &Self) -> bool {
+        self.counters.get(UPTIME) < before.counters.get(UPTIME)
+    }
+}
+
+impl Clocks {
+    fn read(process: Option<&ProcessCpu>) -> Result<Self, RunError> {
+        let Some(process) = process else {
+            return Ok(Self {
+                cpu: None,
+                switches: None,
+                system: SystemCpu::now()?,
+            });
+        };
+        // A process that has ended has no clock; that is noticed by whoever asks the server something.
+        let _ = settle(process, QUIET, QUIET_AT_MOST);
+        Ok(Self {
+            cpu: process.read().ok(),
+            switches: process.context_switches().ok(),
+            system: SystemCpu::now()?,
+        })
+    }
+}
+
+const UPTIME: &str = "Uptime";
+
+fn empty_sample(place: &Place<'_>) -> Sample {
+    Sample {
+        cell: place.cell.to_owned(),
+        block: place.block,
+        position: place.position,
+        arm: place.arm.to_owned(),
+        start_ns: 0,
+        duration_ns: 0,
+        operations: Vec::new(),
+        client_cpu: CpuTime::default(),
+        server_cpu: None,
+        bytes_sent: 0,
+        bytes_received: 0,
+        client_context_switches: 0,
+        server_context_switches: None,
+        server_counters: BTreeMap::new(),
+        steal_ns: 0,
+        workers: 0,
+        logins: BTreeMap::new(),
+        phases: Vec::new(),
+        client_bound: false,
+        void: None,
+    }
+}

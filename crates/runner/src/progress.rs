@@ -1,0 +1,56 @@
+//! What a run tells while it works.
+
+use std::time::Duration;
+
+/// A step before or after measuring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Making and starting a private server.
+    StartingServer,
+    /// Connecting to the user's server.
+    Connecting(String),
+    /// Writing the data set.
+    Loading {
+        /// Rows written.
+        rows: u32,
+        /// Rows in all.
+        of: u32,
+    },
+    /// Proving an arm.
+    Proving(String),
+    /// Opening connections.
+    Opening,
+    /// Evaluating the samples.
+    Evaluating,
+    /// Removing data set and server.
+    CleaningUp,
+}
+
+/// How far measuring got, after each block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    /// The cell whose block ended.
+    pub cell: String,
+    /// Complete blocks of that cell.
+    pub blocks: u32,
+    /// The widest half-width of a CPU metric in that cell, and its target, as fractions.
+    pub cpu: (Option<f64>, f64),
+    /// The widest half-width of the throughput in that cell, and its target, as fractions.
+    pub throughput: (Option<f64>, f64),
+    /// Slices that did not count so far, in all cells.
+    pub void: u32,
+    /// Time spent measuring.
+    pub elapsed: Duration,
+    /// Time that may still be spent: less if all cells become precise earlier.
+    pub left: Duration,
+}
+
+/// Hears what a run does.
+pub trait Progress {
+    /// A step before or after measuring began, or got further.
+    fn stage(&mut self, stage: &Stage);
+    /// A block ended.
+    fn block(&mut self, headline: &Headline);
+    /// A slice did not count.
+    fn void(&mut self, cell: &str, arm: &str, reason: &str);
+}

@@ -3,7 +3,7 @@
 use ciphertax_model::record::{ArmRole, EstimateRow, Run, Verdict};
 use ciphertax_model::{Metric, Workload};
 
-/// One sentence about every variant's cost for queries and for connects.
+/// One sentence about every variant: what the server pays, else the client, for a query and for a new connection.
 pub(crate) fn verdict(run: &Run) -> String {
     let parts: Vec<String> = run
         .arms
@@ -19,33 +19,19 @@ pub(crate) fn verdict(run: &Run) -> String {
 
 fn about(run: &Run, arm: &str) -> Option<String> {
     let clauses: Vec<String> = [
-        (Workload::OltpPointSelect, "a query"),
-        (Workload::Connect, "a new connection"),
+        (Workload::OltpPointSelect, "query"),
+        (Workload::Connect, "new connection"),
     ]
     .into_iter()
-    .filter_map(|(workload, what)| {
-        let row = primary(run, arm, workload)?;
-        let payer = match row.metric {
-            Metric::ServerCpuPerOp => "server CPU",
-            Metric::ClientCpuPerOp => "client CPU",
-            _ => "throughput",
-        };
-        Some(clause(row, payer, what))
-    })
+    .filter_map(|(workload, what)| Some(clause(primary(run, arm, workload)?, what)))
     .collect();
-    (!clauses.is_empty()).then(|| {
-        format!(
-            "{arm} against {}: {}",
-            run.study.baseline().name,
-            clauses.join(", and ")
-        )
-    })
+    (!clauses.is_empty()).then(|| format!("{arm} costs {}", clauses.join(" and ")))
 }
 
 /// The row that says most: what the server pays, else what the client pays.
 fn primary<'a>(run: &'a Run, arm: &str, workload: Workload) -> Option<&'a EstimateRow> {
     let cell = run.cells.iter().find(|cell| cell.workload == workload)?;
-    [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp, Metric::Throughput]
+    [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
         .into_iter()
         .find_map(|metric| {
             run.estimates
@@ -54,25 +40,24 @@ fn primary<'a>(run: &'a Run, arm: &str, workload: Workload) -> Option<&'a Estima
         })
 }
 
-fn clause(row: &EstimateRow, payer: &str, what: &str) -> String {
+fn clause(row: &EstimateRow, what: &str) -> String {
+    let cpu = if row.metric == Metric::ServerCpuPerOp {
+        "server CPU"
+    } else {
+        "client CPU"
+    };
     let interval = format!("[{}, {}]", percent(row.low), percent(row.high));
     match row.verdict {
         Verdict::Costs if row.change >= 2.0 => format!(
-            "{what} costs {:.1} times the {payer} [{:.1}, {:.1}]",
+            "{:.1} times the {cpu} a {what} [{:.1}, {:.1}]",
             1.0 + row.change,
             1.0 + row.low,
             1.0 + row.high
         ),
-        Verdict::Costs => format!("{what} costs {} {payer} {interval}", percent(row.change)),
-        Verdict::NoCost => format!("{what} costs no more than {} of {payer}", magnitude(row.margin)),
-        Verdict::Gains => format!(
-            "{what} seems to need {} {payer} {interval}, which is suspicious",
-            percent(row.change)
-        ),
-        Verdict::CannotTell => format!(
-            "for {what} it cannot be told yet ({payer} {} {interval})",
-            percent(row.change)
-        ),
+        Verdict::Costs => format!("{} {cpu} a {what} {interval}", percent(row.change)),
+        Verdict::NoCost => format!("no more than {} {cpu} a {what}", magnitude(row.margin)),
+        Verdict::Gains => format!("a suspicious {} {cpu} a {what} {interval}", percent(row.change)),
+        Verdict::CannotTell => format!("an unknown amount of {cpu} a {what}, somewhere in {interval}"),
     }
 }
 

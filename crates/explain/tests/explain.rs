@@ -1,0 +1,368 @@
+//! From made-up samples of known cost to what is said about them.
+
+use std::collections::BTreeMap;
+
+use ciphertax_explain::{explain, precision};
+use ciphertax_model::record::{
+    ArmRecord, ArmRole, CpuTime, Host, OperationSample, Phase, PhaseSample, Run, RunStatus, SCHEMA, Sample,
+    ServerPlacement, ServerRecord, Tool, Verdict, VoidReason,
+};
+use ciphertax_model::{Metric, Study};
+use ciphertax_stats::histogram;
+
+const STUDY: &str = r#"
+name = "made-up"
+question = "Does it add up?"
+time_s = 60
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "select"
+workload = "oltp_point_select"
+load = { connections = 8 }
+
+[[cell]]
+name = "connect"
+workload = "connect"
+load = { connections = 2 }
+"#;
+
+const ARMS: [&str; 3] = ["plain", "baseline again", "tls"];
+const OPERATIONS: u64 = 1_000;
+
+/// CPU per operation in µs, client then server, of a cell's plain and TLS arm.
+struct Costs {
+    plain: [f64; 2],
+    tls: [f64; 2],
+}
+
+const SELECT: Costs = Costs {
+    plain: [10.0, 20.0],
+    tls: [12.0, 20.0],
+};
+const CONNECT: Costs = Costs {
+    plain: [60.0, 80.0],
+    tls: [700.0, 640.0],
+};
+
+#[test]
+fn costs_are_found_where_they_are_and_nowhere_else() {
+    let run = explained(&samples(30));
+    let verdict = |cell: &str, metric| {
+        run.estimates
+            .iter()
+            .find(|row| row.cell == cell && row.metric == metric)
+            .unwrap()
+            .verdict
+    };
+    assert_eq!(verdict("select", Metric::ClientCpuPerOp), Verdict::Costs);
+    assert_eq!(verdict("select", Metric::ServerCpuPerOp), Verdict::NoCost);
+    assert_eq!(verdict("connect", Metric::ServerCpuPerOp), Verdict::Costs);
+    assert!(
+        run.noise_floor.iter().all(|row| row.verdict == Verdict::NoCost),
+        "{:#?}",
+        run.noise_floor
+    );
+}
+
+#[test]
+fn changes_are_the_ratios_that_were_put_in() {
+    let run = explained(&samples(30));
+    let row = run
+        .estimates
+        .iter()
+        .find(|row| row.cell == "select" && row.metric == Metric::ClientCpuPerOp)
+        .unwrap();
+    assert!(
+        (row.change - 0.2).abs() < 0.005 && row.low <= row.change && row.change <= row.high,
+        "{row:?}"
+    );
+    assert!((row.variant / row.baseline - 1.0 - row.change).abs() < 1e-9);
+    assert_eq!(row.blocks, 30);
+}
+
+#[test]
+fn capacity_and_churn_follow_from_the_costs() {
+    let run = explained(&samples(30));
+    // 100 connections/s × (640 − 80) µs = 0.056 cores.
+    let row = run
+        .capacity
+        .iter()
+        .find(|row| row.of == "connections" && row.side == "server")
+        .unwrap();
+    assert!((row.extra_cores.value - 0.056).abs() < 0.001, "{row:?}");
+    let churn = run.churn.iter().find(|row| row.side == "server").unwrap();
+    assert!((churn.points[0].overhead.value - 7.0).abs() < 0.1);
+    // (640 + (n−1)·20) / (80 + (n−1)·20) = 1.05  ⇒  n = 557
+    let five_percent = churn.break_even[1].queries.unwrap();
+    assert!((five_percent / 557.0 - 1.0).abs() < 0.05, "{five_percent}");
+}
+
+#[test]
+fn a_void_slice_takes_its_pairs_out_and_is_listed() {
+    let mut samples = samples(20);
+    let victim = samples
+        .iter_mut()
+        .find(|sample| sample.cell == "select" && sample.arm == "tls")
+        .unwrap();
+    victim.void = Some(VoidReason::Errors {
+        count: 3,
+        first: "gone".into(),
+    });
+    let run = explained(&samples);
+    let blocks = |rows: &[ciphertax_model::record::EstimateRow]| {
+        rows.iter()
+            .find(|row| row.cell == "select" && row.metric == Metric::Throughput)
+            .unwrap()
+            .blocks
+    };
+    assert_eq!((blocks(&run.estimates), blocks(&run.noise_floor)), (19, 20));
+    assert_eq!((run.void.len(), run.cells[0].void_slices), (1, 1));
+}
+
+#[test]
+fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
+    let mut samples = samples(20);
+    for sample in samples
+        .iter_mut()
+        .filter(|sample| sample.cell == "select" && sample.arm == "tls")
+    {
+        sample.client_bound = true;
+    }
+    let run = explained(&samples);
+    for row in run.estimates.iter().filter(|row| row.cell == "select") {
+        let concerns_server = matches!(
+            row.metric,
+            Metric::Throughput
+                | Metric::LatencyMean
+                | Metric::LatencyP50
+                | Metric::LatencyP95
+                | Metric::LatencyP99
+        );
+        assert_eq!(row.caveat.is_some(), concerns_server, "{row:?}");
+        assert!(!concerns_server || row.verdict == Verdict::CannotTell);
+    }
+    assert!(run.cells[0].client_bound && !run.cells[1].client_bound);
+}
+
+#[test]
+fn a_server_that_cannot_be_seen_has_no_cpu_rows_and_does_not_hold_up_the_rest() {
+    let mut samples = samples(30);
+    for sample in &mut samples {
+        sample.server_cpu = None;
+    }
+    let run = explained(&samples);
+    assert!(
+        run.estimates
+            .iter()
+            .all(|row| row.metric != Metric::ServerCpuPerOp)
+    );
+    assert!(run.cells.iter().all(|cell| cell.precise));
+    assert_eq!(
+        run.churn.iter().map(|row| row.side.as_str()).collect::<Vec<_>>(),
+        ["client"]
+    );
+}
+
+#[test]
+fn no_samples_and_few_samples_are_no_error() {
+    for blocks in 0..3 {
+        let run = explained(&samples(blocks));
+        assert_eq!(run.cells[0].blocks, blocks);
+        assert!(!run.verdict.is_empty());
+    }
+}
+
+#[test]
+fn the_same_samples_give_the_same_run() {
+    let samples = samples(12);
+    assert_eq!(explained(&samples), explained(&samples));
+}
+
+#[test]
+fn precision_counts_blocks_and_ends_when_narrow() {
+    let study = study();
+    let few = precision(&study, &study.cells[0], &samples(5)).unwrap();
+    assert!(
+        !few.precise && few.blocks == 5 && few.more_time_s.unwrap() > 0.0,
+        "{few:?}"
+    );
+    let many = precision(&study, &study.cells[0], &samples(30)).unwrap();
+    assert!(many.precise && many.cpu_half_width.unwrap() < 0.01, "{many:?}");
+}
+
+#[test]
+fn phases_are_per_connect_and_name_the_cause() {
+    let run = explained(&samples(12));
+    let row = run
+        .connect_phases
+        .iter()
+        .find(|row| row.arm == "tls" && row.phase == Phase::Tls)
+        .unwrap();
+    assert!(
+        (row.mean_us - 1_300.0).abs() < 1.0 && row.client_cpu_us == Some(550.0),
+        "{row:?}"
+    );
+    assert!(
+        run.findings
+            .iter()
+            .any(|finding| finding.summary.contains("TLS handshake")),
+        "{:#?}",
+        run.findings
+    );
+}
+
+fn study() -> Study {
+    Study::from_toml(STUDY).unwrap()
+}
+
+fn explained(samples: &[Sample]) -> Run {
+    explain(head(), samples).unwrap()
+}
+
+/// Samples with a deterministic noise of about one percent.
+fn samples(blocks: u32) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for block in 0..blocks {
+        for (cell, costs) in [("select", SELECT), ("connect", CONNECT)] {
+            for (position, arm) in ARMS.into_iter().enumerate() {
+                let cpu = if arm == "tls" { costs.tls } else { costs.plain };
+                let step = block * 7 + position as u32 * 3 + u32::from(cell == "select") * 5;
+                let noise = 1.0 + 0.01 * (f64::from(step % 11) / 5.0 - 1.0);
+                samples.push(sample(
+                    cell,
+                    block,
+                    position as u32,
+                    arm,
+                    cpu.map(|us| us * noise),
+                ));
+            }
+        }
+    }
+    samples
+}
+
+fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_us]: [f64; 2]) -> Sample {
+    let cpu = |us: f64| CpuTime {
+        total_ns: (us * 1e3 * OPERATIONS as f64) as u64,
+        system_ns: 0,
+    };
+    let mean_ns = ((client_us + server_us) * 1e3) as u64;
+    let mut latency = histogram::empty();
+    for step in 0..OPERATIONS {
+        latency.saturating_record(mean_ns * (900 + step % 200) / 1_000);
+    }
+    Sample {
+        cell: cell.into(),
+        block,
+        position,
+        arm: arm.into(),
+        start_ns: u64::from(block * 6 + position) * 100_000_000,
+        duration_ns: OPERATIONS * mean_ns,
+        operations: vec![OperationSample {
+            kind: cell.into(),
+            count: OPERATIONS,
+            errors: 0,
+            latency_sum_ns: OPERATIONS * mean_ns,
+            latency: histogram::encode(&latency),
+        }],
+        client_cpu: cpu(client_us),
+        server_cpu: Some(cpu(server_us)),
+        bytes_sent: OPERATIONS * 30,
+        bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
+        client_context_switches: 0,
+        server_context_switches: None,
+        server_counters: BTreeMap::new(),
+        steal_ns: 0,
+        workers: 2,
+        logins: BTreeMap::new(),
+        phases: if cell == "connect" && arm == "tls" {
+            vec![handshake()]
+        } else {
+            Vec::new()
+        },
+        client_bound: false,
+        void: None,
+    }
+}
+
+fn handshake() -> PhaseSample {
+    let mut wall = histogram::empty();
+    wall.saturating_record_n(1_300_000, OPERATIONS);
+    PhaseSample {
+        phase: Phase::Tls,
+        count: OPERATIONS,
+        wall_sum_ns: OPERATIONS * 1_300_000,
+        client_cpu_sum_ns: Some(OPERATIONS * 550_000),
+        bytes_sent: OPERATIONS * 1_500,
+        bytes_received: OPERATIONS * 1_300,
+        flights: OPERATIONS,
+        wall: histogram::encode(&wall),
+    }
+}
+
+fn head() -> Run {
+    let study = study();
+    let role = [ArmRole::Baseline, ArmRole::BaselineAgain, ArmRole::Variant];
+    let arms = study
+        .measured_arms()
+        .into_iter()
+        .zip(role)
+        .map(|(arm, role)| ArmRecord {
+            name: arm.name,
+            role,
+            transport: arm.transport,
+            proofs: Vec::new(),
+            facts: None,
+        });
+    Run {
+        schema: SCHEMA.into(),
+        tool: Tool {
+            name: "ciphertax".into(),
+            version: "0".into(),
+            commit: "unknown".into(),
+        },
+        host: Host {
+            os: String::new(),
+            kernel: String::new(),
+            cpu: String::new(),
+            cpus: 2,
+            memory_bytes: 0,
+            virtualization: "none".into(),
+        },
+        started: "2026-01-01T00:00:00Z".into(),
+        elapsed_s: 0.0,
+        status: RunStatus::Complete,
+        command: String::new(),
+        seed: 1,
+        arms: arms.collect(),
+        study,
+        server: ServerRecord {
+            product: "MariaDB".into(),
+            version: String::new(),
+            tls_library: String::new(),
+            placement: ServerPlacement::Private,
+            address: String::new(),
+            same_host: true,
+            settings: BTreeMap::new(),
+        },
+        cells: Vec::new(),
+        verdict: String::new(),
+        measurements: Vec::new(),
+        estimates: Vec::new(),
+        noise_floor: Vec::new(),
+        block_ratios: Vec::new(),
+        connect_phases: Vec::new(),
+        churn: Vec::new(),
+        capacity: Vec::new(),
+        findings: Vec::new(),
+        void: Vec::new(),
+    }
+}

@@ -1,0 +1,85 @@
+//! Studies: what is accepted, and how clearly the rest is refused.
+
+use ciphertax_model::study::BASELINE_AGAIN;
+use ciphertax_model::{Study, Transport};
+
+const STUDY: &str = r#"
+name = "small"
+question = "What does TLS cost?"
+time_s = 10
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "select"
+workload = "oltp_point_select"
+load = { connections = 8 }
+"#;
+
+fn refusal(change: impl Fn(&str) -> String) -> String {
+    Study::from_toml(&change(STUDY)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_study_gets_the_baseline_again_as_its_second_arm() {
+    let study = Study::from_toml(STUDY).unwrap();
+    let arms = study.measured_arms();
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["plain", BASELINE_AGAIN, "tls"]);
+    assert_eq!(arms[1].transport, Transport::Plain);
+    assert!(study.needs_tls());
+}
+
+#[test]
+fn defaults_are_those_of_the_method() {
+    let study = Study::from_toml(STUDY).unwrap();
+    assert_eq!(
+        (study.slice_s, study.precision.cpu, study.precision.throughput),
+        (0.5, 0.01, 0.03)
+    );
+    assert_eq!(study.cells[0].load.gather_us, 0);
+}
+
+#[test]
+fn what_a_type_refuses_is_reported_with_its_line() {
+    let message = refusal(|text| text.replace("tls1.3", "preferred"));
+    assert!(
+        message.contains("line 12") && message.contains("preferred"),
+        "{message}"
+    );
+    let message = refusal(|text| text.replace("time_s", "tiem_s"));
+    assert!(message.contains("tiem_s"), "{message}");
+}
+
+#[test]
+fn contradictions_are_named() {
+    let cases: [(&str, &str, &str); 6] = [
+        ("name = \"tls\"", "name = \"plain\"", "two arms are named"),
+        ("name = \"tls\"", "name = \"baseline again\"", "noise-floor"),
+        ("time_s = 10", "time_s = 0", "time_s"),
+        ("time_s = 10", "time_s = 10\nslice_s = 60", "slice_s"),
+        ("connections = 8", "connections = 0", "connections"),
+        ("connections = 8", "connections = 8, workers = 9", "workers"),
+    ];
+    for (from, to, expected) in cases {
+        let message = refusal(|text| text.replace(from, to));
+        assert!(message.contains(expected), "{to}: {message}");
+    }
+    assert!(refusal(|text| text.replace("10", "nan")).contains("time_s"));
+}
+
+#[test]
+fn a_study_without_arms_to_compare_or_cells_is_refused() {
+    let no_variant = STUDY.split("[[arm]]\nname = \"tls\"").collect::<Vec<_>>();
+    let rest = no_variant[1].split_once("[[cell]]").unwrap().1;
+    let message = Study::from_toml(&format!("{}[[cell]]{rest}", no_variant[0]))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("at least two arms"), "{message}");
+}

@@ -39,4 +39,4 @@ slow: ## The tests that take long: 40 runs of plain against plain; the result go
 
 deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
-	$(CARGO) deny --offline check licenses bans sources
+	$(CARGO) deny check licenses bans sources

@@ -1,1 +1,36 @@
 //! Parts shared by the benchmarks.
+//!
+//! Each program of this crate measures one thing, tells its progress on standard error and prints a Markdown document
+//! for `record/` on standard output. What is compared is measured in turns, several times, and given as the median of
+//! the ratios within a repeat: an absolute figure, or a single run, says nothing about another machine.
+
+pub mod child;
+mod document;
+mod ground;
+mod repeats;
+mod slice;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+pub use document::{Document, Table};
+pub use ground::{Ground, Login, ROWS};
+pub use repeats::Repeats;
+pub use slice::Slice;
+
+/// Result of a benchmark; its errors are for a reader alone.
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The `main` of every benchmark: it is the guard of its own private server too (see [`ciphertax_lab::guard`]).
+pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("guard") {
+        return ciphertax_lab::guard::main();
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -29,7 +29,7 @@ const QUICK_HELP: &str = "\
 Without a target a private MariaDB is made, measured and removed again. With a target, your own server is measured: \
 ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches nothing else.
 
-The same load runs plain, plain once more (the noise floor), over TLS 1.3 and over TLS 1.2, in half-second slices in \
+The same load runs plain, plain once more (the noise floor), over TLS 1.3 and over TLS 1.2, in short slices in \
 random order, so that drift of the machine falls on all alike. Every connection is proved to be what it says.
 
 Examples:
@@ -56,7 +56,7 @@ pub(crate) struct QuickArguments {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     /// Seconds of measuring at most; less if the answer is precise earlier [default: 110]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
     /// Key of the private server's certificate [default: ecdsa-p256]
     #[arg(long, value_name = "KIND", value_parser = certificate_kind(), conflicts_with = "target")]
@@ -73,6 +73,14 @@ pub(crate) struct ReportArguments {
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The limits are the study's, said here in the words of the command line.
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (1.0..=86_400.0).contains(seconds))
+        .ok_or_else(|| "give a number of seconds between 1 and 86400".to_owned())
 }
 
 fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {

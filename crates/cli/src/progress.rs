@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Study;
+use ciphertax_model::{Precision, Study};
 use ciphertax_runner::{Headline, Progress, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -13,14 +13,19 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Reporter {
     bar: ProgressBar,
     budget: Duration,
+    goal: Precision,
     cells: Vec<Cell>,
     last_line: Option<Instant>,
     last_stage: String,
 }
 
+/// How far a cell got.
+#[derive(Default)]
 struct Cell {
     name: String,
-    reached: String,
+    blocks: u32,
+    cpu: Option<f64>,
+    throughput: Option<f64>,
 }
 
 impl Reporter {
@@ -34,12 +39,13 @@ impl Reporter {
             .iter()
             .map(|cell| Cell {
                 name: cell.name.clone(),
-                reached: "–".into(),
+                ..Cell::default()
             })
             .collect();
         Self {
             bar,
             budget,
+            goal: study.precision,
             cells,
             last_line: None,
             last_stage: String::new(),
@@ -88,37 +94,23 @@ impl Progress for Reporter {
 
     fn block(&mut self, headline: &Headline) {
         if let Some(cell) = self.cells.iter_mut().find(|cell| cell.name == headline.cell) {
-            cell.reached = reached(headline);
+            cell.blocks = headline.blocks;
+            cell.cpu = headline.cpu.0;
+            cell.throughput = headline.throughput.0;
         }
-        let seconds = headline.elapsed.as_secs();
-        if self.bar.is_hidden() {
-            let due = self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY);
-            if due {
-                self.last_line = Some(Instant::now());
-                let left = headline.left.as_secs();
-                let cells = self
-                    .cells
-                    .iter()
-                    .map(|cell| format!("{} {}", cell.name, cell.reached));
-                eprintln!(
-                    "measured {seconds} s, at most {left} s more: {}",
-                    cells.collect::<Vec<_>>().join("; ")
-                );
-            }
-            return;
+        let (seconds, left) = (headline.elapsed.as_secs(), headline.left.as_secs());
+        if !self.bar.is_hidden() {
+            self.bar.set_style(measuring());
+            self.bar.set_position(seconds);
+            self.bar.set_message(format!("at most {left} s more\n{}", self.table()));
+        } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            self.last_line = Some(Instant::now());
+            let cells: Vec<String> = self.cells.iter().map(|cell| cell.in_words(self.goal)).collect();
+            eprintln!(
+                "measured {seconds} s, at most {left} s more: {}",
+                cells.join("; ")
+            );
         }
-        self.bar.set_style(measuring());
-        self.bar.set_position(seconds);
-        let cells: Vec<String> = self
-            .cells
-            .iter()
-            .map(|cell| format!("\n  {:18} {}", cell.name, cell.reached))
-            .collect();
-        self.bar.set_message(format!(
-            "at most {} s more{}",
-            headline.left.as_secs(),
-            cells.concat()
-        ));
     }
 
     fn void(&mut self, cell: &str, arm: &str, reason: &str) {
@@ -128,30 +120,62 @@ impl Progress for Reporter {
     }
 }
 
-/// How narrow the intervals of a cell are, and how narrow they should become.
-fn reached(headline: &Headline) -> String {
-    let width = |name: &str, (reached, wanted): (Option<f64>, f64)| {
-        reached.map(|half_width| {
-            format!(
-                "{name} ±{:.1} % (goal {:.0} %)",
-                half_width * 100.0,
-                wanted * 100.0
+impl Reporter {
+    /// How narrow the intervals of every cell are, and how narrow they should become; fits 60 columns.
+    fn table(&self) -> String {
+        let row = |name: &str, cpu: &str, throughput: &str, blocks: &str| {
+            format!("  {name:18}{cpu:>8}{throughput:>12}{blocks:>8}")
+        };
+        let cells = self.cells.iter().map(|cell| {
+            row(
+                &cell.name,
+                &half_width(cell.cpu),
+                &half_width(cell.throughput),
+                &cell.blocks.to_string(),
             )
-        })
-    };
-    let widths: Vec<String> = [
-        width("CPU", headline.cpu),
-        width("throughput", headline.throughput),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let widths = if widths.is_empty() {
-        "first block".to_owned()
-    } else {
-        widths.join(", ")
-    };
-    format!("{widths}, {} blocks", headline.blocks)
+        });
+        let rows = std::iter::once(row("", "CPU", "throughput", "blocks"))
+            .chain(cells)
+            .chain([row(
+                "goal",
+                &half_width(Some(self.goal.cpu)),
+                &half_width(Some(self.goal.throughput)),
+                "",
+            )]);
+        rows.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Cell {
+    /// `connect CPU ±2.4 % (goal ±1.0 %), throughput ±7.1 % (goal ±3.0 %), 3 blocks`
+    fn in_words(&self, goal: Precision) -> String {
+        let width = |metric: &str, reached: Option<f64>, goal: f64| {
+            let goal = half_width(Some(goal));
+            reached.map(|reached| format!("{metric} {} (goal {goal})", half_width(Some(reached))))
+        };
+        let blocks = match self.blocks {
+            1 => "1 block".to_owned(),
+            n => format!("{n} blocks"),
+        };
+        let parts: Vec<String> = [
+            width("CPU", self.cpu, goal.cpu),
+            width("throughput", self.throughput, goal.throughput),
+            Some(blocks),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        format!("{} {}", self.name, parts.join(", "))
+    }
+}
+
+/// A half-width as its reader wants it: beyond ten times the value it only says that nothing is known yet.
+fn half_width(fraction: Option<f64>) -> String {
+    match fraction {
+        None => "–".to_owned(),
+        Some(fraction) if fraction >= 10.0 => "> 999 %".to_owned(),
+        Some(fraction) => format!("±{:.1} %", fraction * 100.0),
+    }
 }
 
 fn spinner() -> ProgressStyle {
@@ -159,7 +183,7 @@ fn spinner() -> ProgressStyle {
 }
 
 fn measuring() -> ProgressStyle {
-    ProgressStyle::with_template("Measuring [{bar:40}] {pos} s, {msg}")
+    ProgressStyle::with_template("Measuring [{bar:20}] {pos} s, {msg}")
         .expect("the template is a constant that is valid")
         .progress_chars("=> ")
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ciphertax_model::record::{RunStatus, Tool};
-use ciphertax_model::{Secret, Study};
+use ciphertax_model::{Placement, Secret, Study};
 use ciphertax_runner::{Plan, play};
 use ciphertax_wire::Target;
 
@@ -48,7 +48,7 @@ fn plan(arguments: &QuickArguments) -> Result<Plan, String> {
     let mut study = Study::from_toml(STUDY).map_err(|error| error.to_string())?;
     study.time_s = arguments.time.unwrap_or(study.time_s);
     study.certificate = arguments.certificate.unwrap_or(study.certificate);
-    let study = study.validated().map_err(|error| error.to_string())?;
+    let mut study = study.validated().map_err(|error| error.to_string())?;
     let password = env::var(PASSWORD_VARIABLE).ok().map(Secret::new);
     let target = arguments
         .target
@@ -56,6 +56,10 @@ fn plan(arguments: &QuickArguments) -> Result<Plan, String> {
         .map(|text| Target::parse(text, password))
         .transpose()
         .map_err(|error| error.to_string())?;
+    if target.is_some() {
+        // The threads of a server that is not ours stay where its owner has them.
+        study.placement = Placement::Free;
+    }
     let seed = arguments.seed.unwrap_or_else(rand::random);
     Ok(Plan {
         command: command(arguments, target.as_ref(), seed),

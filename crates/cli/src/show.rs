@@ -18,6 +18,7 @@ pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), 
     let page = html::render(run).map_err(|error| error.to_string())?;
     fs::write(&path, page).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
     let text = if as_json {
+        eprintln!("Report: {}", path.display());
         json::render(run)
     } else {
         let style = style();

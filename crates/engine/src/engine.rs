@@ -75,9 +75,22 @@ impl Engine {
     /// # Errors
     /// When threads cannot be started.
     pub fn start<W: Workload>(arms: Vec<W>, load: &Load, seed: u64) -> Result<Self, EngineError> {
+        Self::start_on(None, arms, load, seed)
+    }
+
+    /// As [`Engine::start`], with all load threads on one CPU; `None` leaves them to the kernel.
+    ///
+    /// # Errors
+    /// When threads cannot be started; a CPU that may not be used is reported by [`Engine::prepare`].
+    pub fn start_on<W: Workload>(
+        cpu: Option<usize>,
+        arms: Vec<W>,
+        load: &Load,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
         let arms = Arc::new(arms);
         let (reply, replies) = mpsc::channel();
-        let threads = worker_count(load) as usize;
+        let threads = worker_count(load, cpu) as usize;
         let mut workers = Vec::with_capacity(threads);
         for index in 0..threads {
             let (commands, inbox) = mpsc::channel();
@@ -86,6 +99,7 @@ impl Engine {
                 connections: share_of(load.connections as usize, threads, index),
                 gather: Gather::micros(load.gather_us),
                 seed: seed ^ ((index as u64) << 32),
+                cpu,
             };
             let reply = reply.clone();
             let thread = thread::Builder::new()
@@ -189,8 +203,11 @@ impl Drop for Engine {
 }
 
 /// One thread a core, as long as each has a connection.
-fn worker_count(load: &Load) -> u32 {
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+fn worker_count(load: &Load, cpu: Option<usize>) -> u32 {
+    let cores = match cpu {
+        Some(_) => 1,
+        None => thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+    };
     load.workers.unwrap_or(cores).min(load.connections).max(1)
 }
 

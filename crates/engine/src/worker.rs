@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::record::CpuTime;
-use ciphertax_observe::ThreadUsage;
+use ciphertax_observe::{ThreadUsage, placement};
 use ciphertax_reactor::{Gather, Reactor};
 
 use crate::recorder::Recorder;
@@ -75,6 +75,8 @@ pub(crate) struct Share<W> {
     pub(crate) connections: usize,
     pub(crate) gather: Gather,
     pub(crate) seed: u64,
+    /// The only CPU the thread may run on; `None` to leave it to the kernel.
+    pub(crate) cpu: Option<usize>,
 }
 
 struct Worker<W: Workload> {
@@ -87,6 +89,7 @@ struct Worker<W: Workload> {
 
 impl<W: Workload> Worker<W> {
     fn new(share: Share<W>) -> io::Result<Self> {
+        share.cpu.map_or(Ok(()), placement::confine_thread)?;
         let none = || (0..share.connections).map(|_| None).collect();
         let connections = share.arms.iter().map(|_| none()).collect();
         Ok(Self {

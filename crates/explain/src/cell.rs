@@ -43,14 +43,14 @@ impl<'a> CellSamples<'a> {
         self.blocks
             .iter()
             .filter_map(move |block| block[arm])
-            .filter(|sample| sample.is_valid())
+            .filter(|sample| counts(sample))
     }
 
     /// The blocks in which both arms are valid.
     pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&'a Sample, &'a Sample)> {
         self.blocks.iter().filter_map(move |block| {
             let pair = (block[one]?, block[other]?);
-            (pair.0.is_valid() && pair.1.is_valid()).then_some(pair)
+            (counts(pair.0) && counts(pair.1)).then_some(pair)
         })
     }
 
@@ -81,6 +81,11 @@ impl<'a> CellSamples<'a> {
             bound * 2 > all
         })
     }
+}
+
+/// True if a sample is valid and has something to count.
+fn counts(sample: &Sample) -> bool {
+    sample.is_valid() && sample.operation_count() > 0
 }
 
 /// A metric of one sample, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::record::{ArmRole, Finding, Phase, Run, Severity, Verdict};
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::{Metric, Placement, Workload};
 
 use crate::cell::CellSamples;
 use crate::sentence::{micros, percent};
@@ -165,15 +165,18 @@ fn keep_connections(run: &Run, arm: &str) -> Option<Finding> {
 }
 
 fn shared_cpus(run: &Run) -> Option<Finding> {
-    run.server.same_host.then(|| {
-        finding(
-            Severity::Cause,
-            "Client and server shared the CPUs: throughput and latency are figures of both together; CPU per operation \
-             is the primary metric."
-                .into(),
-            format!("the server ran on this machine, which has {} CPUs", run.host.cpus),
-        )
-    })
+    let evidence = match (run.server.same_host, run.study.placement) {
+        (false, _) => return None,
+        (true, Placement::Together) => "the server and the load threads were kept on one CPU".to_owned(),
+        (true, Placement::Free) => format!("the server ran on this machine, which has {} CPUs", run.host.cpus),
+    };
+    Some(finding(
+        Severity::Cause,
+        "Client and server shared the CPUs: throughput and latency are figures of both together; CPU per operation is \
+         the primary metric."
+            .into(),
+        evidence,
+    ))
 }
 
 fn client_bound(run: &Run) -> impl Iterator<Item = Finding> {

@@ -11,4 +11,4 @@ pub mod study;
 pub use arm::{Arm, CertificateKind, TlsVersion, Transport};
 pub use metric::{Direction, Metric};
 pub use secret::Secret;
-pub use study::{Cell, Load, Precision, Study, StudyError, Workload};
+pub use study::{Cell, Load, Placement, Precision, Study, StudyError, Workload};

@@ -30,12 +30,27 @@ pub struct Study {
     /// Length of a slice in seconds.
     #[serde(default = "default_slice_s")]
     pub slice_s: f64,
+    /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
+    #[serde(default)]
+    pub placement: Placement,
     /// The arms; the first is the baseline.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
     /// The cells; all arms are measured in each.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
+}
+
+/// Where the threads of a private server and of its load run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Where the kernel puts them.
+    #[default]
+    Free,
+    /// All on one CPU. No thread is woken on another CPU, whose cost depends on where the kernel happens to put the
+    /// threads and varies more than a security feature costs; METHODOLOGY shows by how much.
+    Together,
 }
 
 /// Target half-widths of the 95 % intervals, as fractions; measuring a cell stops when all are reached.

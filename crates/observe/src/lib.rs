@@ -6,6 +6,7 @@
 mod error;
 mod host;
 mod listener;
+pub mod placement;
 mod process_cpu;
 mod system_cpu;
 mod thread_cpu;

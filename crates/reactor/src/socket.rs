@@ -64,6 +64,9 @@ impl Socket {
                     // one may wait for the event instead of being told EAGAIN.
                     if received < buffer.len() {
                         self.reactor.with_slot(self.token, Slot::drained);
+                    } else if self.reactor.is_late() {
+                        // More is waiting, perhaps without end, and only a task that waits can be ended.
+                        return std::future::pending().await;
                     }
                     return Ok(received);
                 }

@@ -21,6 +21,7 @@ pub struct Reactor {
     epoll: OwnedFd,
     slots: RefCell<Slots>,
     current: Cell<u32>,
+    deadline: Cell<Option<Instant>>,
     gather: Cell<Gather>,
 }
 
@@ -58,6 +59,7 @@ impl Reactor {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             slots: RefCell::default(),
             current: Cell::new(0),
+            deadline: Cell::new(None),
             gather: Cell::new(Gather::NONE),
         }))
     }
@@ -84,6 +86,7 @@ impl Reactor {
         let mut live = tasks.len();
         let mut events = Vec::with_capacity(EVENTS_PER_WAIT);
         let mut context = Context::from_waker(Waker::noop());
+        self.deadline.set(Some(deadline));
         while live > 0 {
             while let Some(index) = ready.pop() {
                 // A socket may still name the task of an earlier run that waited for it last.
@@ -123,13 +126,16 @@ impl Reactor {
         self.gather.get().wait();
         loop {
             events.clear();
-            let timeout = timeout_until(deadline);
+            // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(events),
-                timeout.as_ref(),
+                Some(&timeout(left)),
             ) {
-                Ok(0) if timeout_passed(deadline) => return Ok(false),
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
@@ -180,6 +186,13 @@ impl Reactor {
         f(&mut self.slots.borrow_mut().slots[token as usize])
     }
 
+    /// True if the tasks that now run have had their time.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline
+            .get()
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// Notes that the task being polled waits for the socket.
     pub(crate) fn park(&self, token: u32) {
         let current = self.current.get();
@@ -187,13 +200,11 @@ impl Reactor {
     }
 }
 
-fn timeout_until(deadline: Instant) -> Option<Timespec> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    // Rounded up to the millisecond that epoll counts in: rounded down, the last one would be spent spinning.
-    let millis = left.as_nanos().div_ceil(1_000_000).min(3_600_000) as u64;
-    Timespec::try_from(Duration::from_millis(millis)).ok()
-}
-
-fn timeout_passed(deadline: Instant) -> bool {
-    Instant::now() >= deadline
+/// Rounded up to the millisecond that epoll counts in: rounded down, the last one would be spent spinning.
+fn timeout(left: Duration) -> Timespec {
+    let millis = left.as_nanos().div_ceil(1_000_000).min(3_600_000) as i64;
+    Timespec {
+        tv_sec: millis / 1000,
+        tv_nsec: millis % 1000 * 1_000_000,
+    }
 }

@@ -1,5 +1,7 @@
 //! The event loop against real sockets.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -118,6 +120,32 @@ fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_
         socket.receive(&mut bytes).await.unwrap()
     };
     assert_eq!(reactor.run_one(again, soon()).unwrap(), Some(5));
+}
+
+#[test]
+fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
+    for pause in [Duration::ZERO, Duration::from_millis(1)] {
+        let reactor = Reactor::new().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let bytes = vec![0; if pause.is_zero() { 1 << 20 } else { 1 }];
+            while stream.write_all(&bytes).is_ok() {
+                thread::sleep(pause);
+            }
+        });
+        let task = async {
+            let socket = Socket::connect(&reactor, address).await.unwrap();
+            let mut bytes = [0; 512];
+            while socket.receive(&mut bytes).await.unwrap() > 0 {}
+        };
+        let began = Instant::now();
+        let deadline = began + Duration::from_millis(100);
+        assert_eq!(reactor.run_one(task, deadline).unwrap(), None);
+        assert!(Instant::now() >= deadline);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ciphertax_model::record::{
     ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, Run, RunStatus, ServerPlacement,
     Severity, Verdict, VoidReason,
 };
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::{Metric, Placement, Workload};
 
 use crate::format;
 
@@ -143,6 +143,7 @@ pub(crate) fn server_in_words(run: &Run) -> String {
         ServerPlacement::External => "your server",
     };
     let place = match (server.same_host, run.host.cpus) {
+        _ if run.study.placement == Placement::Together => "on one CPU together with the load".into(),
         (true, 1) => "on the same CPU as the load".into(),
         (true, cpus) => format!("on the same {cpus} CPUs as the load"),
         (false, _) => format!("at {}", server.address),

@@ -52,6 +52,22 @@ impl Control {
         }
     }
 
+    /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's CPU.
+    /// The claim ends with the session.
+    pub(crate) fn claim(&mut self) -> Result<(), RunError> {
+        let rows = self.pairs("SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')")?;
+        match rows.first_key_value() {
+            Some((granted, holder)) if granted == "0" => Err(RunError::Server {
+                server: self.server.clone(),
+                problem: format!(
+                    "another ciphertax measures it, over the server's connection {holder}; wait for its end, or KILL \
+                     that connection if it is left from a run that is gone"
+                ),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// The server's variables of these names.
     pub(crate) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
         let list = names

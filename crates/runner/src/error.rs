@@ -41,6 +41,9 @@ pub enum RunError {
     /// What the kernel keeps of CPU time cannot be read.
     #[error("CPU time cannot be read: {0}")]
     Observe(#[from] ciphertax_observe::Error),
+    /// The server cannot be kept on one CPU.
+    #[error("the private server cannot be kept on one CPU: {0}")]
+    Placement(io::Error),
     /// The run folder exists already.
     #[error("{0} exists already; choose another folder with --out")]
     FolderExists(PathBuf),
@@ -70,8 +73,8 @@ fn room(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; make room there, or choose another folder with --out"
         }
-        io::ErrorKind::PermissionDenied => "; choose a folder you may write to with --out",
-        io::ErrorKind::NotFound => "; choose a folder whose parent exists with --out",
+        io::ErrorKind::PermissionDenied => "; with --out choose a folder you may write to",
+        io::ErrorKind::NotFound => "; with --out choose a folder whose parent exists",
         _ => "",
     }
 }

@@ -13,7 +13,8 @@ use ciphertax_model::record::{
 use ciphertax_model::{Arm, Cell, Study, Workload};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_wire::Target;
-use ciphertax_workload::dataset::Size;
+use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_workload::dataset::{self, Size};
 use ciphertax_workload::{Access, BulkRead, Connect, PointSelect};
 
 use crate::control::Control;
@@ -51,15 +52,16 @@ pub struct Plan {
 /// When nothing could be measured, or the run folder cannot be written.
 pub fn play(plan: &Plan, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Run, RunError> {
     let folder = RunFolder::create(&plan.folder)?;
-    match Player::set_up(plan, progress, stop) {
+    match Player::set_up(plan, &folder, progress, stop) {
         Err(error) => {
             folder.discard();
             Err(error)
         }
-        Ok((player, server)) => player.play(&server, folder, progress, stop).and_then(|run| {
+        Ok((player, server)) => {
+            let run = player.play(&server, folder, progress, stop)?;
             server.stop()?;
             Ok(run)
-        }),
+        }
     }
 }
 
@@ -86,6 +88,7 @@ struct CellInPlay<'a> {
 impl<'a> Player<'a> {
     fn set_up(
         plan: &'a Plan,
+        folder: &RunFolder,
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<(Self, Server), RunError> {
@@ -107,26 +110,32 @@ impl<'a> Player<'a> {
             }
         };
         go_on()?;
-        let mut control = Control::connect(server.display(), &server.options(None))?;
+        let mut control = Control::connect(server.display(), &server.options())?;
+        control.claim()?;
         let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
         let variables = control.variables(&names)?;
+        let arms = plan.study.measured_arms();
+        let (proved, accesses) = prove_all(&arms, &server, progress, &go_on)?;
+
+        let head = head(plan, server.record(&variables), &arms, &proved);
+
         let rows = |rows| Stage::Loading {
             rows,
             of: DATASET.rows,
         };
         progress.stage(&rows(0));
-        control.prepare(DATASET, |written| progress.stage(&rows(written)))?;
-
-        let prepared = Self::prove_and_open(plan, &server, progress, &go_on);
-        let (arms, proved, cells) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                // The error that led here matters more than one of cleaning up.
-                let _ = control.remove(DATASET);
-                return Err(error);
-            }
-        };
-        let head = head(plan, server.record(&variables), &arms, &proved);
+        let opened = control
+            .prepare(DATASET, |written| progress.stage(&rows(written)))
+            .and_then(|()| {
+                progress.stage(&Stage::Opening);
+                let cells = open_all(plan, &accesses, server.cpu, &go_on)?;
+                folder.write_run(&head)?;
+                Ok(cells)
+            });
+        let cells = opened.inspect_err(|_| {
+            // The error that led here matters more than one of cleaning up.
+            let _ = control.remove(DATASET);
+        })?;
         Ok((
             Self {
                 plan,
@@ -139,53 +148,6 @@ impl<'a> Player<'a> {
         ))
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "three parts of one step, taken apart at once"
-    )]
-    fn prove_and_open(
-        plan: &'a Plan,
-        server: &Server,
-        progress: &mut dyn Progress,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<(Vec<Arm>, Vec<Proved>, Vec<CellInPlay<'a>>), RunError> {
-        let arms = plan.study.measured_arms();
-        let mut proved = Vec::with_capacity(arms.len());
-        let mut accesses = Vec::with_capacity(arms.len());
-        for arm in &arms {
-            go_on()?;
-            progress.stage(&Stage::Proving(arm.name.clone()));
-            let (options, expectation) = server.arm(arm)?;
-            let proof = server.prove(arm, &options, &expectation)?;
-            accesses.push(Access {
-                options,
-                expectation: proof.expectation.clone(),
-            });
-            proved.push(proof);
-        }
-        progress.stage(&Stage::Opening);
-        let mut cells = Vec::with_capacity(plan.study.cells.len());
-        for (index, cell) in plan.study.cells.iter().enumerate() {
-            let seed = plan.seed.wrapping_add(index as u64);
-            let mut engine = start_engine(cell, &accesses, seed)?;
-            for arm in 0..arms.len() {
-                go_on()?;
-                // A connection that cannot be had makes the first slice void, with its reason.
-                let _ = engine.prepare(arm)?;
-            }
-            cells.push(CellInPlay {
-                cell,
-                engine,
-                order: BalancedOrder::new(arms.len(), seed),
-                blocks: 0,
-                void_in_a_row: 0,
-                reached: precision(&plan.study, cell, &[])?,
-                done: false,
-            });
-        }
-        Ok((arms, proved, cells))
-    }
-
     /// Measures, evaluates, and cleans up.
     fn play(
         self,
@@ -194,7 +156,6 @@ impl<'a> Player<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<Run, RunError> {
-        folder.write_run(&self.head)?;
         let Self {
             plan,
             arms,
@@ -221,25 +182,80 @@ impl<'a> Player<'a> {
         );
         drop(cells);
 
+        progress.stage(&Stage::CleaningUp);
+        let cleaned = match server.death() {
+            Some(_) => Ok(()),
+            None => meter.control.remove(DATASET),
+        };
         progress.stage(&Stage::Evaluating);
-        head.status = match &measured {
-            Ok(status) => status.clone(),
-            Err(error) => RunStatus::Partial {
+        head.status = match (&measured, &cleaned) {
+            (Ok(RunStatus::Complete), Err(error)) | (Err(error), _) => RunStatus::Partial {
                 reason: error.to_string(),
             },
+            (Ok(status), _) => status.clone(),
         };
         let run = explain(head, &samples)?;
-        progress.stage(&Stage::CleaningUp);
-        let cleaned = if server.death().is_some() {
-            Ok(())
-        } else {
-            meter.control.remove(DATASET)
-        };
         folder.write_run(&run)?;
-        measured?;
-        cleaned?;
-        Ok(run)
+        match measured {
+            Err(error @ RunError::Write { .. }) => Err(error),
+            _ => Ok(run),
+        }
     }
+}
+
+/// Proves every arm, before anything is written to the server.
+fn prove_all(
+    arms: &[Arm],
+    server: &Server,
+    progress: &mut dyn Progress,
+    go_on: &dyn Fn() -> Result<(), RunError>,
+) -> Result<(Vec<Proved>, Vec<Access>), RunError> {
+    let mut proved = Vec::with_capacity(arms.len());
+    let mut accesses = Vec::with_capacity(arms.len());
+    for arm in arms {
+        go_on()?;
+        progress.stage(&Stage::Proving(arm.name.clone()));
+        let (options, expectation) = server.arm(arm)?;
+        let proof = server.prove(arm, &options, &expectation)?;
+        accesses.push(Access {
+            options: ConnectOptions {
+                database: Some(dataset::SCHEMA.to_owned()),
+                ..options
+            },
+            expectation: proof.expectation.clone(),
+        });
+        proved.push(proof);
+    }
+    Ok((proved, accesses))
+}
+
+/// Starts the load threads of every cell and opens their connections.
+fn open_all<'a>(
+    plan: &'a Plan,
+    accesses: &[Access],
+    cpu: Option<usize>,
+    go_on: &dyn Fn() -> Result<(), RunError>,
+) -> Result<Vec<CellInPlay<'a>>, RunError> {
+    let mut cells = Vec::with_capacity(plan.study.cells.len());
+    for (index, cell) in plan.study.cells.iter().enumerate() {
+        let seed = plan.seed.wrapping_add(index as u64);
+        let mut engine = start_engine(cell, accesses, cpu, seed)?;
+        for arm in 0..accesses.len() {
+            go_on()?;
+            // A connection that cannot be had makes the first slice void, with its reason.
+            let _ = engine.prepare(arm)?;
+        }
+        cells.push(CellInPlay {
+            cell,
+            engine,
+            order: BalancedOrder::new(accesses.len(), seed),
+            blocks: 0,
+            void_in_a_row: 0,
+            reached: precision(&plan.study, cell, &[])?,
+            done: false,
+        });
+    }
+    Ok(cells)
 }
 
 /// Block after block, the cells in turn, until every cell is precise or the time is spent.
@@ -344,21 +360,29 @@ fn headline(
     }
 }
 
-fn start_engine(cell: &Cell, accesses: &[Access], seed: u64) -> Result<Engine, RunError> {
+fn start_engine(
+    cell: &Cell,
+    accesses: &[Access],
+    cpu: Option<usize>,
+    seed: u64,
+) -> Result<Engine, RunError> {
     let accesses = accesses.iter().cloned();
     let rows = DATASET.rows;
     let engine = match cell.workload {
-        Workload::OltpPointSelect => Engine::start(
+        Workload::OltpPointSelect => Engine::start_on(
+            cpu,
             accesses.map(|access| PointSelect { access, rows }).collect(),
             &cell.load,
             seed,
         ),
-        Workload::Connect => Engine::start(
+        Workload::Connect => Engine::start_on(
+            cpu,
             accesses.map(|access| Connect { access, rows }).collect(),
             &cell.load,
             seed,
         ),
-        Workload::BulkRead => Engine::start(
+        Workload::BulkRead => Engine::start_on(
+            cpu,
             accesses.map(|access| BulkRead { access }).collect(),
             &cell.load,
             seed,

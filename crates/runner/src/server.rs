@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use ciphertax_lab::{PrivateServer, ProofError, Proved, prove};
 use ciphertax_model::record::{ServerPlacement, ServerRecord};
-use ciphertax_model::{Arm, Secret, Study};
-use ciphertax_observe::{ProcessCpu, listening_process};
+use ciphertax_model::{Arm, Placement, Secret, Study};
+use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset;
 
 use crate::error::RunError;
 
@@ -27,6 +26,8 @@ pub(crate) struct Server {
     /// The CPU clock of the server, where it runs on this machine and can be found.
     pub(crate) process: Option<ProcessCpu>,
     same_host: bool,
+    /// The only CPU of a private server, where the load must run too.
+    pub(crate) cpu: Option<usize>,
 }
 
 impl Server {
@@ -39,6 +40,10 @@ impl Server {
             builder.without_tls()
         };
         let server = builder.start()?;
+        let cpu = match study.placement {
+            Placement::Free => None,
+            Placement::Together => Some(confined(server.pid())?),
+        };
         let host = server.address().ip().to_string();
         let verification = match server.ca_file() {
             Some(ca) => Verification::HostName(ca.to_owned(), host.clone()),
@@ -55,6 +60,7 @@ impl Server {
             host,
             private: Some(server),
             same_host: true,
+            cpu,
         })
     }
 
@@ -66,6 +72,7 @@ impl Server {
             .and_then(|pid| ProcessCpu::open(pid).ok());
         Self {
             private: None,
+            cpu: None,
             host: target.host.clone(),
             port: target.port,
             user: target.user.clone(),
@@ -77,14 +84,14 @@ impl Server {
         }
     }
 
-    /// How to reach it in clear, for the statements that are not measured. TLS is used if that is the only way.
-    pub(crate) fn options(&self, database: Option<&str>) -> ConnectOptions {
+    /// How to reach it in clear, for the statements that are not measured.
+    pub(crate) fn options(&self) -> ConnectOptions {
         ConnectOptions {
             host: self.host.clone(),
             port: self.port,
             user: self.user.clone(),
             password: self.password.clone(),
-            database: database.map(str::to_owned),
+            database: None,
             tls: None,
         }
     }
@@ -102,7 +109,7 @@ impl Server {
             .transpose()?;
         let options = ConnectOptions {
             tls: tls.map(Arc::new),
-            ..self.options(Some(dataset::SCHEMA))
+            ..self.options()
         };
         Ok((
             options,
@@ -193,6 +200,13 @@ pub(crate) const IDENTITY: [&str; 3] = ["version", "version_comment", "version_s
 
 fn owned((name, value): (&String, &String)) -> (String, String) {
     (name.clone(), value.clone())
+}
+
+/// Keeps a private server on one CPU, and says on which.
+fn confined(pid: u32) -> Result<usize, RunError> {
+    let cpu = placement::last_allowed_cpu().map_err(RunError::Placement)?;
+    placement::confine_process(pid, cpu).map_err(RunError::Placement)?;
+    Ok(cpu)
 }
 
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {

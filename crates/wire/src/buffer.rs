@@ -44,7 +44,7 @@ impl ReadBuffer {
         if self.filled && capacity < GROW_UNTIL {
             capacity *= 2;
         }
-        capacity = capacity.max(needed.next_power_of_two());
+        capacity = capacity.max(needed.next_multiple_of(INITIAL));
         if capacity > self.bytes.len() {
             self.bytes.resize(capacity, 0);
         }

@@ -54,6 +54,9 @@ pub enum WireError {
     /// The login cannot go on.
     #[error("login failed: {0}")]
     Authentication(String),
+    /// A request that cannot be made.
+    #[error("the request cannot be sent: {0}")]
+    Request(String),
     /// The server sent what the protocol does not allow here.
     #[error("the server broke the protocol: {0}")]
     Protocol(String),

@@ -7,6 +7,8 @@ use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket};
 use mysql_common::proto::MyDeserialize;
+use openssl::error::ErrorStack;
+use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
 use super::result::server_error;
@@ -15,6 +17,8 @@ use crate::trace::thread_cpu_ns;
 
 /// Packets that a login may take at most; a server that asks for more is broken or hostile.
 const MOST_STEPS: u32 = 8;
+/// Bytes of an RSA modulus that a password is trusted to, at least: anybody can break a key of 512 bits.
+const SHORTEST_KEY: u32 = 1024 / 8;
 
 /// A login in progress.
 pub(super) struct Login<'a> {
@@ -24,6 +28,8 @@ pub(super) struct Login<'a> {
     password: &'a Secret,
     encrypted: bool,
     path: &'static str,
+    /// The server was asked for its public key.
+    awaits_key: bool,
     cpu_ns: u64,
 }
 
@@ -47,6 +53,7 @@ impl<'a> Login<'a> {
             password,
             encrypted,
             path: "single",
+            awaits_key: false,
             cpu_ns: 0,
         })
     }
@@ -57,7 +64,7 @@ impl<'a> Login<'a> {
 
     pub(super) fn first_response(&mut self) -> Result<Vec<u8>, WireError> {
         let nonce = self.nonce.clone();
-        Ok(self.step(&nonce)?.data().map(<[u8]>::to_vec).unwrap_or_default())
+        Ok(self.step(&nonce)?.unwrap_or_default())
     }
 
     /// CPU time of the plugin's steps in nanoseconds.
@@ -78,31 +85,50 @@ impl<'a> Login<'a> {
             let name = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
             return Err(WireError::Authentication(format!(
                 "the account uses {name}, which ciphertax does not speak{}",
-                if self.encrypted {
-                    ""
-                } else {
+                if is_allowed(&plugin, true) {
                     " on a connection without TLS"
+                } else {
+                    ""
                 }
             )));
         }
-        let nonce = request.plugin_data();
-        self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
+        self.nonce = request.plugin_data().to_vec();
         self.procedure = start(&plugin)?;
         self.plugin = plugin;
         self.path = "single";
         self.first_response()
     }
 
-    fn step(&mut self, challenge: &[u8]) -> Result<Response, WireError> {
+    /// The plugin's answer to what its other half says.
+    fn step(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+        let before = thread_cpu_ns();
+        let answer = if std::mem::take(&mut self.awaits_key) {
+            encrypt(self.password, &self.nonce, challenge).map(Some)
+        } else {
+            self.run_plugin(challenge)
+        };
+        self.cpu_ns += thread_cpu_ns() - before;
+        answer
+    }
+
+    fn run_plugin(&mut self, challenge: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
         let context = LoginContext {
             password: self.password,
             encrypted: self.encrypted,
             nonce: &self.nonce,
         };
-        let before = thread_cpu_ns();
-        let response = self.procedure.run(&context, challenge);
-        self.cpu_ns += thread_cpu_ns() - before;
-        response.map_err(|error| WireError::Authentication(error.to_string()))
+        let response = self
+            .procedure
+            .run(&context, challenge)
+            .map_err(|error| WireError::Authentication(error.to_string()))?;
+        let (Response::Next { packet } | Response::Last { packet }) = response;
+        let is_sha2 = matches!(
+            self.plugin,
+            AuthPlugin::CachingSha2Password | AuthPlugin::Sha256Password
+        );
+        // In clear, their only answer of one byte asks for the server's public key.
+        self.awaits_key = is_sha2 && !self.encrypted && matches!(packet.as_deref(), Some([_]));
+        Ok(packet)
     }
 }
 
@@ -131,10 +157,7 @@ pub(super) async fn complete(
             }
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
-                let response = login.step(challenge)?;
-                match response {
-                    Response::Next { packet } | Response::Last { packet } => packet,
-                }
+                login.step(challenge)?
             }
             _ => return Err(WireError::protocol("an unknown packet during the login")),
         };
@@ -157,6 +180,28 @@ fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
             _ => {}
         }
     }
+}
+
+/// The password for the server alone, as both SHA-256 plugins send it in clear: ended by zero, mixed with the nonce, by
+/// RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
+fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireError> {
+    let unusable = |problem: String| {
+        WireError::Authentication(format!("the server's public key cannot be used: {problem}"))
+    };
+    let broken = |error: ErrorStack| unusable(error.to_string());
+    let key = Rsa::public_key_from_pem(key).map_err(broken)?;
+    if key.size() < SHORTEST_KEY {
+        return Err(unusable(format!("it has only {} bits", 8 * key.size())));
+    }
+    let mut message = password.expose().as_bytes().to_vec();
+    message.push(0);
+    for (byte, mask) in message.iter_mut().zip(nonce.iter().cycle()) {
+        *byte ^= mask;
+    }
+    let mut encrypted = vec![0; key.size() as usize];
+    key.public_encrypt(&message, &mut encrypted, Padding::PKCS1_OAEP)
+        .map_err(broken)?;
+    Ok(encrypted)
 }
 
 fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {

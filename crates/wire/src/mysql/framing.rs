@@ -88,8 +88,8 @@ pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>, Wir
 fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireError> {
     let length = packet.len() - HEADER;
     if length >= LONGEST {
-        return Err(WireError::protocol(
-            "a request of 16 MiB or more does not fit in one packet",
+        return Err(WireError::Request(
+            "it has 16 MiB or more and does not fit in one packet".into(),
         ));
     }
     packet[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);

@@ -24,6 +24,8 @@ use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
 const PROTOCOL_VERSION: u8 = 10;
+/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a zero.
+const LONGEST_NONCE: u8 = 127;
 
 /// What a connection needs to know.
 #[derive(Clone)]
@@ -127,9 +129,19 @@ async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, 
             ));
         }
     }
+    if nonce_length(payload).is_some_and(|length| length > LONGEST_NONCE) {
+        return Err(WireError::protocol("a greeting with a nonce that is too long"));
+    }
     let greeting = HandshakePacket::deserialize((), &mut ParseBuf(payload))
         .map_err(|error| WireError::protocol(format!("the greeting cannot be read: {error}")))?;
     Ok(greeting.into_owned())
+}
+
+/// The length of the nonce that a greeting claims: the byte after protocol, version (ended by zero), connection (4),
+/// the nonce's first part (8), filler (1), capabilities (2), collation (1), status (2) and more capabilities (2).
+fn nonce_length(greeting: &[u8]) -> Option<u8> {
+    let version_end = greeting.iter().skip(1).position(|byte| *byte == 0)? + 1;
+    greeting.get(version_end + 1 + 20).copied()
 }
 
 fn client_capabilities(

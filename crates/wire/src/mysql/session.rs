@@ -17,6 +17,9 @@ use crate::error::WireError;
 use crate::stream::Traffic;
 use crate::tls::TlsSummary;
 
+/// Bytes of rows that [`Session::query`] keeps at most.
+const MOST_COLLECTED: usize = 16 << 20;
+
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
@@ -73,10 +76,17 @@ impl Session {
     /// Runs a statement and collects its rows.
     ///
     /// # Errors
-    /// As [`Session::query_raw`].
+    /// As [`Session::query_raw`]; and when the rows do not end in time to be kept.
     pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
         let mut rows = Vec::new();
+        let mut bytes = 0;
         let collect = |row: &[u8]| {
+            bytes += row.len();
+            if bytes > MOST_COLLECTED {
+                return Err(WireError::protocol(
+                    "more rows than any question of ciphertax has",
+                ));
+            }
             rows.push(TextRow::parse(row)?);
             Ok(())
         };
@@ -115,7 +125,7 @@ impl Session {
         values: &[i64],
     ) -> Result<ResultSummary, WireError> {
         if values.len() != statement.parameters {
-            return Err(WireError::protocol(format!(
+            return Err(WireError::Request(format!(
                 "the statement has {} parameters, not {}",
                 statement.parameters,
                 values.len()

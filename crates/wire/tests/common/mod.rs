@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod fake_server;
-pub mod packets;
+pub(crate) mod packets;
+mod tampering;
 
 use std::path::Path;
 use std::rc::Rc;
@@ -12,30 +13,32 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-pub use fake_server::{Ending, FakeServer};
+pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
+pub(crate) use tampering::{Proxy, Tampering};
 
 /// How long anything may take that is expected to end: generous, because the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The private server that all tests of a program share. It is never dropped: its guard ends it with the program.
-pub fn server() -> &'static PrivateServer {
+pub(crate) fn server() -> &'static PrivateServer {
     static SERVER: OnceLock<PrivateServer> = OnceLock::new();
     SERVER.get_or_init(|| builder().start().unwrap())
 }
 
 /// A server of a test's own. The test program must have an ignored test `guard`.
-pub fn builder() -> PrivateServerBuilder {
+pub(crate) fn builder() -> PrivateServerBuilder {
     PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
 }
 
 /// Options for a session in clear.
-pub fn plain(server: &PrivateServer) -> ConnectOptions {
+pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
     ConnectOptions {
         host: server.address().ip().to_string(),
         port: server.address().port(),
@@ -47,12 +50,16 @@ pub fn plain(server: &PrivateServer) -> ConnectOptions {
 }
 
 /// Options for a TLS session whose server must have a certificate of its own authority.
-pub fn encrypted(server: &PrivateServer, version: TlsVersion) -> ConnectOptions {
+pub(crate) fn encrypted(server: &PrivateServer, version: TlsVersion) -> ConnectOptions {
     let ca = server.ca_file().unwrap();
     with_tls(plain(server), version, Verification::Ca(ca.to_owned()))
 }
 
-pub fn with_tls(options: ConnectOptions, version: TlsVersion, verification: Verification) -> ConnectOptions {
+pub(crate) fn with_tls(
+    options: ConnectOptions,
+    version: TlsVersion,
+    verification: Verification,
+) -> ConnectOptions {
     let policy = TlsPolicy {
         version,
         verification,
@@ -63,7 +70,7 @@ pub fn with_tls(options: ConnectOptions, version: TlsVersion, verification: Veri
     }
 }
 
-pub fn as_user(options: ConnectOptions, user: &str, password: &str) -> ConnectOptions {
+pub(crate) fn as_user(options: ConnectOptions, user: &str, password: &str) -> ConnectOptions {
     ConnectOptions {
         user: user.to_owned(),
         password: Secret::new(password),
@@ -72,18 +79,18 @@ pub fn as_user(options: ConnectOptions, user: &str, password: &str) -> ConnectOp
 }
 
 /// Runs a task to its end on an event loop of its own.
-pub fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
+pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
     run_within(PATIENCE, task).expect("it hangs")
 }
 
 /// Runs a task on an event loop of its own; `None` if it has not ended after `limit`.
-pub fn run_within<T>(limit: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Option<T> {
+pub(crate) fn run_within<T>(limit: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Option<T> {
     let reactor = Reactor::new().unwrap();
     reactor.run_one(task(&reactor), Instant::now() + limit).unwrap()
 }
 
 /// Runs statements with the rights of the account that may do everything.
-pub fn administer(server: &PrivateServer, statements: &[&str]) {
+pub(crate) fn administer(server: &PrivateServer, statements: &[&str]) {
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &plain(server)).await.unwrap();
         for statement in statements {
@@ -92,20 +99,57 @@ pub fn administer(server: &PrivateServer, statements: &[&str]) {
     });
 }
 
+/// What a new session is; it is closed again.
+pub(crate) fn facts(options: &ConnectOptions) -> SessionFacts {
+    run(async |reactor| {
+        let (session, _) = Session::connect(reactor, options).await.unwrap();
+        let facts = session.facts().unwrap();
+        session.close().await.unwrap();
+        facts
+    })
+}
+
 /// Why there is no session with these options.
-pub fn refusal(options: &ConnectOptions) -> WireError {
+pub(crate) fn refusal(options: &ConnectOptions) -> WireError {
     let outcome = run(async |reactor| Session::connect(reactor, options).await.map(|_| ()));
     outcome.expect_err("a session was opened")
 }
 
-/// What the server's files in its own folder may be used for: they go with it.
-pub fn file_in(server: &PrivateServer, name: &str, content: &[u8]) -> std::path::PathBuf {
+/// Writes a file into the server's own folder: it goes with the server.
+pub(crate) fn file_in(server: &PrivateServer, name: &str, content: &[u8]) -> std::path::PathBuf {
     let path = server.folder().join(name);
     std::fs::write(&path, content).unwrap();
     path
 }
 
-pub fn contains(bytes: &[u8], needle: impl AsRef<[u8]>) -> bool {
+pub(crate) fn contains(bytes: &[u8], needle: impl AsRef<[u8]>) -> bool {
     let needle = needle.as_ref();
     bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Logs in and asks one question.
+pub(crate) async fn ask_in(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+) -> Result<Vec<String>, WireError> {
+    let (mut session, _) = Session::connect(reactor, options).await?;
+    let rows = session.query("SELECT 1").await?;
+    Ok(rows.iter().map(|row| row.text(0)).collect())
+}
+
+pub(crate) fn ask(options: &ConnectOptions) -> Result<Vec<String>, WireError> {
+    run(async |reactor| ask_in(reactor, options).await)
+}
+
+/// What a client says of a server that says `script` and closes.
+pub(crate) fn problem_with(script: Vec<u8>) -> WireError {
+    let server = FakeServer::start(script, Ending::Close);
+    ask(&server.options()).unwrap_err()
+}
+
+/// As [`problem_with`], when it must be that the protocol was broken.
+pub(crate) fn breach_in(script: Vec<u8>) -> String {
+    let problem = problem_with(script);
+    assert!(matches!(problem, WireError::Protocol(_)), "{problem}");
+    problem.to_string()
 }

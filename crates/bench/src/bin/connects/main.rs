@@ -1,0 +1,263 @@
+//! New connections per second and core: connect, log in, disconnect.
+
+mod go;
+mod rust;
+mod workload;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, Table};
+use ciphertax_engine::Engine;
+use ciphertax_model::{CertificateKind, Load, Transport};
+use ciphertax_stats::BalancedOrder;
+use clap::{Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+use workload::Connects;
+
+/// Length of one measurement in seconds.
+const SECONDS: u32 = 2;
+/// Connections being opened at a time.
+const AT_A_TIME: u32 = 2;
+
+/// Client CPU per new connection, ciphertax beside Go's and Rust's drivers: one Markdown document on standard output.
+#[derive(Parser)]
+struct Arguments {
+    /// How often each cell is measured
+    #[arg(long, default_value_t = 7)]
+    repeats: u32,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+#[derive(Subcommand)]
+enum Part {
+    /// Connects by Rust's driver; reads what to do from standard input
+    #[command(hide = true)]
+    MysqlAsync,
+}
+
+/// What a driver's process is told.
+#[derive(Clone, Serialize, Deserialize)]
+struct Task {
+    login: Login,
+    seconds: u32,
+    at_a_time: u32,
+    /// Resume TLS sessions, where the driver has a choice.
+    resume: bool,
+}
+
+/// What a driver's process answers.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    connects: u64,
+    seconds: f64,
+    /// Protocol version and cipher by the server's word; empty for a session in clear.
+    word: String,
+}
+
+/// Who connects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contestant {
+    Ciphertax,
+    Go,
+    MysqlAsync { resume: bool },
+}
+
+impl Contestant {
+    /// Those that a transport is measured with; ours comes first.
+    fn all(transport: Transport) -> Vec<Self> {
+        let rust = |resume| Self::MysqlAsync { resume };
+        match transport {
+            Transport::Plain => vec![Self::Ciphertax, Self::Go, rust(false)],
+            Transport::Tls12 | Transport::Tls13 => {
+                vec![Self::Ciphertax, Self::Go, rust(false), rust(true)]
+            }
+        }
+    }
+
+    fn label(self, transport: Transport) -> &'static str {
+        match (self, transport) {
+            (Self::Ciphertax, _) => "ciphertax",
+            (Self::Go, _) => "Go, go-sql-driver",
+            (Self::MysqlAsync { .. }, Transport::Plain) => "Rust, mysql_async",
+            (Self::MysqlAsync { resume: true }, _) => "Rust, mysql_async as it is (resumes)",
+            (Self::MysqlAsync { resume: false }, _) => "Rust, mysql_async, new TLS settings each time",
+        }
+    }
+}
+
+/// What one contestant measured in a cell.
+#[derive(Default)]
+struct Measured {
+    client_us: Repeats,
+    server_us: Repeats,
+    rate: Repeats,
+    word: String,
+}
+
+fn main() -> ExitCode {
+    ciphertax_bench::main(|| {
+        let arguments = Arguments::parse();
+        match arguments.part {
+            Some(Part::MysqlAsync) => rust::main(),
+            None => compare(arguments.repeats),
+        }
+    })
+}
+
+fn compare(repeats: u32) -> Result<()> {
+    let go = go::build()?;
+    let mut document = Document::new("New connections, beside Go's and Rust's drivers", "connects");
+    document.fact("Go", go::version(&go)?);
+    document.fact("Rust", rust::VERSION);
+    let asked = format!(
+        "connect, log in, disconnect; {AT_A_TIME} at a time, {repeats} repeats of {SECONDS} s in turns"
+    );
+    document.fact("asked", asked);
+    for certificate in [CertificateKind::EcdsaP256, CertificateKind::Rsa2048] {
+        let mut ground = Ground::prepare(certificate)?;
+        if certificate == CertificateKind::EcdsaP256 {
+            document.fact("server", ground.identity()?);
+            let table = cell(&mut ground, &go, Transport::Plain, repeats)?;
+            document.table("Plain", &table);
+        }
+        let heading = format!("TLSv1.3, certificate {certificate}");
+        let table = cell(&mut ground, &go, Transport::Tls13, repeats)?;
+        document.table(&heading, &table);
+    }
+    document.paragraph(
+        "Per second and core is 1 / client CPU. The drivers' CPU is that of their whole process (user and system, from `wait4`), \
+         starting included; ciphertax's is that of its load threads. All verify the server's certificate against the private \
+         authority. ciphertax and Go never resume a TLS session. mysql_async does, unless it gets new settings for every \
+         connection, which makes it read the authority's certificate each time too: both are given. The server's CPU shows who \
+         resumed: a resumed handshake needs no signature.",
+    );
+    print!("{document}");
+    Ok(())
+}
+
+/// Measures all contestants in turns.
+fn cell(
+    ground: &mut Ground,
+    go: &go::Program,
+    transport: Transport,
+    repeats: u32,
+) -> Result<Table> {
+    let contestants = Contestant::all(transport);
+    let mut engine = Engine::start(
+        vec![Connects {
+            access: ground.access(transport)?,
+        }],
+        &Load {
+            connections: AT_A_TIME,
+            workers: None,
+            gather_us: 0,
+        },
+        1,
+    )?;
+    let mut measured: Vec<Measured> = contestants.iter().map(|_| Measured::default()).collect();
+    let orders = BalancedOrder::new(contestants.len(), 1).take(repeats as usize);
+    for (repeat, order) in orders.enumerate() {
+        for index in order {
+            let task = |resume| Task {
+                login: ground.login(transport),
+                seconds: SECONDS,
+                at_a_time: AT_A_TIME,
+                resume,
+            };
+            let (task, contestant) = match contestants[index] {
+                Contestant::Ciphertax => {
+                    let duration = Duration::from_secs(SECONDS.into());
+                    let slice = Slice::measure(ground, &mut engine, 0, duration)?;
+                    measured[index].push(slice.client_us, slice.server_us, slice.throughput);
+                    measured[index].word = ground.servers_word(transport)?;
+                    continue;
+                }
+                Contestant::Go => (task(false), Driver::Go(go)),
+                Contestant::MysqlAsync { resume } => (task(resume), Driver::MysqlAsync),
+            };
+            contestant.measure(ground, &task, &mut measured[index])?;
+        }
+        let figures = contestants.iter().zip(&measured).map(|(contestant, measured)| {
+            format!("{} {:.0}", contestant.label(transport), measured.client_us.median())
+        });
+        eprintln!(
+            "{transport}: repeat {} of {repeats}: client µs per connection: {}",
+            repeat + 1,
+            figures.collect::<Vec<_>>().join("; ")
+        );
+    }
+    Ok(table(&contestants, &measured, transport))
+}
+
+fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport) -> Table {
+    let mut table = Table::new(&[
+        "client",
+        "client CPU µs",
+        "per second and core",
+        "ciphertax / this",
+        "server CPU µs",
+        "connections/s",
+        "session",
+    ]);
+    for (contestant, this) in contestants.iter().zip(measured) {
+        let session = if this.word.is_empty() { "in clear" } else { &this.word };
+        table.row([
+            contestant.label(transport).to_owned(),
+            format!("{:.0}", this.client_us),
+            format!("{:.0}", 1e6 / this.client_us.median()),
+            format!("{:.2}", measured[0].client_us.over(&this.client_us)),
+            format!("{:.0}", this.server_us),
+            format!("{:.0}", this.rate),
+            session.to_owned(),
+        ]);
+    }
+    table
+}
+
+impl Measured {
+    fn push(&mut self, client_us: f64, server_us: f64, rate: f64) {
+        self.client_us.push(client_us);
+        self.server_us.push(server_us);
+        self.rate.push(rate);
+    }
+}
+
+/// A driver in a process of its own.
+enum Driver<'a> {
+    Go(&'a go::Program),
+    MysqlAsync,
+}
+
+impl Driver<'_> {
+    fn measure(&self, ground: &mut Ground, task: &Task, measured: &mut Measured) -> Result<()> {
+        let mut command = match self {
+            Self::Go(program) => program.command(),
+            Self::MysqlAsync => rust::command(),
+        };
+        let input = serde_json::to_string(task)?;
+        let connections_before = ground.counter("Connections")?;
+        let server_before = ground.server_cpu_ns()?;
+        let finished = ciphertax_bench::child::run(&mut command, &input)?;
+        let server_ns = ground.server_cpu_ns()? - server_before;
+        let opened = ground.counter("Connections")? - connections_before;
+        let answer: Answer = serde_json::from_str(&finished.output)?;
+        if opened < answer.connects || answer.connects == 0 {
+            let says = answer.connects;
+            return Err(format!("the driver says {says} connections, the server {opened}: is there a pool?").into());
+        }
+        let connects = answer.connects as f64;
+        measured.push(
+            finished.cpu.as_secs_f64() * 1e6 / connects,
+            server_ns as f64 / connects / 1e3,
+            connects / answer.seconds,
+        );
+        let is_encrypted = !answer.word.is_empty();
+        if is_encrypted != task.login.ca_file.is_some() {
+            return Err(format!("the driver's session is {:?}", answer.word).into());
+        }
+        measured.word = answer.word;
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! ciphertax's own event loop.
+
+use std::mem;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_bench::{Login, Result};
+use ciphertax_reactor::{Gather, Reactor, Socket};
+
+use crate::Driver;
+use crate::exchange::{ANSWER_ROOM, Exchange};
+use crate::login::{self, Next};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Edge-triggered epoll that waits a little for more sockets, or not.
+pub(crate) struct Gathering {
+    reactor: Rc<Reactor>,
+    connections: Vec<(Socket, Exchange)>,
+    gather_us: u32,
+}
+
+impl Gathering {
+    pub(crate) fn connect(login: &Login, connections: u32, gather_us: u32) -> Result<Self> {
+        let reactor = Reactor::new()?;
+        let connections = (0..connections)
+            .map(|seed| {
+                let task = open(&reactor, login, seed.into());
+                reactor
+                    .run_one(task, Instant::now() + PATIENCE)?
+                    .ok_or("the server does not answer")?
+            })
+            .collect::<Result<_>>()?;
+        reactor.set_gather(Gather::micros(gather_us));
+        Ok(Self {
+            reactor,
+            connections,
+            gather_us,
+        })
+    }
+}
+
+impl Driver for Gathering {
+    fn label(&self) -> String {
+        match self.gather_us {
+            0 => "reactor".to_owned(),
+            micros => format!("reactor, gather {micros} µs"),
+        }
+    }
+
+    fn run(&mut self, deadline: Instant) -> Result<u64> {
+        let tasks = self
+            .connections
+            .iter_mut()
+            .map(|(socket, exchange)| work_until(deadline, socket, exchange));
+        let outcomes = self.reactor.run(tasks, deadline + PATIENCE)?;
+        let counts = outcomes
+            .into_iter()
+            .map(|outcome| outcome.ok_or("an answer did not come")?);
+        counts.sum()
+    }
+}
+
+async fn open(reactor: &Rc<Reactor>, login: &Login, seed: u64) -> Result<(Socket, Exchange)> {
+    let socket = Socket::connect(reactor, format!("{}:{}", login.host, login.port).parse()?).await?;
+    let mut steps = login::Login::new(login, seed);
+    let mut buffer = [0; ANSWER_ROOM];
+    let mut count = 0;
+    loop {
+        match steps.advance(&buffer[..mem::take(&mut count)])? {
+            Next::Send(bytes) => socket.send_all(&bytes).await?,
+            Next::Receive => {
+                count = socket.receive(&mut buffer).await?;
+                if count == 0 {
+                    return Err("the server closed".into());
+                }
+            }
+            Next::Done(exchange) => return Ok((socket, exchange)),
+        }
+    }
+}
+
+async fn work_until(deadline: Instant, socket: &Socket, exchange: &mut Exchange) -> Result<u64> {
+    let mut buffer = [0; ANSWER_ROOM];
+    let mut operations = 0;
+    while Instant::now() < deadline {
+        socket.send_all(exchange.request()).await?;
+        loop {
+            let count = socket.receive(&mut buffer).await?;
+            if exchange.received(&buffer[..count])? {
+                break;
+            }
+        }
+        operations += 1;
+    }
+    Ok(operations)
+}

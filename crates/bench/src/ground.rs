@@ -1,0 +1,212 @@
+//! What benchmarks measure on: a private server with the data set in memory.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::{CertificateKind, Secret, Transport};
+use ciphertax_observe::{ProcessCpu, settle};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_workload::Access;
+use ciphertax_workload::dataset::{self, SCHEMA, Size};
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+
+/// Rows of the table `sbtest1`, as `ciphertax quick` has them.
+pub const ROWS: u32 = 100_000;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A private server with the data set, and a session to ask it things.
+pub struct Ground {
+    reactor: Rc<Reactor>,
+    control: Session,
+    cpu: ProcessCpu,
+    server: PrivateServer,
+}
+
+/// What a client needs to know, in a form that can be told to another process. It holds the password of a server that
+/// lives as long as the benchmark, so it goes through pipes only.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Login {
+    /// How bytes travel.
+    pub transport: Transport,
+    /// Address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User name.
+    pub user: String,
+    /// Password.
+    pub password: String,
+    /// Schema.
+    pub database: String,
+    /// The certificate authority to trust; `None` for a plain connection.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Ground {
+    /// Starts a server with a certificate of this kind and writes the data set.
+    ///
+    /// # Errors
+    /// If there is no server, or it refuses.
+    pub fn prepare(certificate: CertificateKind) -> Result<Self> {
+        eprintln!("starting a private MariaDB ({certificate}) and writing {ROWS} rows …");
+        let server = PrivateServer::builder().certificate(certificate).start()?;
+        let reactor = Reactor::new()?;
+        let size = Size { rows: ROWS };
+        let options = ConnectOptions {
+            database: None,
+            ..login(&server, Transport::Plain).access()?.options
+        };
+        let task = async {
+            let (mut session, _) = Session::connect(&reactor, &options).await?;
+            dataset::prepare(&mut session, size, |_| ()).await?;
+            Ok::<_, Box<dyn std::error::Error>>(session)
+        };
+        let control = reactor
+            .run_one(task, Instant::now() + dataset::patience(size))?
+            .ok_or("the server does not answer")??;
+        Ok(Self {
+            cpu: ProcessCpu::open(server.pid())?,
+            reactor,
+            control,
+            server,
+        })
+    }
+
+    /// The server itself.
+    pub fn server(&self) -> &PrivateServer {
+        &self.server
+    }
+
+    /// What a client needs to know.
+    pub fn login(&self, transport: Transport) -> Login {
+        login(&self.server, transport)
+    }
+
+    /// How an arm reaches the server, and what its sessions must be.
+    ///
+    /// # Errors
+    /// If TLS cannot be prepared.
+    pub fn access(&self, transport: Transport) -> Result<Access> {
+        self.login(transport).access()
+    }
+
+    /// Protocol version and cipher of the sessions that this transport gives, by the server's word; empty for a session in
+    /// clear.
+    ///
+    /// # Errors
+    /// If they are not what the transport says.
+    pub fn servers_word(&self, transport: Transport) -> Result<String> {
+        let access = self.access(transport)?;
+        let task = async {
+            let (mut session, _) = Session::connect(&self.reactor, &access.options).await?;
+            access.expectation.check_servers_word(&mut session).await
+        };
+        let word = finish(&self.reactor, task)???;
+        Ok(format!("{} {}", word.version, word.cipher).trim().to_owned())
+    }
+
+    /// Rows of a query, each value as text.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn query(&mut self, sql: &str, columns: usize) -> Result<Vec<Vec<String>>> {
+        let Self { reactor, control, .. } = self;
+        let rows = finish(reactor, control.query(sql))??;
+        Ok(rows
+            .iter()
+            .map(|row| (0..columns).map(|column| row.text(column)).collect())
+            .collect())
+    }
+
+    /// A counter of the server, all sessions together.
+    ///
+    /// # Errors
+    /// If it is not a number.
+    pub fn counter(&mut self, name: &str) -> Result<u64> {
+        let rows = self.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'"), 2)?;
+        let value = rows.first().ok_or_else(|| format!("the server has no counter {name}"))?;
+        Ok(value[1].parse()?)
+    }
+
+    /// Which server it is.
+    ///
+    /// # Errors
+    /// The server's own.
+    pub fn identity(&mut self) -> Result<String> {
+        let sql = "SELECT @@version, @@version_ssl_library, @@innodb_buffer_pool_size DIV 1048576";
+        let rows = self.query(sql, 3)?;
+        let row = rows.first().ok_or("the server does not say its version")?;
+        Ok(format!(
+            "MariaDB {}, {}, buffer pool {} MiB, {ROWS} rows",
+            row[0], row[1], row[2]
+        ))
+    }
+
+    /// CPU time of the server in nanoseconds, read when it is quiet.
+    ///
+    /// # Errors
+    /// If its process has ended.
+    pub fn server_cpu_ns(&self) -> Result<u64> {
+        settle(&self.cpu, Duration::from_millis(1), Duration::from_millis(50))?;
+        Ok(self.cpu.read()?.total_ns)
+    }
+}
+
+impl Login {
+    /// How an arm reaches the server, and what its sessions must be.
+    ///
+    /// # Errors
+    /// If TLS cannot be prepared.
+    pub fn access(&self) -> Result<Access> {
+        let version = self.transport.tls_version();
+        let tls = match (version, &self.ca_file) {
+            (None, _) => None,
+            (Some(_), None) => return Err("the server has no certificate".into()),
+            (Some(version), Some(ca_file)) => Some(Arc::new(TlsConnector::new(&TlsPolicy {
+                version,
+                verification: Verification::HostName(ca_file.clone(), self.host.clone()),
+            })?)),
+        };
+        Ok(Access {
+            options: ConnectOptions {
+                host: self.host.clone(),
+                port: self.port,
+                user: self.user.clone(),
+                password: Secret::new(self.password.clone()),
+                database: Some(self.database.clone()),
+                tls,
+            },
+            expectation: Expectation {
+                tls: version,
+                cipher: None,
+            },
+        })
+    }
+}
+
+fn finish<T>(reactor: &Reactor, task: impl Future<Output = T>) -> Result<T> {
+    let outcome = reactor.run_one(task, Instant::now() + PATIENCE)?;
+    outcome.ok_or_else(|| "the server does not answer".into())
+}
+
+fn login(server: &PrivateServer, transport: Transport) -> Login {
+    let ca_file = server.ca_file().map(ToOwned::to_owned);
+    let address = server.address();
+    Login {
+        transport,
+        host: address.ip().to_string(),
+        port: address.port(),
+        user: server.user().to_owned(),
+        password: server.password().expose().to_owned(),
+        database: SCHEMA.to_owned(),
+        ca_file: transport.tls_version().and(ca_file),
+    }
+}

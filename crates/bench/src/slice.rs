@@ -1,0 +1,76 @@
+//! One slice of the engine, in the units of the tables.
+
+use std::time::Duration;
+
+use ciphertax_engine::{Engine, SliceYield};
+use ciphertax_stats::histogram;
+use hdrhistogram::Histogram;
+
+use crate::{Ground, Result};
+
+/// What a slice without a fault yielded.
+pub struct Slice {
+    /// Operations.
+    pub operations: u64,
+    /// Operations per second.
+    pub throughput: f64,
+    /// CPU time of the load threads per operation, in microseconds.
+    pub client_us: f64,
+    /// CPU time of the server per operation, in microseconds.
+    pub server_us: f64,
+    /// Mean latency in microseconds.
+    pub mean_us: f64,
+    /// Latencies in nanoseconds.
+    pub latency: Histogram<u64>,
+}
+
+impl Slice {
+    /// Measures one slice of an arm, with both clocks read when the server is quiet.
+    ///
+    /// # Errors
+    /// If anything fails: a benchmark has no use for a slice with faults.
+    pub fn measure(ground: &Ground, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+        prepare(engine, arm)?;
+        let before = ground.server_cpu_ns()?;
+        let yielded = engine.slice(arm, duration)?;
+        let server_ns = ground.server_cpu_ns()? - before;
+        Self::of(&yielded, server_ns)
+    }
+
+    /// Measures one slice of an arm that has no server.
+    ///
+    /// # Errors
+    /// As [`Slice::measure`].
+    pub fn without_server(engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+        prepare(engine, arm)?;
+        Self::of(&engine.slice(arm, duration)?, 0)
+    }
+
+    fn of(yielded: &SliceYield, server_ns: u64) -> Result<Self> {
+        if let Some(failure) = &yielded.first_failure {
+            return Err(failure.message().into());
+        }
+        let [kind] = yielded.operations.as_slice() else {
+            return Err("a workload of a benchmark has one kind of operation".into());
+        };
+        if kind.count == 0 || yielded.unfinished > 0 {
+            return Err("operations did not finish".into());
+        }
+        let operations = kind.count as f64;
+        Ok(Self {
+            operations: kind.count,
+            throughput: operations / yielded.duration.as_secs_f64(),
+            client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
+            server_us: server_ns as f64 / operations / 1e3,
+            mean_us: kind.latency_sum_ns as f64 / operations / 1e3,
+            latency: histogram::decode(&kind.latency)?,
+        })
+    }
+}
+
+/// Opens the arm's connections that are not open.
+fn prepare(engine: &mut Engine, arm: usize) -> Result<()> {
+    engine
+        .prepare(arm)?
+        .map_err(|failure| failure.message().to_owned().into())
+}

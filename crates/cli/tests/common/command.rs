@@ -1,0 +1,162 @@
+//! A command that runs, watched line by line and bounded in time.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::PATIENCE;
+
+/// A command that runs. It is killed when this is dropped, so that no test leaves it behind.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    lines: Receiver<String>,
+    stderr: Vec<String>,
+}
+
+/// What a command has said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The exit code; `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let stdout = thread::spawn(move || {
+            let mut text = Vec::new();
+            stdout.read_to_end(&mut text).unwrap();
+            text
+        });
+        Self {
+            child,
+            stdout: Some(stdout),
+            lines,
+            stderr: Vec::new(),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Waits until a line of standard error begins so.
+    pub(crate) fn says(&mut self, beginning: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.stderr.iter().any(|line| line.starts_with(beginning)) {
+            match self.lines.recv_timeout(deadline - Instant::now()) {
+                Ok(line) => self.stderr.push(line),
+                Err(_) => panic!("it did not say {beginning:?} but {:?}", self.stderr),
+            }
+        }
+    }
+
+    /// Waits until blocks are measured.
+    pub(crate) fn measures(&mut self) {
+        self.says("measured ");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Finished {
+        self.finish_within(PATIENCE)
+    }
+
+    /// Waits for its end, which must come soon.
+    pub(crate) fn finish_within(mut self, time: Duration) -> Finished {
+        let deadline = Instant::now() + time;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "it still runs after {time:?} and has said {:?}",
+                self.all_lines(Duration::ZERO)
+            );
+            thread::sleep(Duration::from_millis(10));
+        };
+        let stdout = self.stdout.take().unwrap().join().unwrap();
+        Finished {
+            code: status.code(),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: self.all_lines(PATIENCE).join("\n"),
+        }
+    }
+
+    /// What it has said, waiting until it cannot say more.
+    fn all_lines(&mut self, patience: Duration) -> &[String] {
+        loop {
+            match self.lines.recv_timeout(patience) {
+                Ok(line) => self.stderr.push(line),
+                Err(RecvTimeoutError::Disconnected) => return &self.stderr,
+                Err(RecvTimeoutError::Timeout) if patience.is_zero() => return &self.stderr,
+                Err(RecvTimeoutError::Timeout) => panic!("somebody else keeps its standard error open"),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Finished {
+    /// It measured nothing and says why in one sentence that holds each of `words`.
+    pub(crate) fn refuses(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(2), "{self:?}");
+        assert_eq!(self.stdout, "");
+        let sentences: Vec<&str> = self
+            .stderr
+            .lines()
+            .filter(|line| !is_progress(line))
+            .collect();
+        let [sentence] = sentences[..] else {
+            panic!("not one sentence: {sentences:?}")
+        };
+        assert!(sentence.starts_with("ciphertax: "), "{sentence}");
+        for word in words {
+            assert!(sentence.contains(word), "{word:?} is not in: {sentence}");
+        }
+    }
+}
+
+fn is_progress(line: &str) -> bool {
+    const STAGES: [&str; 8] = [
+        "Starting a private",
+        "Connecting to ",
+        "Proving that ",
+        "Loading the data set",
+        "Opening connections",
+        "measured ",
+        "Removing what was made",
+        "Evaluating",
+    ];
+    STAGES.iter().any(|stage| line.starts_with(stage))
+}

@@ -1,0 +1,121 @@
+//! What the tests share: a sandbox, the command in it, servers of the "user's own", and looking for traces.
+
+mod command;
+mod own_server;
+mod traces;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::record::Run;
+
+pub(crate) use command::{Finished, Running};
+pub(crate) use own_server::OwnServer;
+pub(crate) use traces::{command_lines_with, files_with, servers_of};
+
+/// How long anything may take that is expected to end: generous, because the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long cleaning up may take after ciphertax was killed.
+pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
+
+/// Folders of one test. Everything that ciphertax makes must be in them, so that what is left can be told.
+pub(crate) struct Sandbox {
+    root: tempfile::TempDir,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::Builder::new()
+            .prefix("ciphertax-test-")
+            .tempdir()
+            .unwrap();
+        let sandbox = Self { root };
+        fs::create_dir(sandbox.temporary()).unwrap();
+        fs::create_dir(sandbox.work()).unwrap();
+        sandbox
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Where ciphertax works and leaves its runs.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    /// Where it puts private servers.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.root().join("tmp")
+    }
+
+    /// Where `quick --out run` leaves its run.
+    pub(crate) fn run(&self) -> PathBuf {
+        self.work().join("run")
+    }
+
+    /// The command with these arguments in this sandbox, not yet started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> std::process::Command {
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_ciphertax")), arguments)
+    }
+
+    /// Any program in this sandbox.
+    pub(crate) fn command_of(&self, program: &Path, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.work())
+            .env("TMPDIR", self.temporary())
+            .env("HOME", self.work())
+            .env_remove("CIPHERTAX_PASSWORD");
+        command
+    }
+
+    /// Starts the command.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        Running::start(self.command(arguments))
+    }
+
+    /// Runs the command to its end.
+    pub(crate) fn finish(&self, arguments: &[&str]) -> Finished {
+        self.start(arguments).finish()
+    }
+
+    /// Neither a process nor a file of a private server is there, at the latest after `CLEANED_UP`.
+    pub(crate) fn expect_nothing_left(&self) {
+        let processes = || traces::processes_of(self.root());
+        assert!(
+            within(CLEANED_UP, || processes().is_empty()),
+            "still running: {:?}",
+            processes()
+        );
+        assert!(
+            within(CLEANED_UP, || is_empty(&self.temporary())),
+            "a folder of a private server is left"
+        );
+    }
+}
+
+/// The record of a run.
+pub(crate) fn record(run: &Path) -> Run {
+    serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap()
+}
+
+/// True as soon as `condition` holds; false if it does not within `time`.
+pub(crate) fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).unwrap().next().is_none()
+}

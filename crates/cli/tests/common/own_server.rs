@@ -1,0 +1,83 @@
+//! A server that ciphertax is given by URL: the "user's own".
+
+use std::fmt::Display;
+use std::path::Path;
+use std::time::Instant;
+
+use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{ConnectOptions, Session};
+
+use super::PATIENCE;
+
+pub(crate) struct OwnServer {
+    server: PrivateServer,
+}
+
+impl OwnServer {
+    /// A server with TLS.
+    pub(crate) fn start() -> Self {
+        Self::start_with(|builder| builder)
+    }
+
+    pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
+        let builder = set_up(PrivateServer::builder().guard(guard));
+        Self {
+            server: builder.start().unwrap(),
+        }
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        self.server.password().expose()
+    }
+
+    /// Its URL without the password.
+    pub(crate) fn url(&self) -> String {
+        format!("mysql://{}@{}/", self.server.user(), self.server.address())
+    }
+
+    /// Its URL with a password.
+    pub(crate) fn url_with(&self, password: impl Display) -> String {
+        format!(
+            "mysql://{}:{password}@{}/",
+            self.server.user(),
+            self.server.address()
+        )
+    }
+
+    pub(crate) fn ca_file(&self) -> &Path {
+        self.server.ca_file().unwrap()
+    }
+
+    /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
+    pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
+        let reactor = Reactor::new().unwrap();
+        let options = ConnectOptions {
+            host: self.server.address().ip().to_string(),
+            port: self.server.address().port(),
+            user: self.server.user().to_owned(),
+            password: self.server.password().clone(),
+            database: None,
+            tls: None,
+        };
+        let connect = Session::connect(&reactor, &options);
+        let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
+        let (mut session, _) = connected.unwrap().unwrap().unwrap();
+        use_it(&mut |statement| {
+            let rows = reactor.run_one(session.query(statement), Instant::now() + PATIENCE);
+            let rows = rows.unwrap().unwrap().unwrap();
+            rows.iter().map(|row| row.text(0)).collect()
+        })
+    }
+
+    /// The first column of a statement's rows.
+    pub(crate) fn query(&self, statement: &str) -> Vec<String> {
+        self.session(|query| query(statement))
+    }
+
+    /// All its schemas, in alphabetical order.
+    pub(crate) fn schemas(&self) -> Vec<String> {
+        self.query("SELECT schema_name FROM information_schema.schemata ORDER BY schema_name")
+    }
+}

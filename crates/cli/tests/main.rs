@@ -1,0 +1,11 @@
+//! End to end: the `ciphertax` command against real MariaDB servers. One test program, so that tests can share a run.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod bad_input;
+mod common;
+mod faults;
+mod lies;
+mod ordinary_user;
+mod own_server;
+mod quick;

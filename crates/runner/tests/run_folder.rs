@@ -1,0 +1,99 @@
+//! The run folder: what a crash leaves can be read, what is not a run is refused.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ciphertax_runner::{RunError, RunFolder};
+
+/// A head as `play` writes it before the first slice.
+const HEAD: &str = r#"{
+  "schema": "ciphertax.run/1",
+  "tool": {"name": "ciphertax", "version": "0", "commit": "unknown"},
+  "host": {"os": "", "kernel": "", "cpu": "", "cpus": 2, "memory_bytes": 0, "virtualization": "none"},
+  "started": "2026-01-01T00:00:00Z", "elapsed_s": 0.0, "status": {"state": "running"}, "command": "", "seed": 1,
+  "study": {"name": "s", "question": "", "time_s": 10.0,
+    "arm": [{"name": "plain", "transport": "plain"}, {"name": "tls", "transport": "tls1.3"}],
+    "cell": [{"name": "c", "workload": "oltp_point_select", "load": {"connections": 8}}]},
+  "server": {"product": "MariaDB", "version": "", "tls_library": "", "placement": "private", "address": "",
+    "same_host": true, "settings": {}},
+  "arms": [], "cells": [], "verdict": "", "measurements": [], "estimates": [], "noise_floor": [], "block_ratios": [],
+  "connect_phases": [], "churn": [], "capacity": [], "findings": [], "void": []
+}"#;
+
+const SAMPLE: &str = r#"{"cell":"c","block":0,"position":0,"arm":"plain","start_ns":0,"duration_ns":500000000,"operations":[],"client_cpu":{"total_ns":1,"system_ns":1},"server_cpu":null,"bytes_sent":1,"bytes_received":1,"client_context_switches":1,"server_context_switches":null,"steal_ns":0,"workers":1}"#;
+
+#[test]
+fn a_line_that_a_crash_cut_off_is_passed_over() {
+    let (_temporary, folder) = run_folder();
+    append(&folder, &format!("{SAMPLE}\n{}", &SAMPLE[..100]));
+    assert_eq!(RunFolder::load(&folder).unwrap().elapsed_s, 0.5);
+}
+
+#[test]
+fn a_damaged_line_is_named() {
+    let (_temporary, folder) = run_folder();
+    append(&folder, &format!("{SAMPLE}\n{}\n", &SAMPLE[..100]));
+    let message = RunFolder::load(&folder).unwrap_err().to_string();
+    assert!(message.contains("samples.jsonl: line 2"), "{message}");
+}
+
+#[test]
+fn a_folder_without_a_run_is_refused_with_what_is_missing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let message = RunFolder::load(temporary.path()).unwrap_err().to_string();
+    assert!(message.contains("is not a run folder: run.json"), "{message}");
+    let message = RunFolder::load(Path::new("/nonexistent"))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("is not a run folder"), "{message}");
+}
+
+#[test]
+fn another_format_is_refused_by_its_name() {
+    let (_temporary, folder) = run_folder();
+    fs::write(
+        folder.join("run.json"),
+        HEAD.replace("ciphertax.run/1", "ciphertax.run/99"),
+    )
+    .unwrap();
+    let message = RunFolder::load(&folder).unwrap_err().to_string();
+    assert!(
+        message.contains("ciphertax.run/99") && message.contains("ciphertax.run/1"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_folder_that_exists_is_never_written_into() {
+    let temporary = tempfile::tempdir().unwrap();
+    let error = RunFolder::create(temporary.path()).unwrap_err();
+    assert!(matches!(error, RunError::FolderExists(_)), "{error}");
+    assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let (_temporary, folder) = run_folder();
+    append(&folder, &format!("{SAMPLE}\n"));
+    let run = RunFolder::load(&folder).unwrap();
+    RunFolder::update(&folder, &run).unwrap();
+    assert_eq!(RunFolder::load(&folder).unwrap(), run);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
+}
+
+fn run_folder() -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("run");
+    RunFolder::create(&folder).unwrap();
+    fs::write(folder.join("run.json"), HEAD).unwrap();
+    (temporary, folder)
+}
+
+fn append(folder: &Path, text: &str) {
+    let mut samples = OpenOptions::new()
+        .append(true)
+        .open(folder.join("samples.jsonl"))
+        .unwrap();
+    samples.write_all(text.as_bytes()).unwrap();
+}

@@ -1,0 +1,185 @@
+//! Servers that lie while a client logs in: they learn no password and get no session.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use ciphertax_wire::WireError;
+use openssl::pkey::Private;
+use openssl::rsa::{Padding, Rsa};
+
+use common::packets::{NONCE, OK, error, greeting, greeting_payload, native_switch, packet, switch};
+use common::{Ending, FakeServer, PASSWORD, ask, breach_in, contains};
+
+#[test]
+fn no_length_of_a_nonce_is_taken_on_trust() {
+    for length in 0..=u8::MAX {
+        let script = packet(0, greeting_payload("mysql_native_password", length));
+        let server = FakeServer::start(script, Ending::Close);
+        assert!(ask(&server.options()).is_err(), "nonce of {length}");
+    }
+}
+
+#[test]
+fn a_login_without_end_is_ended() {
+    let switches = (1..=100).flat_map(|number: u8| native_switch(2 * number));
+    let script = greeting("mysql_native_password").into_iter().chain(switches);
+    let problem = breach_in(script.collect::<Vec<_>>());
+    assert!(problem.contains("without end"), "{problem}");
+}
+
+#[test]
+fn the_password_is_sent_in_clear_to_nobody() {
+    let nonce = [NONCE.as_slice(), b"\0"].concat();
+    let greeted = greeting("mysql_native_password");
+    let scripts = [
+        greeting("mysql_clear_password"),
+        greeting("mysql_old_password"),
+        greeting("dialog"),
+        [greeting("mysql_clear_password"), packet(2, OK)].concat(),
+        [greeted.clone(), switch(2, "mysql_clear_password", b"")].concat(),
+        [
+            greeted.clone(),
+            switch(2, "mysql_clear_password", &nonce),
+            packet(4, OK),
+        ]
+        .concat(),
+        [greeted.clone(), switch(2, "mysql_old_password", &nonce)].concat(),
+        [greeted.clone(), switch(2, "dialog", b"\x02Password: ")].concat(),
+        [greeted.clone(), packet(2, [0xFE])].concat(),
+        // The full path of caching_sha2_password and a key that is none; then the question for the password in clear.
+        [
+            greeted.clone(),
+            switch(2, "caching_sha2_password", &nonce),
+            packet(4, [1, 4]),
+            packet(6, b"\x01key"),
+        ]
+        .concat(),
+        [
+            greeted,
+            switch(2, "sha256_password", &nonce),
+            packet(4, b"\x01key"),
+        ]
+        .concat(),
+    ];
+    for script in scripts {
+        let server = FakeServer::start(script, Ending::Close);
+        let outcome = ask(&server.options());
+        let heard = server.heard();
+        assert!(outcome.is_err());
+        assert!(contains(&heard, "somebody"), "the login did not get so far");
+        assert!(!contains(&heard, PASSWORD), "{}", String::from_utf8_lossy(&heard));
+    }
+}
+
+#[test]
+fn a_password_encrypted_for_a_public_key_can_be_read_with_its_private_key_alone() {
+    for bits in [1024, 2048, 4096] {
+        let key = Rsa::generate(bits).unwrap();
+        let pem = key.public_key_to_pem().unwrap();
+        for plugin in ["sha256_password", "caching_sha2_password"] {
+            let server = FakeServer::start(offer_key(plugin, &pem), Ending::Close);
+            assert!(matches!(ask(&server.options()), Err(WireError::Closed)));
+            let heard = server.heard();
+            assert!(!contains(&heard, PASSWORD));
+            let sent = &heard[heard.len() - bits as usize / 8..];
+            assert_eq!(decrypt(&key, sent), [PASSWORD.as_bytes(), b"\0"].concat());
+        }
+    }
+}
+
+#[test]
+fn a_public_key_that_is_none_or_weak_gets_no_password() {
+    let pem = |bits| Rsa::generate(bits).unwrap().public_key_to_pem().unwrap();
+    let wrapped =
+        |body: &str| format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n").into_bytes();
+    for key in [
+        pem(512),
+        pem(2048)[..200].to_vec(),
+        wrapped(""),
+        wrapped("AAAA"),
+        wrapped("MCEwDQYJKoZIhvcNAQEBBQADEAAwDQIIAAAAAAAAAAACAQM="),
+        b"-----BEGIN".to_vec(),
+        Vec::new(),
+    ] {
+        let server = FakeServer::start(offer_key("sha256_password", &key), Ending::Close);
+        let problem = ask(&server.options()).unwrap_err();
+        assert!(matches!(problem, WireError::Authentication(_)), "{problem}");
+        assert!(problem.to_string().contains("public key"), "{problem}");
+        // After the greeting's answer only the question for the key was sent.
+        assert!(server.heard().ends_with(&[1, 0, 0, 3, 1]));
+    }
+}
+
+/// Ed25519 sends 32 random bytes and no zero after them: one that is there belongs to the nonce.
+#[test]
+fn a_nonce_that_ends_with_zero_is_taken_whole() {
+    let nonce = [[7; 31].as_slice(), &[0]].concat();
+    let script = [
+        greeting("mysql_native_password"),
+        switch(2, "client_ed25519", &nonce),
+        packet(4, OK),
+    ]
+    .concat();
+    let server = FakeServer::start(script, Ending::Close);
+    assert!(
+        matches!(ask(&server.options()), Err(WireError::Closed)),
+        "the login failed"
+    );
+    assert!(contains(&server.heard(), [64, 0, 0, 3]), "no signature was sent");
+}
+
+#[test]
+fn bytes_injected_in_clear_before_the_handshake_are_refused() {
+    let injected = [greeting("mysql_native_password"), packet(2, OK), packet(1, OK)].concat();
+    for ending in [Ending::Close, Ending::Silence] {
+        let server = FakeServer::start(injected.clone(), ending);
+        let problem = ask(&server.encrypted_options()).unwrap_err();
+        assert!(matches!(problem, WireError::Protocol(_)), "{problem}");
+        assert!(problem.to_string().contains("in clear"), "{problem}");
+        assert!(
+            !contains(&server.heard(), "somebody"),
+            "the login was sent in clear"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_answers_the_request_for_tls_with_something_else_is_refused() {
+    for answer in [
+        packet(2, OK),
+        vec![0x16; 600],
+        vec![0; 40],
+        error(2, 1105, "no TLS today"),
+    ] {
+        let server = FakeServer::start(greeting("mysql_native_password"), Ending::Answer(answer));
+        let problem = ask(&server.encrypted_options()).unwrap_err();
+        assert!(matches!(problem, WireError::Tls(_)), "{problem}");
+        assert!(
+            !contains(&server.heard(), "somebody"),
+            "the login was sent in clear"
+        );
+    }
+}
+
+/// A login that ends with the offer of a public key; `caching_sha2_password` first asks for the full path.
+fn offer_key(plugin: &str, key: &[u8]) -> Vec<u8> {
+    let mut script = greeting("mysql_native_password");
+    script.extend(switch(2, plugin, &[NONCE.as_slice(), b"\0"].concat()));
+    let mut sequence = 4;
+    if plugin == "caching_sha2_password" {
+        script.extend(packet(sequence, [1, 4]));
+        sequence += 2;
+    }
+    script.extend(packet(sequence, [b"\x01", key].concat()));
+    script
+}
+
+fn decrypt(key: &Rsa<Private>, sent: &[u8]) -> Vec<u8> {
+    let mut clear = vec![0; sent.len()];
+    let length = key
+        .private_decrypt(sent, &mut clear, Padding::PKCS1_OAEP)
+        .unwrap();
+    let masked = clear[..length].iter().zip(NONCE.iter().cycle());
+    masked.map(|(byte, mask)| byte ^ mask).collect()
+}

@@ -1,0 +1,183 @@
+//! Sessions that are refused, by the server or by the client: each says why, and none is something else instead.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use ciphertax_lab::certificates::Authority;
+use ciphertax_model::TlsVersion::{V1_2, V1_3};
+use ciphertax_model::{CertificateKind, Secret};
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+
+use common::{as_user, builder, encrypted, facts, file_in, plain, refusal, server, with_tls};
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn wrong_credentials_are_refused_by_name() {
+    for options in [
+        plain(server()),
+        encrypted(server(), V1_2),
+        encrypted(server(), V1_3),
+    ] {
+        let wrong = Secret::new("not the password");
+        for refused in [
+            ConnectOptions {
+                password: wrong,
+                ..options.clone()
+            },
+            ConnectOptions {
+                password: Secret::default(),
+                ..options.clone()
+            },
+            as_user(options, "stranger", "any"),
+        ] {
+            let problem = refusal(&refused);
+            assert!(
+                problem.is_access_denied() && !problem.is_disconnect(),
+                "{problem}"
+            );
+            let message = problem.to_string();
+            assert!(
+                message.contains("1045") && message.contains(&refused.user),
+                "{message}"
+            );
+            assert!(!message.contains("not the password"), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_schema_that_does_not_exist_is_refused() {
+    let options = ConnectOptions {
+        database: Some("nowhere".into()),
+        ..plain(server())
+    };
+    assert!(matches!(refusal(&options), WireError::Server { code: 1049, .. }));
+}
+
+#[test]
+fn a_server_without_tls_is_told_from_one_with() {
+    let server = builder().without_tls().start().unwrap();
+    let problem = refusal(&with_tls(plain(&server), V1_3, Verification::None));
+    assert!(matches!(problem, WireError::TlsNotOffered), "{problem}");
+    assert_eq!(facts(&plain(&server)).tls, None);
+}
+
+#[test]
+fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
+    let ca = server().ca_file().unwrap().to_owned();
+    let other = server().folder().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let other = Authority::new(CertificateKind::EcdsaP256)
+        .unwrap()
+        .issue_for_localhost(&other)
+        .unwrap();
+    for version in [V1_2, V1_3] {
+        for (verification, reason) in [
+            (Verification::Ca(other.ca.clone()), "certificate"),
+            (
+                Verification::HostName(ca.clone(), "wrong.example".into()),
+                "hostname mismatch",
+            ),
+            (
+                Verification::HostName(ca.clone(), "192.0.2.1".into()),
+                "IP address mismatch",
+            ),
+        ] {
+            let problem = refusal(&with_tls(plain(server()), version, verification)).to_string();
+            assert!(
+                problem.contains("not trusted") && problem.contains(reason),
+                "{problem}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_ca_file_that_cannot_be_used_is_named() {
+    let key = server().folder().join("server-key.pem");
+    for (path, reason) in [
+        (PathBuf::from("/no/such/ca.pem"), "No such file"),
+        (server().folder().to_owned(), "no PEM certificate"),
+        (file_in(server(), "empty.pem", b""), "no PEM certificate"),
+        (
+            file_in(server(), "text.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n"),
+            "no PEM certificate",
+        ),
+        (key, "no PEM certificate"),
+    ] {
+        let policy = TlsPolicy {
+            version: V1_3,
+            verification: Verification::Ca(path.clone()),
+        };
+        let problem = TlsConnector::new(&policy)
+            .err()
+            .expect("the file was accepted")
+            .to_string();
+        assert!(
+            problem.contains(path.to_str().unwrap()) && problem.contains(reason),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn a_tls_version_that_the_server_does_not_speak_is_an_error_and_no_other_version() {
+    for (spoken, asked) in [(V1_2, V1_3), (V1_3, V1_2)] {
+        let server = builder()
+            .option(format!("--tls-version={spoken}"))
+            .start()
+            .unwrap();
+        let problem = refusal(&encrypted(&server, asked)).to_string();
+        assert!(
+            problem.contains("TLS") && problem.contains("version"),
+            "{problem}"
+        );
+        assert_eq!(
+            facts(&encrypted(&server, spoken)).tls.unwrap().version,
+            spoken.name()
+        );
+    }
+}
+
+#[test]
+fn a_server_that_demands_tls_refuses_a_plain_session() {
+    let server = builder().option("--require-secure-transport=ON").start().unwrap();
+    // MariaDB says access denied, as for a wrong password; MySQL has ER_SECURE_TRANSPORT_REQUIRED.
+    let problem = refusal(&plain(&server));
+    assert!(
+        matches!(
+            problem,
+            WireError::Server {
+                code: 1045 | 3159,
+                ..
+            }
+        ),
+        "{problem}"
+    );
+    assert!(facts(&encrypted(&server, V1_3)).tls.is_some());
+}
+
+#[test]
+fn nobody_listening_is_told_with_the_address() {
+    let server = builder().without_tls().start().unwrap();
+    let options = plain(&server);
+    server.stop().unwrap();
+    let problem = refusal(&options);
+    assert!(problem.is_disconnect(), "{problem}");
+    assert!(
+        problem
+            .to_string()
+            .contains(&format!("127.0.0.1:{}", options.port)),
+        "{problem}"
+    );
+}

@@ -1,0 +1,267 @@
+//! What a session with a real server is, how it came to be, and why it sometimes does not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::time::Instant;
+
+use ciphertax_model::CertificateKind;
+use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
+use ciphertax_model::record::{Phase, PhaseTrace};
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{Expectation, Session};
+use ciphertax_wire::tls::Verification;
+
+use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server, with_tls};
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn facts_of_a_plain_session_name_the_server_and_no_tls() {
+    let facts = facts(&plain(server()));
+    assert!(
+        facts.server_version.contains("MariaDB"),
+        "{}",
+        facts.server_version
+    );
+    assert_eq!(facts.authentication.method, "mysql_native_password");
+    assert_eq!(facts.authentication.path, "single");
+    assert_eq!(facts.tls, None);
+}
+
+#[test]
+fn facts_of_a_tls_session_name_what_was_negotiated() {
+    let ca = server().ca_file().unwrap().to_owned();
+    let host_name = Verification::HostName(ca.clone(), "localhost".into());
+    let address = Verification::HostName(ca.clone(), "127.0.0.1".into());
+    for (version, verification, label) in [
+        (V1_2, Verification::Ca(ca), "ca"),
+        (V1_3, host_name, "host name"),
+        (V1_3, address, "host name"),
+        (V1_3, Verification::None, "none"),
+    ] {
+        let tls = facts(&with_tls(plain(server()), version, verification))
+            .tls
+            .unwrap();
+        assert_eq!(tls.version, version.name());
+        assert_eq!(tls.verification, label);
+        assert_eq!(tls.certificate.key, "EC P-256");
+        assert_eq!(tls.certificate.signature, "ecdsa-with-SHA256");
+        assert!((1..=2).contains(&tls.certificate.chain_length), "{tls:?}");
+        assert!((200..4000).contains(&tls.certificate.chain_bytes), "{tls:?}");
+        assert!((100..4000).contains(&tls.client_hello_bytes), "{tls:?}");
+        assert!(!tls.cipher.is_empty() && !tls.group.is_empty(), "{tls:?}");
+        assert!(
+            !tls.resumed && tls.client_library.contains("OpenSSL 3.5"),
+            "{tls:?}"
+        );
+    }
+}
+
+#[test]
+fn the_key_of_the_servers_certificate_is_named() {
+    for (kind, key) in [
+        (CertificateKind::Rsa2048, "RSA 2048"),
+        (CertificateKind::Rsa4096, "RSA 4096"),
+    ] {
+        let server = builder().certificate(kind).start().unwrap();
+        for version in [V1_2, V1_3] {
+            let certificate = facts(&encrypted(&server, version)).tls.unwrap().certificate;
+            assert_eq!(certificate.key, key);
+            assert_eq!(certificate.signature, "sha256WithRSAEncryption");
+        }
+    }
+}
+
+#[test]
+fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
+    let options = |tls: Option<TlsVersion>| tls.map_or(plain(server()), |tls| encrypted(server(), tls));
+    let kinds = [None, Some(V1_2), Some(V1_3)];
+    for (real, expected) in kinds
+        .into_iter()
+        .flat_map(|real| kinds.map(|expected| (real, expected)))
+    {
+        run(async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &options(real)).await.unwrap();
+            let cipher = session.tls_summary().map(|summary| summary.cipher.to_owned());
+            let expectation = Expectation {
+                tls: expected,
+                cipher,
+            };
+            let word = expectation.check_servers_word(&mut session).await.unwrap();
+            if real == expected {
+                assert_eq!(word.unwrap().version, real.map_or("", TlsVersion::name));
+                expectation.check(&session).unwrap();
+            } else {
+                let problems = [expectation.check(&session).unwrap_err(), word.unwrap_err()];
+                for (witness, problem) in ["client", "server"].iter().zip(&problems) {
+                    assert!(problem.contains(witness), "{problem}");
+                    let expected = expected.map_or("in clear", TlsVersion::name);
+                    assert!(
+                        problem.split("expected").last().unwrap().contains(expected),
+                        "{problem}"
+                    );
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_cipher_other_than_the_proved_one_is_told_by_both_sides() {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &encrypted(server(), V1_3))
+            .await
+            .unwrap();
+        let cipher = Some("TLS_AES_128_CCM_SHA256".into());
+        let expectation = Expectation {
+            tls: Some(V1_3),
+            cipher,
+        };
+        assert!(
+            expectation
+                .check(&session)
+                .unwrap_err()
+                .contains("TLS_AES_128_CCM_SHA256")
+        );
+        let word = expectation.check_servers_word(&mut session).await.unwrap();
+        assert!(word.unwrap_err().contains("TLS_AES_128_CCM_SHA256"));
+    });
+}
+
+#[test]
+fn every_phase_of_a_connect_is_traced() {
+    for tls in [None, Some(V1_2), Some(V1_3)] {
+        let options = tls.map_or(plain(server()), |version| encrypted(server(), version));
+        run(async |reactor| {
+            let began = Instant::now();
+            let (session, trace) = Session::connect(reactor, &options).await.unwrap();
+            let took = began.elapsed().as_nanos() as u64;
+            let phases: Vec<(Phase, PhaseTrace)> =
+                trace.phases().map(|(phase, trace)| (phase, *trace)).collect();
+            let of = |wanted| {
+                phases
+                    .iter()
+                    .find(|(phase, _)| *phase == wanted)
+                    .map(|(_, trace)| *trace)
+            };
+
+            let mut expected = vec![Phase::Resolve, Phase::Tcp, Phase::Preface, Phase::Auth];
+            if tls.is_some() {
+                expected.insert(3, Phase::Tls);
+            }
+            assert_eq!(
+                phases.iter().map(|(phase, _)| *phase).collect::<Vec<_>>(),
+                expected
+            );
+            assert_eq!(of(Phase::Tcp).unwrap().flights, 1);
+            let preface = of(Phase::Preface).unwrap();
+            assert_eq!(preface.flights, 1);
+            assert!(preface.bytes_received > 50 && (preface.bytes_sent > 0) == tls.is_some());
+            if let Some(version) = tls {
+                let handshake = of(Phase::Tls).unwrap();
+                assert_eq!(handshake.flights, if version == V1_2 { 2 } else { 1 });
+                assert!(handshake.bytes_sent > 100 && handshake.bytes_received > 500);
+                let cpu_ns = handshake.client_cpu_ns.unwrap();
+                assert!(cpu_ns > 10_000 && cpu_ns < handshake.wall_ns, "{handshake:?}");
+            }
+            let login = of(Phase::Auth).unwrap();
+            assert_eq!(login.flights, 1);
+            assert!(login.bytes_sent > 30 && login.bytes_received > 5 && login.client_cpu_ns > Some(0));
+
+            let sum = |of: fn(&PhaseTrace) -> u64| phases.iter().map(|(_, trace)| of(trace)).sum::<u64>();
+            assert_eq!(sum(|trace| trace.bytes_sent), session.traffic().sent);
+            assert_eq!(sum(|trace| trace.bytes_received), session.traffic().received);
+            assert!(sum(|trace| trace.wall_ns) <= took);
+
+            let close = session.close().await.unwrap();
+            assert!(close.bytes_sent > 0 && close.flights == 1, "{close:?}");
+        });
+    }
+}
+
+#[test]
+fn a_wrong_number_of_values_is_refused_before_anything_is_sent() {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
+        let mut statement = session
+            .prepare("SELECT seq FROM mysql.seq_1_to_9 WHERE seq > ?")
+            .await
+            .unwrap();
+        let before = session.traffic();
+        for values in [[].as_slice(), &[1, 2]] {
+            let problem = session
+                .execute(&mut statement, values)
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(
+                problem.contains(&format!("1 parameters, not {}", values.len())),
+                "{problem}"
+            );
+            assert!(
+                !problem.contains("the server"),
+                "the server is not to blame: {problem}"
+            );
+        }
+        assert_eq!(session.traffic(), before);
+        for (value, rows) in [(0, 9), (6, 3), (-1, 9), (i64::MAX, 0)] {
+            assert_eq!(
+                session.execute(&mut statement, &[value]).await.unwrap().rows,
+                rows
+            );
+        }
+    });
+}
+
+#[test]
+fn each_account_is_logged_in_by_the_plugin_it_uses() {
+    administer(
+        server(),
+        &[
+            "CREATE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('a native secret')",
+            "CREATE USER nothing IDENTIFIED BY ''",
+            "CREATE USER local IDENTIFIED VIA unix_socket",
+        ],
+    );
+    let method = |user: &str, password: &str| {
+        facts(&as_user(encrypted(server(), V1_3), user, password))
+            .authentication
+            .method
+    };
+    assert_eq!(method("native", "a native secret"), "mysql_native_password");
+    assert_eq!(method("nothing", ""), "mysql_native_password");
+    let problem = refusal(&as_user(plain(server()), "local", "any"));
+    assert!(
+        matches!(problem, WireError::Authentication(_) | WireError::Server { .. }),
+        "{problem}"
+    );
+}
+
+/// The plugin belongs to the server's full package; where it is missing, there is nothing to log in with.
+#[test]
+fn ed25519_logs_in() {
+    let server = builder().start().unwrap();
+    let installed = run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(&server)).await.unwrap();
+        session.query("INSTALL SONAME 'auth_ed25519'").await.map(|_| ())
+    });
+    if let Err(problem) = installed {
+        eprintln!("skipped: this server has no ed25519 plugin ({problem})");
+        return;
+    }
+    administer(
+        &server,
+        &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
+    );
+    for options in [plain(&server), encrypted(&server, V1_3)] {
+        let facts = facts(&as_user(options, "edwards", "a curved secret"));
+        assert_eq!(facts.authentication.method, "client_ed25519");
+    }
+    assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
+}

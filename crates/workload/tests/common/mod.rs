@@ -1,0 +1,113 @@
+//! What the tests share: private servers, accesses, slices.
+
+#![allow(dead_code, reason = "no test program uses all of it")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
+use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_model::{Load, TlsVersion};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_workload::{Access, dataset};
+
+/// Two connections on one thread, each served at once.
+const LOAD: Load = Load {
+    connections: 2,
+    workers: Some(1),
+    gather_us: 0,
+};
+
+/// A server without a data set. The test program must have an ignored test `guard`.
+pub(crate) fn empty_server() -> PrivateServer {
+    let guard = GuardProgram::this_test_program("guard");
+    PrivateServer::builder().guard(guard).start().unwrap()
+}
+
+/// A server with the data set.
+pub(crate) fn server(rows: u32) -> PrivateServer {
+    let server = empty_server();
+    with_session(&server, async |session| {
+        dataset::prepare(session, dataset::Size { rows }, |_| ())
+            .await
+            .unwrap();
+    });
+    server
+}
+
+/// How an arm of this transport reaches the server.
+pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access {
+    Access {
+        options: options(server, Some(dataset::SCHEMA), tls),
+        expectation: Expectation { tls, cipher: None },
+    }
+}
+
+pub(crate) fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    let reactor = Reactor::new().unwrap();
+    let connect_and_do = async |reactor: &Rc<Reactor>| {
+        let (mut session, _) = Session::connect(reactor, &options(server, None, None))
+            .await
+            .unwrap();
+        task(&mut session).await
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    reactor
+        .run_one(connect_and_do(&reactor), deadline)
+        .unwrap()
+        .expect("it hangs")
+}
+
+/// Runs statements, and returns the rows of the last, columns parted by spaces.
+pub(crate) fn administer(server: &PrivateServer, statements: &[&str]) -> Vec<String> {
+    with_session(server, async |session| {
+        let mut rows = Vec::new();
+        for statement in statements {
+            rows = session.query(statement).await.unwrap();
+        }
+        rows.iter()
+            .map(|row| format!("{} {}", row.text(0), row.text(1)).trim_end().to_owned())
+            .collect()
+    })
+}
+
+pub(crate) fn engine<W: Workload>(arms: Vec<W>) -> Engine {
+    Engine::start(arms, &LOAD, 1).unwrap()
+}
+
+/// What opening the connections of a workload says.
+pub(crate) fn opening<W: Workload>(workload: W) -> Result<(), Failure> {
+    engine(vec![workload]).prepare(0).unwrap()
+}
+
+/// One slice of a workload.
+pub(crate) fn slice<W: Workload>(workload: W, duration: Duration) -> SliceYield {
+    let mut engine = engine(vec![workload]);
+    engine.prepare(0).unwrap().unwrap();
+    engine.slice(0, duration).unwrap()
+}
+
+fn options(server: &PrivateServer, database: Option<&str>, tls: Option<TlsVersion>) -> ConnectOptions {
+    let connector = |version| {
+        let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
+        Arc::new(
+            TlsConnector::new(&TlsPolicy {
+                version,
+                verification,
+            })
+            .unwrap(),
+        )
+    };
+    ConnectOptions {
+        host: server.address().ip().to_string(),
+        port: server.address().port(),
+        user: server.user().to_owned(),
+        password: server.password().clone(),
+        database: database.map(str::to_owned),
+        tls: tls.map(connector),
+    }
+}

@@ -126,9 +126,6 @@ mod tests {
     fn a_table_is_markdown() {
         let mut table = Table::new(&["what", "µs"]);
         table.row(["ours".to_owned(), "1.0".to_owned()]);
-        assert_eq!(
-            table.to_string(),
-            "| what | µs |\n|---|--:|\n| ours | 1.0 |\n"
-        );
+        assert_eq!(table.to_string(), "| what | µs |\n|---|--:|\n| ours | 1.0 |\n");
     }
 }

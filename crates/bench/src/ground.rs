@@ -132,7 +132,9 @@ impl Ground {
     /// If it is not a number.
     pub fn counter(&mut self, name: &str) -> Result<u64> {
         let rows = self.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'"), 2)?;
-        let value = rows.first().ok_or_else(|| format!("the server has no counter {name}"))?;
+        let value = rows
+            .first()
+            .ok_or_else(|| format!("the server has no counter {name}"))?;
         Ok(value[1].parse()?)
     }
 

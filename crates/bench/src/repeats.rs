@@ -20,7 +20,11 @@ impl Repeats {
 
     /// The ratio of each repeat of this figure to the same repeat of another.
     pub fn over(&self, other: &Self) -> Self {
-        self.0.iter().zip(&other.0).map(|(this, that)| this / that).collect()
+        self.0
+            .iter()
+            .zip(&other.0)
+            .map(|(this, that)| this / that)
+            .collect()
     }
 
     /// The value in the middle; not a number if there is none.

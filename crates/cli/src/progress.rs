@@ -102,7 +102,8 @@ impl Progress for Reporter {
         if !self.bar.is_hidden() {
             self.bar.set_style(measuring());
             self.bar.set_position(seconds);
-            self.bar.set_message(format!("at most {left} s more\n{}", self.table()));
+            self.bar
+                .set_message(format!("at most {left} s more\n{}", self.table()));
         } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
             self.last_line = Some(Instant::now());
             let cells: Vec<String> = self.cells.iter().map(|cell| cell.in_words(self.goal)).collect();

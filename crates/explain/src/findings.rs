@@ -6,7 +6,7 @@ use ciphertax_model::record::{ArmRole, Finding, Phase, Run, Severity, Verdict};
 use ciphertax_model::{Metric, Placement, Workload};
 
 use crate::cell::CellSamples;
-use crate::sentence::{micros, percent};
+use crate::sentence::{micros, more, percent};
 
 pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -136,19 +136,18 @@ fn keep_connections(run: &Run, arm: &str) -> Option<Finding> {
     if single.low < 0.20 {
         return None;
     }
+    let alone = more(single.value);
     let summary = match (budget.queries, budget.queries_high) {
         (Some(queries), high) => format!(
-            "Keep connections open: {arm} costs the server {} with one query a connection, and less than 5 % from about \
-             {queries:.0} queries on{}.",
-            percent(single.value),
+            "Keep connections open: with one query a connection {arm} takes {alone} server CPU, from about \
+             {queries:.0} queries on less than 5 % more{}.",
             high.map(|high| format!(" (at most {high:.0})"))
                 .unwrap_or_default()
         ),
         (None, _) => format!(
-            "Keep connections open: {arm} costs the server {} with one query a connection, but {} however many queries \
-             follow, since each query costs more too.",
-            percent(single.value),
-            percent(row.query_variant_us / row.query_baseline_us - 1.0)
+            "Keep connections open: with one query a connection {arm} takes {alone} server CPU, with many \
+             queries {}, which is what a query itself takes.",
+            more(row.query_variant_us / row.query_baseline_us - 1.0)
         ),
     };
     Some(finding(
@@ -168,7 +167,9 @@ fn shared_cpus(run: &Run) -> Option<Finding> {
     let evidence = match (run.server.same_host, run.study.placement) {
         (false, _) => return None,
         (true, Placement::Together) => "the server and the load threads were kept on one CPU".to_owned(),
-        (true, Placement::Free) => format!("the server ran on this machine, which has {} CPUs", run.host.cpus),
+        (true, Placement::Free) => {
+            format!("the server ran on this machine, which has {} CPUs", run.host.cpus)
+        }
     };
     Some(finding(
         Severity::Cause,

@@ -70,6 +70,15 @@ pub(crate) fn percent(fraction: f64) -> String {
     )
 }
 
+/// How much more something takes: as percent, or as a multiple where percents become hard to read.
+pub(crate) fn more(fraction: f64) -> String {
+    if fraction >= 2.0 {
+        format!("{:.1} times as much", 1.0 + fraction)
+    } else {
+        format!("{} more", magnitude(fraction))
+    }
+}
+
 fn magnitude(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent < 9.95 {
@@ -97,6 +106,12 @@ mod tests {
         assert_eq!(percent(0.0123), "+1.2 %");
         assert_eq!(percent(-0.256), "−26 %");
         assert_eq!(percent(7.5), "+750 %");
+    }
+
+    #[test]
+    fn large_increases_are_told_as_multiples() {
+        assert_eq!(more(0.31), "31 % more");
+        assert_eq!(more(10.8), "11.8 times as much");
     }
 
     #[test]

@@ -96,20 +96,6 @@ impl Socket {
         Ok(())
     }
 
-    /// True if [`Socket::receive`] would have to wait, as far as the event loop knows.
-    pub fn would_wait(&self) -> bool {
-        !self.reactor.with_slot(self.token, |slot| slot.readable)
-    }
-
-    /// The address of this end.
-    ///
-    /// # Errors
-    /// When the socket is no longer connected.
-    pub fn local_address(&self) -> io::Result<SocketAddr> {
-        let address = net::getsockname(&self.fd)?;
-        SocketAddr::try_from(address).map_err(Into::into)
-    }
-
     async fn readable(&self) {
         self.until(|slot| slot.readable).await;
     }

@@ -27,22 +27,41 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Connects.
+    /// Connects in clear. `encrypted` are ways over TLS, tried only to tell a server that demands TLS from a wrong
+    /// password: to both, MariaDB and accounts that require TLS answer that access is denied.
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(server: &str, options: &ConnectOptions) -> Result<Self, RunError> {
+    pub(crate) fn connect(
+        server: &str,
+        options: &ConnectOptions,
+        encrypted: &[ConnectOptions],
+    ) -> Result<Self, RunError> {
         let broken = |problem: String| RunError::Server {
             server: server.to_owned(),
             problem,
         };
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
-        let outcome = reactor.run_one(Session::connect(&reactor, options), Instant::now() + PATIENCE);
-        match outcome.map_err(|error| broken(error.to_string()))? {
+        let log_in =
+            |options| reactor.run_one(Session::connect(&reactor, options), Instant::now() + PATIENCE);
+        let demands_tls = || {
+            encrypted
+                .iter()
+                .any(|options| matches!(log_in(options), Ok(Some(Ok(_)))))
+        };
+        match log_in(options).map_err(|error| broken(error.to_string()))? {
             None => Err(broken(format!(
                 "no answer within {} s; is it reachable from here?",
                 PATIENCE.as_secs()
             ))),
+            Some(Err(error)) if error.is_access_denied() && demands_tls() => Err(broken(
+                "it demands TLS of this user, so a plain baseline is not to be had: measure a server and a user that \
+                 may also connect in clear"
+                    .into(),
+            )),
+            Some(Err(error)) if error.is_access_denied() && options.password.expose().is_empty() => Err(broken(
+                format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD"),
+            )),
             Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy()))),
             Some(Ok((session, _))) => Ok(Self {
                 reactor,

@@ -110,7 +110,11 @@ impl<'a> Player<'a> {
             }
         };
         go_on()?;
-        let mut control = Control::connect(server.display(), &server.options())?;
+        let mut control = Control::connect(
+            server.display(),
+            &server.options(),
+            &server.encrypted(&plan.study),
+        )?;
         control.claim()?;
         let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
         let variables = control.variables(&names)?;
@@ -360,12 +364,7 @@ fn headline(
     }
 }
 
-fn start_engine(
-    cell: &Cell,
-    accesses: &[Access],
-    cpu: Option<usize>,
-    seed: u64,
-) -> Result<Engine, RunError> {
+fn start_engine(cell: &Cell, accesses: &[Access], cpu: Option<usize>, seed: u64) -> Result<Engine, RunError> {
     let accesses = accesses.iter().cloned();
     let rows = DATASET.rows;
     let engine = match cell.workload {

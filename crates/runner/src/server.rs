@@ -96,6 +96,14 @@ impl Server {
         }
     }
 
+    /// How the study's TLS arms reach it, as far as they can be prepared.
+    pub(crate) fn encrypted(&self, study: &Study) -> Vec<ConnectOptions> {
+        let arms = study.arms.iter().filter_map(|arm| self.arm(arm).ok());
+        arms.map(|(options, _)| options)
+            .filter(|options| options.tls.is_some())
+            .collect()
+    }
+
     /// How an arm reaches it, and what its sessions must be, before any proof.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<(ConnectOptions, Expectation), RunError> {
         let version = arm.transport.tls_version();

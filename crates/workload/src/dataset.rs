@@ -136,7 +136,7 @@ pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
         return Err(DatasetError::NotOurs);
     }
     let mark = session
-        .query(&format!("SELECT mark FROM {SCHEMA}.{MARK_TABLE}"))
+        .query(&format!("SELECT * FROM {SCHEMA}.{MARK_TABLE}"))
         .await?;
     if mark.first().map(|row| row.text(0)).as_deref() != Some(MARK) {
         return Err(DatasetError::NotOurs);

@@ -132,8 +132,7 @@ fn memory(ground: &Ground, repeats: u32) -> Result<Table> {
         "met",
     ]);
     for transport in [Transport::Plain, Transport::Tls13] {
-        let (mut open, mut worked, mut whole) =
-            (Repeats::default(), Repeats::default(), Repeats::default());
+        let (mut open, mut worked, mut whole) = (Repeats::default(), Repeats::default(), Repeats::default());
         for _ in 0..repeats {
             let input = serde_json::to_string(&ground.login(transport))?;
             // A process of its own each time: memory that was given back is not given back to the kernel.

@@ -132,11 +132,7 @@ impl Finished {
     pub(crate) fn refuses(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{self:?}");
         assert_eq!(self.stdout, "");
-        let sentences: Vec<&str> = self
-            .stderr
-            .lines()
-            .filter(|line| !is_progress(line))
-            .collect();
+        let sentences: Vec<&str> = self.stderr.lines().filter(|line| !is_progress(line)).collect();
         let [sentence] = sentences[..] else {
             panic!("not one sentence: {sentences:?}")
         };

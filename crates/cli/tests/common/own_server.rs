@@ -46,6 +46,10 @@ impl OwnServer {
         )
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        self.server.folder()
+    }
+
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
     }

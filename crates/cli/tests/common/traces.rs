@@ -47,9 +47,13 @@ pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {
     let is_server = |process: &PathBuf| {
         let program = fs::read_link(process.join("exe")).unwrap_or_default();
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        program.file_name().is_some_and(|name| name == "mariadbd") && contains(&line, folder.to_str().unwrap())
+        program.file_name().is_some_and(|name| name == "mariadbd")
+            && contains(&line, folder.to_str().unwrap())
     };
-    processes().filter(is_server).map(|process| pid(&process)).collect()
+    processes()
+        .filter(is_server)
+        .map(|process| pid(&process))
+        .collect()
 }
 
 fn processes() -> impl Iterator<Item = PathBuf> {
@@ -67,7 +71,7 @@ fn pid(process: &Path) -> Pid {
 }
 
 fn contains(bytes: &[u8], needle: &str) -> bool {
-    bytes
-        .windows(needle.len())
-        .any(|window| window == needle.as_bytes())
+    let (first, needle) = (needle.as_bytes()[0], needle.as_bytes());
+    let mut starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == first);
+    starts.any(|(at, _)| bytes[at..].starts_with(needle))
 }

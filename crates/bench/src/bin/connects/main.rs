@@ -138,12 +138,7 @@ fn compare(repeats: u32) -> Result<()> {
 }
 
 /// Measures all contestants in turns.
-fn cell(
-    ground: &mut Ground,
-    go: &go::Program,
-    transport: Transport,
-    repeats: u32,
-) -> Result<Table> {
+fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u32) -> Result<Table> {
     let contestants = Contestant::all(transport);
     let mut engine = Engine::start(
         vec![Connects {
@@ -180,7 +175,11 @@ fn cell(
             contestant.measure(ground, &task, &mut measured[index])?;
         }
         let figures = contestants.iter().zip(&measured).map(|(contestant, measured)| {
-            format!("{} {:.0}", contestant.label(transport), measured.client_us.median())
+            format!(
+                "{} {:.0}",
+                contestant.label(transport),
+                measured.client_us.median()
+            )
         });
         eprintln!(
             "{transport}: repeat {} of {repeats}: client µs per connection: {}",
@@ -202,7 +201,11 @@ fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport
         "session",
     ]);
     for (contestant, this) in contestants.iter().zip(measured) {
-        let session = if this.word.is_empty() { "in clear" } else { &this.word };
+        let session = if this.word.is_empty() {
+            "in clear"
+        } else {
+            &this.word
+        };
         table.row([
             contestant.label(transport).to_owned(),
             format!("{:.0}", this.client_us),
@@ -245,7 +248,9 @@ impl Driver<'_> {
         let answer: Answer = serde_json::from_str(&finished.output)?;
         if opened < answer.connects || answer.connects == 0 {
             let says = answer.connects;
-            return Err(format!("the driver says {says} connections, the server {opened}: is there a pool?").into());
+            return Err(
+                format!("the driver says {says} connections, the server {opened}: is there a pool?").into(),
+            );
         }
         let connects = answer.connects as f64;
         measured.push(

@@ -25,7 +25,9 @@ pub(crate) fn command() -> Command {
 /// The process: reads its task, connects until the time is up, and tells how often.
 pub(crate) fn main() -> Result<()> {
     let task: Task = serde_json::from_reader(io::stdin())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let answer = runtime.block_on(connects(&task))?;
     println!("{}", serde_json::to_string(&answer)?);
     Ok(())
@@ -44,7 +46,11 @@ async fn connects(task: &Task) -> Result<Answer> {
             let mut connects = 0;
             while Instant::now() < deadline {
                 // The tickets of earlier sessions belong to the TLS settings, which belong to the options.
-                let options = if resume { shared.clone() } else { Opts::from(options.clone()) };
+                let options = if resume {
+                    shared.clone()
+                } else {
+                    Opts::from(options.clone())
+                };
                 Conn::new(options).await?.disconnect().await?;
                 connects += 1;
             }
@@ -86,8 +92,9 @@ async fn word(options: OptsBuilder) -> Result<String> {
     let mut connection = Conn::new(Opts::from(options)).await?;
     let mut word = Vec::new();
     for name in ["Ssl_version", "Ssl_cipher"] {
-        let row: Option<(String, String)> =
-            connection.query_first(format!("SHOW SESSION STATUS LIKE '{name}'")).await?;
+        let row: Option<(String, String)> = connection
+            .query_first(format!("SHOW SESSION STATUS LIKE '{name}'"))
+            .await?;
         word.extend(row.map(|(_, value)| value).filter(|value| !value.is_empty()));
     }
     connection.disconnect().await?;

@@ -48,7 +48,9 @@ impl Exchange {
         let begins = self.missing == self.answer_bytes;
         let is_result = bytes.get(HEADER).is_none_or(|columns| *columns == 1);
         if bytes.is_empty() || bytes.len() > self.missing || (begins && !is_result) {
-            return Err(io::Error::other("the server's answer is not that of a point select"));
+            return Err(io::Error::other(
+                "the server's answer is not that of a point select",
+            ));
         }
         self.missing -= bytes.len();
         Ok(self.missing == 0)

@@ -33,7 +33,9 @@ enum Step {
     Welcome,
     Statement,
     /// The first execution, which names the parameter's type.
-    Row { statement: u32 },
+    Row {
+        statement: u32,
+    },
 }
 
 /// What to do next.

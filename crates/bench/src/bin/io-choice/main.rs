@@ -115,7 +115,11 @@ fn drivers(ground: &Ground, connections: u32) -> Result<Vec<Box<dyn Driver>>> {
     let login = ground.login(Transport::Plain);
     let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
     for gather_us in [0, 30, 50, 100] {
-        drivers.push(Box::new(reactor::Gathering::connect(&login, connections, gather_us)?));
+        drivers.push(Box::new(reactor::Gathering::connect(
+            &login,
+            connections,
+            gather_us,
+        )?));
     }
     drivers.push(Box::new(epoll::LevelTriggered::connect(&login, connections)?));
     for wait_us in [0, 50, 100] {

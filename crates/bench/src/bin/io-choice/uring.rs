@@ -76,9 +76,7 @@ impl Completions {
             submitter.submit_and_wait(1)
         } else {
             let no_longer = Timespec::new().sec(10);
-            let args = SubmitArgs::new()
-                .timespec(&no_longer)
-                .min_wait_usec(self.wait_us);
+            let args = SubmitArgs::new().timespec(&no_longer).min_wait_usec(self.wait_us);
             submitter.submit_with_args(working, &args)
         };
         match waited {
@@ -109,7 +107,11 @@ impl Driver for Completions {
         while working > 0 {
             self.submit_and_wait(working)?;
             completed.clear();
-            completed.extend(self.ring.completion().map(|entry| (entry.user_data(), entry.result())));
+            completed.extend(
+                self.ring
+                    .completion()
+                    .map(|entry| (entry.user_data(), entry.result())),
+            );
             for &(index, result) in &completed {
                 let index = index as usize;
                 let connection = &mut self.connections[index];

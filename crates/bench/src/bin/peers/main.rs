@@ -97,7 +97,11 @@ fn prove(ground: &mut Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     let slice = Slice::measure(ground, &mut engine, 0, Duration::from_millis(100))?;
     let executed = ground.counter("Com_stmt_execute")? - before;
     if executed != slice.operations {
-        return Err(format!("ciphertax executed {executed} prepared statements of {}", slice.operations).into());
+        return Err(format!(
+            "ciphertax executed {executed} prepared statements of {}",
+            slice.operations
+        )
+        .into());
     }
     let ours = ground.servers_word(transport)?;
     let is_encrypted = !ours.is_empty();
@@ -111,12 +115,7 @@ fn prove(ground: &mut Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     })
 }
 
-fn compare(
-    ground: &mut Ground,
-    sysbench: &Sysbench,
-    document: &mut Document,
-    repeats: u32,
-) -> Result<()> {
+fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, repeats: u32) -> Result<()> {
     let mut table = Table::new(&[
         "connections, transport",
         "client CPU, ciphertax / sysbench",
@@ -168,12 +167,7 @@ fn compare(
     Ok(())
 }
 
-fn explore(
-    ground: &mut Ground,
-    sysbench: &Sysbench,
-    document: &mut Document,
-    repeats: u32,
-) -> Result<()> {
+fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, repeats: u32) -> Result<()> {
     const CONNECTIONS: u32 = 64;
     let mut loads = Vec::new();
     for workers in [1, 2] {
@@ -205,7 +199,10 @@ fn explore(
             let workers = load.workers.unwrap_or_default();
             format!("{workers}, {}", load.gather_us)
         });
-        for (label, contestant) in std::iter::once("sysbench".to_owned()).chain(labels).zip(&contestants) {
+        for (label, contestant) in std::iter::once("sysbench".to_owned())
+            .chain(labels)
+            .zip(&contestants)
+        {
             table.row([
                 label,
                 format!("{:.2}", contestant.client_us.over(&theirs.client_us)),
@@ -221,12 +218,7 @@ fn explore(
 }
 
 /// Measures sysbench and each load in turns; sysbench comes first in the result.
-fn measure(
-    ground: &mut Ground,
-    sysbench: &Sysbench,
-    cell: &Cell,
-    repeats: u32,
-) -> Result<Vec<Contestant>> {
+fn measure(ground: &mut Ground, sysbench: &Sysbench, cell: &Cell, repeats: u32) -> Result<Vec<Contestant>> {
     let mut engines = cell
         .loads
         .iter()
@@ -275,13 +267,23 @@ impl Contestant {
         let accepted = ground.counter("Ssl_accepts")? - before;
         let is_encrypted = accepted >= cell.connections.into();
         let is_plain = accepted == 0;
-        if !(if cell.transport.tls_version().is_some() { is_encrypted } else { is_plain }) {
-            return Err(format!("sysbench made {accepted} TLS sessions in the cell {}", cell.transport).into());
+        if !(if cell.transport.tls_version().is_some() {
+            is_encrypted
+        } else {
+            is_plain
+        }) {
+            return Err(format!(
+                "sysbench made {accepted} TLS sessions in the cell {}",
+                cell.transport
+            )
+            .into());
         }
-        self.client_us.push(run.cpu.as_secs_f64() * 1e6 / run.queries as f64);
+        self.client_us
+            .push(run.cpu.as_secs_f64() * 1e6 / run.queries as f64);
         self.throughput.push(run.throughput);
         // A closed loop: every connection always has one query under way (Little's law).
-        self.mean_us.push(f64::from(cell.connections) / run.throughput * 1e6);
+        self.mean_us
+            .push(f64::from(cell.connections) / run.throughput * 1e6);
         Ok(())
     }
 }

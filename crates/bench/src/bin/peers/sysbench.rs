@@ -94,7 +94,11 @@ impl Sysbench {
         command
             .args(limit)
             .arg(format!("--threads={connections}"))
-            .args(["--rand-type=uniform", "--tables=1", &format!("--table-size={ROWS}")])
+            .args([
+                "--rand-type=uniform",
+                "--tables=1",
+                &format!("--table-size={ROWS}"),
+            ])
             .args(["oltp_point_select", "run"]);
         let finished = child::run(&mut command, "")?;
         let (queries, throughput) = queries(&finished.output)
@@ -137,12 +141,18 @@ fn settings_file(transport: Transport) -> &'static str {
 }
 
 fn private_file(path: &Path) -> std::io::Result<File> {
-    File::options().write(true).create_new(true).mode(0o600).open(path)
+    File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// The line `queries: 126021 (41999.53 per sec.)` of sysbench's report.
 fn queries(report: &str) -> Option<(u64, f64)> {
-    let line = report.lines().find_map(|line| line.trim().strip_prefix("queries:"))?;
+    let line = report
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("queries:"))?;
     let (count, rate) = line.split_once('(')?;
     let rate = rate.split_whitespace().next()?;
     Some((count.trim().parse().ok()?, rate.parse().ok()?))

@@ -1,0 +1,190 @@
+//! What the user can mend: one clear sentence that names the thing and the remedy, exit code 2, and nothing left.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::common::{OwnServer, Sandbox};
+
+#[test]
+fn a_wrong_password() {
+    let server = OwnServer::start();
+    let target = server.url_with("tr0ub4dor");
+    let finished = quick_refuses(&[&target], &["Access denied", "check user and password"]);
+    assert!(!finished.contains("tr0ub4dor"), "{finished}");
+    quick_refuses(&[&server.url()], &["Access denied", "CIPHERTAX_PASSWORD"]);
+}
+
+#[test]
+fn a_port_where_nobody_listens() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = format!("mysql://app:secret@{free}/");
+    quick_refuses(
+        &[&target],
+        &[&free.to_string(), "refused", "is the server running"],
+    );
+}
+
+#[test]
+fn a_host_that_does_not_exist() {
+    quick_refuses(
+        &["mysql://app:secret@no-such-host.invalid/"],
+        &["no-such-host.invalid", "cannot be resolved"],
+    );
+}
+
+#[test]
+fn something_that_is_no_database_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = std::io::Write::write_all(&mut stream, b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
+        }
+    });
+    let target = format!("mysql://app:secret@{address}/");
+    quick_refuses(&[&target], &[&address.to_string()]);
+}
+
+#[test]
+fn an_option_or_a_part_of_the_url_that_is_not_known() {
+    for (target, words) in [
+        (
+            "mysql://app@h/?sslca=/ca.pem",
+            ["\"sslca\"", "did you mean \"ssl-ca\""],
+        ),
+        ("mysql://app@h/?timeout=3", ["\"timeout\"", "known are"]),
+        ("mysql://app@h/shop", ["\"shop\"", "leave it out"]),
+        ("postgres://app@h/", ["postgres://", "expected mysql://"]),
+        ("mysql://h/", ["no user", "mysql://user:password@host:port/"]),
+        ("db.example:3306", ["target", "expected mysql://"]),
+    ] {
+        quick_refuses(&[target], &words);
+    }
+}
+
+#[test]
+fn a_ca_file_that_cannot_be_read_or_is_none() {
+    let server = OwnServer::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (missing, garbage) = (
+        folder.path().join("missing.pem"),
+        folder.path().join("garbage.pem"),
+    );
+    fs::write(&garbage, "not a certificate").unwrap();
+    for path in [missing, garbage] {
+        let path = path.to_str().unwrap();
+        let target = format!("{}?ssl-ca={path}", server.url_with(server.password()));
+        quick_refuses(&[&target], &[path, "CA file"]);
+    }
+}
+
+#[test]
+fn a_folder_that_exists_or_cannot_be_made() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.run()).unwrap();
+    let exists = sandbox.finish(&["quick", "--out", "run"]);
+    exists.refuses(&["run exists already", "--out"]);
+    assert!(sandbox.run().exists());
+    let missing = sandbox.finish(&["quick", "--out", "no/parent"]);
+    missing.refuses(&["no/parent", "choose a folder whose parent exists"]);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn no_room_for_a_private_server() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["quick", "--out", "run"]);
+    command.env("TMPDIR", "/nowhere/at/all");
+    let finished = crate::common::Running::start(command).finish();
+    finished.refuses(&["/nowhere/at/all", "set TMPDIR"]);
+    assert!(!sandbox.run().exists());
+}
+
+#[test]
+fn a_report_on_what_is_no_run() {
+    let sandbox = Sandbox::new();
+    let refuses = |words: &[&str]| sandbox.finish(&["report", "run"]).refuses(words);
+    let remedy = "give the folder that a run has printed";
+    refuses(&["run is not a run folder", remedy]);
+    fs::create_dir(sandbox.run()).unwrap();
+    refuses(&["run.json", remedy]);
+    let record = sandbox.run().join("run.json");
+    fs::write(&record, "{\"schema\": \"ciphertax.run/99\"}").unwrap();
+    refuses(&["ciphertax.run/99", "this version reads", "ciphertax.run/1"]);
+    fs::write(&record, "{\"schema\": \"ciphertax.run/1\"}").unwrap();
+    refuses(&["run.json", "missing field"]);
+    fs::write(&record, "not JSON").unwrap();
+    refuses(&["run.json"]);
+    let files: Vec<_> = fs::read_dir(sandbox.run()).unwrap().collect();
+    assert_eq!(files.len(), 1, "a report was made of nothing");
+}
+
+#[test]
+fn arguments_that_are_not_known_or_make_no_sense() {
+    for (arguments, words) in [
+        (&["quack"][..], &["'quack'", "'quick'"][..]),
+        (&["quick", "--colour"], &["'--colour'"]),
+        (
+            &["quick", "--time", "0"],
+            &["'0'", "--time", "between 1 and 86400"],
+        ),
+        (
+            &["quick", "--time", "-3"],
+            &["'-3'", "--time", "between 1 and 86400"],
+        ),
+        (
+            &["quick", "--time", "inf"],
+            &["'inf'", "--time", "between 1 and 86400"],
+        ),
+        (
+            &["quick", "--time", "soon"],
+            &["'soon'", "--time", "between 1 and 86400"],
+        ),
+        (
+            &["quick", "--certificate", "dsa"],
+            &["'dsa'", "ecdsa-p256", "rsa-2048"],
+        ),
+        (&["quick", "--seed", "x"], &["'x'", "--seed"]),
+        (
+            &["quick", "mysql://a@h/", "--certificate", "rsa-2048"],
+            &["--certificate", "cannot be used with"],
+        ),
+        (&["report"], &["<RUN>"]),
+    ] {
+        let sandbox = Sandbox::new();
+        let finished = sandbox.finish(arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}: {finished:?}");
+        assert_eq!(finished.stdout, "");
+        assert!(finished.stderr.starts_with("error: "), "{}", finished.stderr);
+        for word in words {
+            assert!(
+                finished.stderr.contains(word),
+                "{word:?} is not in {}",
+                finished.stderr
+            );
+        }
+        assert!(fs::read_dir(sandbox.work()).unwrap().next().is_none());
+    }
+}
+
+#[test]
+fn a_run_folder_that_may_not_be_written_is_named() {
+    if rustix::process::geteuid().is_root() {
+        return; // Root may write everywhere; an ordinary user's test run shows it.
+    }
+    let sandbox = Sandbox::new();
+    fs::set_permissions(sandbox.work(), fs::Permissions::from_mode(0o500)).unwrap();
+    let finished = sandbox.finish(&["quick", "--out", "run"]);
+    finished.refuses(&["run cannot be written", "choose a folder you may write to"]);
+}
+
+/// Returns what it said.
+fn quick_refuses(arguments: &[&str], words: &[&str]) -> String {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&[&["quick", "--out", "run"], arguments].concat());
+    finished.refuses(words);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+    finished.stderr
+}

@@ -1,0 +1,242 @@
+//! Whatever ends a run: nothing stays behind, and what was measured is kept and can be reported.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_model::record::{RunStatus, Sample, VoidReason};
+use rustix::process::{Signal, geteuid, kill_process};
+
+use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, servers_of, within};
+
+#[test]
+fn ctrl_c_ends_the_run_in_order() {
+    stopped_in_order(Signal::INT);
+}
+
+#[test]
+fn sigterm_ends_the_run_in_order() {
+    stopped_in_order(Signal::TERM);
+}
+
+fn stopped_in_order(signal: Signal) {
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
+    running.measures();
+    running.signal(signal);
+    let finished = running.finish_within(Duration::from_secs(20));
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(
+        finished.stdout.contains("stopped by the user"),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(reason(&sandbox.run()), "stopped by the user");
+    assert!(!samples(&sandbox.run()).is_empty());
+    assert!(sandbox.run().join("report.html").exists());
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn ctrl_c_before_anything_is_measured_leaves_nothing_at_all() {
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", "--out", "run"]);
+    running.says("Starting a private");
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait() {
+    // A server that takes connections and never says a word keeps the first from being heard.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("mysql://app:secret@{}/", silent.local_addr().unwrap());
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", &target, "--out", "run"]);
+    running.says("Connecting to ");
+    let (_connection, _) = silent.accept().unwrap();
+    running.signal(Signal::INT);
+    thread::sleep(Duration::from_millis(200));
+    running.signal(Signal::INT);
+    let finished = running.finish_within(Duration::from_secs(5));
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_run_leaves_no_server_and_can_be_reported() {
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
+    running.measures();
+    assert_eq!(servers_of(&sandbox.temporary()).len(), 1);
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    sandbox.expect_nothing_left();
+    assert_eq!(record(&sandbox.run()).status, RunStatus::Running);
+
+    let whole = report(&sandbox);
+    assert_eq!(
+        reason(&sandbox.run()),
+        "ciphertax was ended before the run was complete"
+    );
+    assert!(sandbox.run().join("report.html").exists());
+
+    // The last line, cut off in the middle, is as if it had not been written.
+    let path = sandbox.run().join("samples.jsonl");
+    let mut samples = fs::OpenOptions::new().append(true).open(path).unwrap();
+    samples
+        .write_all(b"{\"cell\":\"connect\",\"block\":7,\"posi")
+        .unwrap();
+    assert_eq!(report(&sandbox), whole);
+}
+
+#[test]
+fn a_run_killed_at_any_stage_of_its_start_leaves_no_server() {
+    let sandbox = Sandbox::new();
+    for (index, stage) in ["Starting a private", "Proving that tls1.3", "Loading", "Opening"]
+        .iter()
+        .enumerate()
+    {
+        for delay in [0, 60] {
+            let folder = format!("run-{index}-{delay}");
+            let mut running = sandbox.start(&["quick", "--out", &folder]);
+            running.says(stage);
+            thread::sleep(Duration::from_millis(delay));
+            running.signal(Signal::KILL);
+            assert_eq!(running.finish().code, None);
+            assert!(
+                within(CLEANED_UP, || servers_of(&sandbox.temporary()).is_empty()),
+                "{stage}"
+            );
+        }
+    }
+    // A folder made just before there was a guard is left to the next start.
+    let mut next = sandbox.start(&["quick", "--out", "run"]);
+    next.says("Proving");
+    next.signal(Signal::INT);
+    assert_eq!(next.finish().code, Some(130));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_server_that_dies_voids_the_slice_and_ends_the_run_with_a_partial_report() {
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
+    running.measures();
+    let servers = servers_of(&sandbox.temporary());
+    kill_process(servers[0], Signal::KILL).unwrap();
+    let finished = running.finish();
+    died(&sandbox, &finished);
+}
+
+#[test]
+fn a_server_of_the_users_own_that_dies_ends_the_run_with_a_partial_report() {
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let target = server.url_with(server.password());
+    let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "run"]);
+    running.measures();
+    let servers = servers_of(server.folder());
+    kill_process(servers[0], Signal::KILL).unwrap();
+    let finished = running.finish();
+    died(&sandbox, &finished);
+}
+
+fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let last = finished.stderr.lines().last().unwrap();
+    assert!(
+        last.starts_with("ciphertax: the run ended early: the server died: "),
+        "{last}"
+    );
+    let samples = samples(&sandbox.run());
+    let is_death = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ServerDied { .. }));
+    let deaths = samples.iter().filter(|sample| is_death(&sample.void)).count();
+    assert_eq!(deaths, 1);
+    assert!(is_death(&samples.last().unwrap().void));
+    let run = record(&sandbox.run());
+    assert_eq!(
+        run.void
+            .iter()
+            .filter(|row| is_death(&Some(row.reason.clone())))
+            .count(),
+        1
+    );
+    assert!(reason(&sandbox.run()).starts_with("the server died: "));
+    assert!(finished.stdout.contains("Void slices: "), "{}", finished.stdout);
+    assert!(sandbox.run().join("report.html").exists());
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_full_disk_is_said_and_leaves_no_server() {
+    let sandbox = Sandbox::new();
+    let small = sandbox.work().join("small");
+    fs::create_dir(&small).unwrap();
+    let line = format!(
+        "mount -t tmpfs -o size=64k none {} && exec {} quick --time 20 --out small/run",
+        small.display(),
+        env!("CARGO_BIN_EXE_ciphertax")
+    );
+    if !mounting_is_allowed(&small) {
+        // Past the capture of the test's output: a test that did not happen must be seen.
+        let _ = std::io::stderr().write_all(
+            b"\nNOT TESTED: a_full_disk_is_said_and_leaves_no_server, because no tmpfs may be mounted here\n",
+        );
+        return;
+    }
+    let arguments = [private_mounts(), &["sh", "-c", &line]].concat();
+    let finished = Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish();
+    finished.refuses(&["small/run/", "cannot be written", "No space left", "make room"]);
+    sandbox.expect_nothing_left();
+}
+
+fn mounting_is_allowed(folder: &Path) -> bool {
+    let line = format!("mount -t tmpfs -o size=64k none {}", folder.display());
+    Command::new("unshare")
+        .args(private_mounts())
+        .args(["sh", "-c", &line])
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// The arguments of `unshare` for a mount that nobody else sees.
+fn private_mounts() -> &'static [&'static str] {
+    if geteuid().is_root() {
+        &["--mount"]
+    } else {
+        &["--mount", "--map-root-user"]
+    }
+}
+
+/// `ciphertax report run --json`, which must succeed.
+fn report(sandbox: &Sandbox) -> String {
+    let finished = sandbox.finish(&["report", "run", "--json"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.stdout
+}
+
+/// Why the run is partial.
+fn reason(run: &Path) -> String {
+    match record(run).status {
+        RunStatus::Partial { reason } => reason,
+        other => panic!("the run is {other:?}"),
+    }
+}
+
+/// All samples; every line must be whole.
+fn samples(run: &Path) -> Vec<Sample> {
+    let path: PathBuf = run.join("samples.jsonl");
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

@@ -1,0 +1,398 @@
+//! `ciphertax quick` on a private server, and `ciphertax report` on what it left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{ArmRole, EstimateRow, Run, RunStatus, Sample};
+use ciphertax_report_check::check_report;
+use serde_json::Value;
+
+use crate::common::{Finished, Running, Sandbox, files_with, record};
+
+const VERDICTS: [&str; 4] = ["costs", "gains", "no_cost", "cannot_tell"];
+
+#[test]
+fn standard_output_is_run_json_and_nothing_else() {
+    let quick = quick();
+    assert_eq!(quick.finished.code, Some(0), "{}", quick.finished.stderr);
+    assert_eq!(quick.finished.stdout.as_bytes(), quick.files["run.json"]);
+    assert_eq!(quick.run.status, RunStatus::Complete);
+    assert!(quick.json().is_object());
+}
+
+#[test]
+fn progress_is_plain_lines_where_there_is_no_terminal() {
+    let said = &quick().finished.stderr;
+    for beginning in [
+        "Starting a private MariaDB",
+        "Proving that tls1.3 is what it says",
+        "Loading the data set",
+        "measured ",
+        "Report: ",
+    ] {
+        assert!(
+            said.lines().any(|line| line.starts_with(beginning)),
+            "{beginning:?} is not in {said}"
+        );
+    }
+    assert!(!said.contains(['\x1b', '\r']), "{said:?}");
+}
+
+#[test]
+fn the_run_folder_holds_record_samples_and_report() {
+    let quick = quick();
+    assert_eq!(
+        quick.files.keys().collect::<Vec<_>>(),
+        ["report.html", "run.json", "samples.jsonl"]
+    );
+    let samples: Vec<Sample> = quick
+        .text("samples.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut of_all = 0;
+    for cell in &quick.run.cells {
+        let of_cell: Vec<&Sample> = samples.iter().filter(|sample| sample.cell == cell.name).collect();
+        let void = of_cell.iter().filter(|sample| !sample.is_valid()).count();
+        assert_eq!(void, cell.void_slices as usize, "{}", cell.name);
+        let with_server_cpu = of_cell
+            .iter()
+            .filter(|sample| sample.server_cpu.is_some())
+            .count();
+        assert!(with_server_cpu >= of_cell.len() - void, "{}", cell.name);
+        of_all += of_cell.len();
+    }
+    assert_eq!(samples.len(), of_all);
+}
+
+#[test]
+fn the_record_follows_the_published_schema() {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(published).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&quick().json())
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
+    assert!(!validator.is_valid(&Value::Object(serde_json::Map::new())));
+}
+
+#[test]
+fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
+    let run = &quick().run;
+    let names: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["plain", "baseline again", "tls1.3", "tls1.2"]);
+    let roles: Vec<ArmRole> = run.arms.iter().map(|arm| arm.role).collect();
+    assert_eq!(
+        roles,
+        [
+            ArmRole::Baseline,
+            ArmRole::BaselineAgain,
+            ArmRole::Variant,
+            ArmRole::Variant
+        ]
+    );
+    for arm in &run.arms {
+        let witnesses: Vec<&str> = arm.proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        assert_eq!(
+            witnesses,
+            ["client", "server", "wire", "authentication"],
+            "{}",
+            arm.name
+        );
+        assert!(
+            arm.proofs.iter().all(|proof| !proof.evidence.is_empty()),
+            "{}",
+            arm.name
+        );
+        let tls = arm.facts.as_ref().unwrap().tls.as_ref();
+        assert_eq!(
+            tls.map(|tls| tls.version.as_str()),
+            arm.transport.tls_version().map(|version| version.name())
+        );
+        assert!(tls.is_none_or(|tls| !tls.cipher.is_empty() && !tls.resumed));
+    }
+}
+
+#[test]
+fn each_variant_is_compared_in_every_cell_and_metric() {
+    let quick = quick();
+    let rows = rows(&quick.run.estimates);
+    for cell in ["oltp_point_select", "connect", "bulk_read"] {
+        for arm in ["tls1.3", "tls1.2"] {
+            for metric in Metric::ALL {
+                let row = rows.get(&(cell, arm, metric));
+                check_row(row.unwrap_or_else(|| panic!("{cell} {arm} {metric} is not compared")));
+            }
+        }
+    }
+    assert_eq!(rows.len(), quick.run.estimates.len());
+    for row in quick.json()["estimates"].as_array().unwrap() {
+        for field in ["cell", "arm", "metric", "unit", "verdict"] {
+            assert!(row[field].is_string(), "{field} of {row}");
+        }
+        for field in ["baseline", "variant", "change", "low", "high", "blocks"] {
+            assert!(row[field].is_number(), "{field} of {row}");
+        }
+        assert!(VERDICTS.contains(&row["verdict"].as_str().unwrap()), "{row}");
+    }
+}
+
+#[test]
+fn the_noise_floor_is_the_baseline_against_itself_in_every_cell_and_metric() {
+    let run = &quick().run;
+    let rows = rows(&run.noise_floor);
+    for cell in &run.cells {
+        for metric in Metric::ALL {
+            check_row(rows[&(cell.name.as_str(), "baseline again", metric)]);
+        }
+    }
+    assert_eq!(rows.len(), run.noise_floor.len());
+}
+
+#[test]
+fn encryption_shows_where_it_must() {
+    let run = &quick().run;
+    let phase = |arm: &str, name: &str| {
+        let row = run
+            .connect_phases
+            .iter()
+            .find(|row| row.arm == arm && serde_json::to_value(row.phase).unwrap() == name);
+        row.map_or(0.0, |row| row.mean_us)
+    };
+    for arm in ["plain", "tls1.3", "tls1.2"] {
+        assert!(phase(arm, "tcp") > 0.0 && phase(arm, "auth") > 0.0, "{arm}");
+    }
+    assert_eq!(phase("plain", "tls"), 0.0);
+    assert!(phase("tls1.3", "tls") > 0.0 && phase("tls1.2", "tls") > 0.0);
+    // Record headers and tags make a small query's bytes many more, on every machine and under every load.
+    let estimates = rows(&run.estimates);
+    for arm in ["tls1.3", "tls1.2"] {
+        let bytes = estimates[&("oltp_point_select", arm, Metric::BytesPerOp)];
+        assert!((0.05..1.0).contains(&bytes.change), "{arm}: {}", bytes.change);
+    }
+}
+
+#[test]
+fn what_follows_is_said_for_each_variant_and_side() {
+    let run = &quick().run;
+    for arm in ["tls1.3", "tls1.2"] {
+        let churn: Vec<_> = run.churn.iter().filter(|row| row.arm == arm).collect();
+        let sides: Vec<&str> = churn.iter().map(|row| row.side.as_str()).collect();
+        assert_eq!(sides, ["client", "server", "both"]);
+        for row in churn {
+            let budgets: Vec<f64> = row.break_even.iter().map(|point| point.budget).collect();
+            assert_eq!(budgets, [0.01, 0.05, 0.1]);
+            assert!(row.points.len() > 10);
+        }
+        for side in ["client", "server"] {
+            for (of, rate) in [("queries", 10_000.0), ("connections", 100.0)] {
+                let same = |row: &&ciphertax_model::record::CapacityRow| {
+                    row.arm == arm && row.side == side && row.of == of && row.rate == rate
+                };
+                let row = run.capacity.iter().find(same);
+                let cores = row.unwrap_or_else(|| panic!("{arm} {side} {of}")).extra_cores;
+                assert!(cores.low <= cores.value && cores.value <= cores.high);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_report_in_a_browser_shows_the_record() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["report.html"]);
+    check_report(&sandbox.run().join("report.html"), &quick.run).unwrap();
+}
+
+#[test]
+fn report_makes_the_same_run_from_record_and_samples_alone() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
+    let again = sandbox.finish(&["report", "run", "--json"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(again.stdout, quick.finished.stdout);
+    for (name, bytes) in &quick.files {
+        assert!(
+            fs::read(sandbox.run().join(name)).unwrap() == *bytes,
+            "{name} differs"
+        );
+    }
+}
+
+#[test]
+fn report_does_not_take_the_records_word_for_what_the_samples_say() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
+    let mut forged = quick.run.clone();
+    forged.estimates.clear();
+    forged.verdict = "TLS costs nothing.".into();
+    let forged = serde_json::to_string(&forged).unwrap();
+    fs::write(sandbox.run().join("run.json"), forged).unwrap();
+    let again = sandbox.finish(&["report", "run", "--json"]);
+    assert_eq!(again.stdout, quick.finished.stdout);
+}
+
+#[test]
+fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats_it() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
+    let text = sandbox.finish(&["report", "run"]).stdout;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let verdict: Vec<&str> = quick.run.verdict.split_whitespace().collect();
+    assert_eq!(words[..verdict.len()], verdict);
+    let last: Vec<&str> = text.lines().rev().take(2).collect();
+    assert_eq!(
+        last,
+        [
+            format!("Repeat:  {}", quick.run.command).as_str(),
+            "Report:  run/report.html"
+        ]
+    );
+    assert!(quick.run.command.contains("--time 8") && quick.run.command.contains("--seed 7"));
+    assert!(!text.contains('\x1b'), "colour without a terminal");
+}
+
+#[test]
+fn the_private_key_was_its_owners_alone() {
+    let quick = quick();
+    assert_eq!(quick.keys, [("server-key.pem".to_owned(), 0o600)]);
+    assert_eq!(quick.server_folder_mode, 0o700);
+    for (name, bytes) in &quick.files {
+        let text = String::from_utf8_lossy(bytes);
+        assert!(!text.contains("PRIVATE KEY"), "{name}");
+    }
+}
+
+#[test]
+fn a_terminal_gets_a_progress_bar_and_the_verdict() {
+    let sandbox = Sandbox::new();
+    let line = format!(
+        "stty rows 24 cols 60; {} quick --time 2 --out run",
+        env!("CARGO_BIN_EXE_ciphertax")
+    );
+    let mut command = sandbox.command_of(Path::new("script"), &["-qec", &line, "/dev/null"]);
+    command
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR");
+    let finished = Running::start(command).finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let shown = &finished.stdout;
+    for part in [
+        "\x1b[",
+        "Measuring [",
+        "throughput",
+        "goal",
+        "Report:  run/report.html",
+    ] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    let verdict = record(&sandbox.run()).verdict;
+    let first_words: Vec<&str> = verdict.split_whitespace().take(4).collect();
+    let begins = shown.rfind(&first_words.join(" ")).unwrap();
+    let wide: Vec<&str> = shown[begins..]
+        .lines()
+        .filter(|line| printed_width(line) > 60 && !line.starts_with("Repeat:"))
+        .collect();
+    assert_eq!(wide, Vec::<&str>::new());
+    sandbox.expect_nothing_left();
+}
+
+/// A run that all tests here share.
+struct Quick {
+    finished: Finished,
+    files: BTreeMap<String, Vec<u8>>,
+    run: Run,
+    /// Files with a private key while it measured, with their modes.
+    keys: Vec<(String, u32)>,
+    server_folder_mode: u32,
+}
+
+fn quick() -> &'static Quick {
+    static QUICK: OnceLock<Quick> = OnceLock::new();
+    QUICK.get_or_init(Quick::measure)
+}
+
+impl Quick {
+    fn measure() -> Self {
+        let sandbox = Sandbox::new();
+        let mut running = sandbox.start(&["quick", "--time", "8", "--seed", "7", "--json", "--out", "run"]);
+        running.measures();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let keys = files_with(&sandbox.temporary(), "PRIVATE KEY");
+        let keys = keys.iter().map(|path| (name(path), mode(path))).collect();
+        let servers: Vec<_> = fs::read_dir(sandbox.temporary()).unwrap().flatten().collect();
+        assert_eq!(servers.len(), 1);
+        let server_folder_mode = mode(&servers[0].path());
+        let finished = running.finish();
+        sandbox.expect_nothing_left();
+        let files = fs::read_dir(sandbox.run()).unwrap().flatten();
+        Self {
+            run: record(&sandbox.run()),
+            files: files
+                .map(|file| (name(&file.path()), fs::read(file.path()).unwrap()))
+                .collect(),
+            finished,
+            keys,
+            server_folder_mode,
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        String::from_utf8(self.files[name].clone()).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.files["run.json"]).unwrap()
+    }
+
+    /// Writes some of its files into the run folder of another sandbox.
+    fn unpack(&self, sandbox: &Sandbox, names: &[&str]) {
+        fs::create_dir(sandbox.run()).unwrap();
+        for name in names {
+            fs::write(sandbox.run().join(name), &self.files[*name]).unwrap();
+        }
+    }
+}
+
+fn rows(rows: &[EstimateRow]) -> BTreeMap<(&str, &str, Metric), &EstimateRow> {
+    rows.iter()
+        .map(|row| ((row.cell.as_str(), row.arm.as_str(), row.metric), row))
+        .collect()
+}
+
+fn check_row(row: &EstimateRow) {
+    assert_eq!(row.unit, row.metric.unit());
+    assert!(row.low <= row.change && row.change <= row.high, "{row:?}");
+    assert!(row.low > -1.0 && row.high.is_finite(), "{row:?}");
+    assert!(row.baseline > 0.0 && row.variant > 0.0, "{row:?}");
+    assert!(row.blocks >= 2 && row.margin > 0.0, "{row:?}");
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Columns of a line without its ANSI sequences.
+fn printed_width(line: &str) -> usize {
+    let mut width = 0;
+    let mut characters = line.trim_end().chars();
+    while let Some(character) = characters.next() {
+        if character == '\x1b' {
+            characters.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            width += 1;
+        }
+    }
+    width
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every benchmark and keeps its document in record/. For a quiet machine: nothing else should be running.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p record docs
+cargo build --release --locked -p ciphertax-bench
+for name in ${*:-peers engine connects io-choice placement pairing gather}; do
+    echo "== $name" >&2
+    "target/release/$name" > "record/.$name.new"
+    mv "record/.$name.new" "record/$name.md"
+    cat "record/$name.md"
+done

@@ -18,9 +18,9 @@ pub struct CellPrecision {
     pub precise: bool,
     /// Seconds of measuring still needed at the noise seen; `None` while that cannot be told.
     pub more_time_s: Option<f64>,
-    /// The widest half-width of a CPU metric, as a fraction; `None` before there are two blocks.
+    /// The widest half-width of a CPU metric, as a fraction of the ratio; `None` before there are two blocks.
     pub cpu_half_width: Option<f64>,
-    /// The widest half-width of the throughput, as a fraction; `None` before there are two blocks.
+    /// The widest half-width of the throughput, as a fraction of the ratio; `None` before there are two blocks.
     pub throughput_half_width: Option<f64>,
 }
 
@@ -46,7 +46,9 @@ pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPreci
         throughput_half_width: None,
     };
     for row in watched.iter().filter(|row| row.log_ratios.len() > 1) {
-        let half_width = Estimate::of_log_ratios(&row.log_ratios)?.half_width();
+        let estimate = Estimate::of_log_ratios(&row.log_ratios)?;
+        // Relative to the ratio, as the target is: at ten times the baseline ±1 % are ±10 points.
+        let half_width = estimate.half_width() / (1.0 + estimate.change);
         let widest = if row.metric.is_cpu() {
             &mut reached.cpu_half_width
         } else {

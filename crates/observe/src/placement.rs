@@ -34,7 +34,11 @@ pub fn confine_process(pid: u32, cpu: usize) -> io::Result<()> {
     let gone = || io::Error::from(io::ErrorKind::NotFound);
     for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
         let name = thread?.file_name();
-        let thread = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw).ok_or_else(gone)?;
+        let thread = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(Pid::from_raw)
+            .ok_or_else(gone)?;
         match sched_setaffinity(Some(thread), &only(cpu)) {
             // A thread may end between being listed and being confined.
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}

@@ -165,7 +165,7 @@
     const overheads = [0, ...budgets, 30, 100, 300, 1000, 3000, 10000].filter((tick) => tick <= top);
     return Plot.plot({
       ...frame(width, []),
-      marginLeft: 52,
+      marginLeft: Math.max(52, Math.round(16 + 7.2 * `${overheads.at(-1)} %`.length)),
       marginTop: 26,
       height: 284,
       x: {
@@ -238,7 +238,7 @@
     return {
       width,
       marginLeft: Math.min(Math.round(18 + 7.2 * longest), Math.round(width * 0.4)),
-      marginRight: 16,
+      marginRight: 24,
       marginBottom: 40,
       style: { fontSize: "12px" },
     };

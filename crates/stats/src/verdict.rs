@@ -10,6 +10,9 @@ use crate::spread::Spread;
 /// A difference counts if its p-value, adjusted for the family, is at most this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
+/// A noise floor of more than this many times the user's margin excludes nothing that the user would call no cost.
+pub const WIDEST_FLOOR: f64 = 3.0;
+
 /// What an estimate is judged by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
@@ -88,7 +91,9 @@ fn verdict(estimate: &Estimate, criteria: &Criteria) -> Verdict {
     match (counts, is_cost) {
         (true, true) => Verdict::Costs,
         (true, false) => Verdict::Gains,
-        (false, _) if largest_cost < criteria.effective_margin() => Verdict::NoCost,
+        (false, _) if largest_cost < criteria.effective_margin() && criteria.excludes_something() => {
+            Verdict::NoCost
+        }
         (false, _) => Verdict::CannotTell,
     }
 }
@@ -108,6 +113,10 @@ fn missing_blocks(estimate: &Estimate, criteria: &Criteria) -> Option<u32> {
 impl Criteria {
     fn effective_margin(&self) -> f64 {
         self.margin.max(self.floor)
+    }
+
+    fn excludes_something(&self) -> bool {
+        self.margin == 0.0 || self.floor <= WIDEST_FLOOR * self.margin
     }
 
     fn projected(&self, now: &Spread, then: &Spread) -> Self {
@@ -209,6 +218,18 @@ mod tests {
             judged(&flat, Direction::LowerCosts, 0.005, 0.01).verdict,
             Verdict::CannotTell
         );
+    }
+
+    #[test]
+    fn no_cost_is_not_said_of_a_floor_far_wider_than_the_margin() {
+        let change = estimate(0.05, 0.005);
+        assert_eq!(
+            judged(&change, Direction::HigherCosts, 0.08, 0.03).verdict,
+            Verdict::NoCost
+        );
+        let judgement = judged(&change, Direction::HigherCosts, 0.08, 0.02);
+        assert_eq!(judgement.verdict, Verdict::CannotTell);
+        assert!(judgement.more_blocks.is_some());
     }
 
     #[test]

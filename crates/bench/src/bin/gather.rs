@@ -20,7 +20,7 @@ const ARMS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 #[derive(Parser)]
 struct Arguments {
     /// Blocks of a plain and a TLS slice for each gather time
-    #[arg(default_value_t = 40)]
+    #[arg(long, default_value_t = 40)]
     blocks: u32,
 }
 
@@ -134,7 +134,11 @@ impl Setting {
         let change = |of: fn(&Series) -> &Vec<f64>| -> Result<String> {
             let estimate = Estimate::of_pairs(of(plain), of(tls))?;
             let error = estimate.standard_error * (1.0 + estimate.change);
-            Ok(format!("{:+.1} % ± {:.1}", estimate.change * 100.0, error * 100.0))
+            Ok(format!(
+                "{:+.1} % ± {:.1}",
+                estimate.change * 100.0,
+                error * 100.0
+            ))
         };
         Ok(vec![
             self.gather_us.to_string(),

@@ -130,7 +130,7 @@ fn compare(repeats: u32) -> Result<()> {
         "Per second and core is 1 / client CPU. The drivers' CPU is that of their whole process (user and system, from `wait4`), \
          starting included; ciphertax's is that of its load threads. All verify the server's certificate against the private \
          authority. ciphertax and Go never resume a TLS session. mysql_async does, unless it gets new settings for every \
-         connection, which makes it read the authority's certificate each time too: both are given. The server's CPU shows who \
+         connection, which makes it parse the authority's certificate each time too: both are given. The server's CPU shows who \
          resumed: a resumed handshake needs no signature.",
     );
     print!("{document}");

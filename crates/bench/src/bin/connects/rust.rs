@@ -1,7 +1,7 @@
 //! Rust's driver, in a process of its own.
 
+use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -34,23 +34,23 @@ pub(crate) fn main() -> Result<()> {
 }
 
 async fn connects(task: &Task) -> Result<Answer> {
-    let options = options(&task.login);
-    let word = word(options.clone()).await?;
+    let authority = task.login.ca_file.as_ref().map(fs::read).transpose()?;
+    let new_options = {
+        let login = task.login.clone();
+        move || options(&login, authority.as_deref())
+    };
+    let word = word(new_options()).await?;
     let began = Instant::now();
     let deadline = began + Duration::from_secs(task.seconds.into());
-    let shared = Opts::from(options.clone());
+    let shared = new_options();
     let mut loops = JoinSet::new();
     for _ in 0..task.at_a_time {
-        let (shared, options, resume) = (shared.clone(), options.clone(), task.resume);
+        let (shared, new_options, resume) = (shared.clone(), new_options.clone(), task.resume);
         loops.spawn(async move {
             let mut connects = 0;
             while Instant::now() < deadline {
                 // The tickets of earlier sessions belong to the TLS settings, which belong to the options.
-                let options = if resume {
-                    shared.clone()
-                } else {
-                    Opts::from(options.clone())
-                };
+                let options = if resume { shared.clone() } else { new_options() };
                 Conn::new(options).await?.disconnect().await?;
                 connects += 1;
             }
@@ -69,10 +69,10 @@ async fn connects(task: &Task) -> Result<Answer> {
 }
 
 /// Options with which a connect is a connect: without them the driver asks the server for its settings first.
-fn options(login: &Login) -> OptsBuilder {
-    let ssl = login.ca_file.clone().map(|ca_file: PathBuf| {
+fn options(login: &Login, authority: Option<&[u8]>) -> Opts {
+    let ssl = authority.map(|pem| {
         SslOpts::default()
-            .with_root_certs(vec![ca_file.into()])
+            .with_root_certs(vec![pem.to_owned().into()])
             .with_disable_built_in_roots(true)
     });
     OptsBuilder::default()
@@ -85,16 +85,16 @@ fn options(login: &Login) -> OptsBuilder {
         .max_allowed_packet(Some(16 << 20))
         .wait_timeout(Some(28_800))
         .ssl_opts(ssl)
+        .into()
 }
 
 /// The server's word for a session with these options.
-async fn word(options: OptsBuilder) -> Result<String> {
-    let mut connection = Conn::new(Opts::from(options)).await?;
+async fn word(options: Opts) -> Result<String> {
+    let mut connection = Conn::new(options).await?;
     let mut word = Vec::new();
     for name in ["Ssl_version", "Ssl_cipher"] {
-        let row: Option<(String, String)> = connection
-            .query_first(format!("SHOW SESSION STATUS LIKE '{name}'"))
-            .await?;
+        let sql = format!("SHOW SESSION STATUS LIKE '{name}'");
+        let row: Option<(String, String)> = connection.query_first(sql).await?;
         word.extend(row.map(|(_, value)| value).filter(|value| !value.is_empty()));
     }
     connection.disconnect().await?;

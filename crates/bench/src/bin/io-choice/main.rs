@@ -26,7 +26,7 @@ const SLICE: Duration = Duration::from_secs(1);
 #[derive(Parser)]
 struct Arguments {
     /// How often each cell is measured
-    #[arg(default_value_t = 9)]
+    #[arg(long, default_value_t = 9)]
     repeats: u32,
 }
 

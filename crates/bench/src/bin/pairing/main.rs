@@ -9,15 +9,20 @@ use std::time::Duration;
 use ciphertax_bench::{Document, Ground, ROWS, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
+use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_stats::{BalancedOrder, Estimate};
 use ciphertax_workload::PointSelect;
 use clap::Parser;
 use figure::Panel;
 
-/// Time that one arm gets in one estimate, whatever the method.
-const SECONDS_OF_AN_ARM: f64 = 6.0;
+/// Measured time of one arm in one estimate, whatever the method.
+const SECONDS_OF_AN_ARM: f64 = 4.0;
 const SLICES_S: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
-const CONNECTIONS: u32 = 8;
+const LOAD: Load = Load {
+    connections: 8,
+    workers: None,
+    gather_us: 0,
+};
 const PLAIN: usize = 0;
 const TLS: usize = 1;
 const FIGURE: &str = "docs/pairing.svg";
@@ -26,7 +31,7 @@ const FIGURE: &str = "docs/pairing.svg";
 #[derive(Parser)]
 struct Arguments {
     /// Estimates by each method
-    #[arg(default_value_t = 10)]
+    #[arg(long, default_value_t = 10)]
     repeats: u32,
 }
 
@@ -47,59 +52,132 @@ struct Estimates {
     server_cpu: Repeats,
 }
 
-fn main() -> ExitCode {
-    ciphertax_bench::main(|| {
-        let arguments = Arguments::parse();
-        let mut ground = Ground::prepare(CertificateKind::EcdsaP256)?;
-        let mut document = Document::new("What pairing buys", "pairing");
-        document.fact("server", ground.identity()?);
-        let asked = format!(
-            "prepared point select, {CONNECTIONS} connections, TLSv1.3 / plain; every estimate takes {SECONDS_OF_AN_ARM} s of \
-             each arm; {} estimates by each method, the methods in turns",
-            arguments.repeats
-        );
-        document.fact("asked", asked);
-        let methods: Vec<Method> = std::iter::once(Method::OneThenTheOther)
-            .chain(SLICES_S.map(|slice_s| Method::Paired { slice_s }))
-            .collect();
-        let estimates = measure(&ground, &methods, arguments.repeats)?;
-        document.paragraph(
-            "Nothing but noise differs between the estimates of a row, so their standard deviation is the error of the method. \
-             *Error* is in percentage points, *times smaller* against the first row; a standard deviation of ten values is \
-             itself uncertain by a quarter.",
-        );
-        document.table("Error of the methods", &table(&methods, &estimates));
-        document.paragraph(&format!("![Every estimate by every method](../{FIGURE})"));
-        draw(&methods, &estimates)?;
-        print!("{document}");
-        Ok(())
-    })
+/// A server and its load in one placement, and what every method estimated there.
+struct Bed {
+    placement: &'static str,
+    ground: Ground,
+    engine: Engine,
+    estimates: Vec<Estimates>,
 }
 
-fn measure(ground: &Ground, methods: &[Method], repeats: u32) -> Result<Vec<Estimates>> {
-    let arm = |transport| -> Result<PointSelect> {
-        Ok(PointSelect {
-            access: ground.access(transport)?,
-            rows: ROWS,
-        })
-    };
-    let load = Load {
-        connections: CONNECTIONS,
-        workers: None,
-        gather_us: 0,
-    };
-    let arms = vec![arm(Transport::Plain)?, arm(Transport::Tls13)?];
-    let mut engine = Engine::start(arms, &load, 1)?;
-    let mut estimates: Vec<Estimates> = methods.iter().map(|_| Estimates::default()).collect();
-    let orders = BalancedOrder::new(methods.len(), 1).take(repeats as usize);
-    for (repeat, order) in orders.enumerate() {
-        for index in order {
-            let seed = repeat as u64;
-            methods[index].estimate(ground, &mut engine, seed, &mut estimates[index])?;
+fn main() -> ExitCode {
+    ciphertax_bench::main(|| compare(Arguments::parse().repeats))
+}
+
+fn compare(repeats: u32) -> Result<()> {
+    let methods: Vec<Method> = std::iter::once(Method::OneThenTheOther)
+        .chain(SLICES_S.map(|slice_s| Method::Paired { slice_s }))
+        .collect();
+    let mut beds = [
+        Bed::make("threads where the kernel puts them", None, methods.len())?,
+        Bed::make("all threads on one CPU", Some(last_allowed_cpu()?), methods.len())?,
+    ];
+    let mut document = Document::new("What pairing buys", "pairing");
+    document.fact("server", beds[0].ground.identity()?);
+    let asked = format!(
+        "prepared point select, {} connections, TLSv1.3 / plain; every estimate measures {SECONDS_OF_AN_ARM} s of each arm; \
+         {repeats} estimates by each method, the methods in turns",
+        LOAD.connections
+    );
+    document.fact("asked", asked);
+    for (repeat, order) in BalancedOrder::new(methods.len(), 1)
+        .take(repeats as usize)
+        .enumerate()
+    {
+        for method in order {
+            for bed in &mut beds {
+                bed.estimate(method, methods[method], repeat as u64)?;
+            }
         }
         eprintln!("repeat {} of {repeats}", repeat + 1);
     }
-    Ok(estimates)
+    document.paragraph(
+        "Nothing but noise differs between the estimates of a row, so their standard deviation is the error of the method. \
+         *Error* is in percentage points, *times smaller* against the first row; a standard deviation of ten values is \
+         itself uncertain by a quarter.",
+    );
+    for bed in &beds {
+        document.table(
+            &format!("Error of the methods, {}", bed.placement),
+            &bed.table(&methods),
+        );
+    }
+    document.paragraph(&format!("![Every estimate by every method](../{FIGURE})"));
+    draw(&methods, &beds)?;
+    print!("{document}");
+    Ok(())
+}
+
+impl Bed {
+    /// `cpu` is where server and load must run; `None` leaves them to the kernel.
+    fn make(placement: &'static str, cpu: Option<usize>, methods: usize) -> Result<Self> {
+        let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
+        if let Some(cpu) = cpu {
+            confine_process(ground.server().pid(), cpu)?;
+        }
+        let arm = |transport| -> Result<PointSelect> {
+            Ok(PointSelect {
+                access: ground.access(transport)?,
+                rows: ROWS,
+            })
+        };
+        let arms = vec![arm(Transport::Plain)?, arm(Transport::Tls13)?];
+        let engine = Engine::start_on(cpu, arms, &LOAD, 1)?;
+        Ok(Self {
+            placement,
+            ground,
+            engine,
+            estimates: (0..methods).map(|_| Estimates::default()).collect(),
+        })
+    }
+
+    /// Makes one estimate by the method of this index.
+    fn estimate(&mut self, index: usize, method: Method, seed: u64) -> Result<()> {
+        let (slice_s, blocks) = method.blocks(seed);
+        let mut slices = [Vec::new(), Vec::new()];
+        for arm in blocks.into_iter().flatten() {
+            let duration = Duration::from_secs_f64(slice_s);
+            slices[arm].push(Slice::measure(&self.ground, &mut self.engine, arm, duration)?);
+        }
+        let into = &mut self.estimates[index];
+        into.throughput.push(ratio(&slices, |slice| slice.throughput)?);
+        into.client_cpu.push(ratio(&slices, |slice| slice.client_us)?);
+        into.server_cpu.push(ratio(&slices, |slice| slice.server_us)?);
+        Ok(())
+    }
+
+    fn table(&self, methods: &[Method]) -> Table {
+        let mut table = Table::new(&[
+            "method",
+            "throughput",
+            "error",
+            "times smaller",
+            "client CPU",
+            "error",
+            "times smaller",
+            "server CPU",
+            "error",
+            "times smaller",
+        ]);
+        let figures: [fn(&Estimates) -> &Repeats; 3] = [
+            |this| &this.throughput,
+            |this| &this.client_cpu,
+            |this| &this.server_cpu,
+        ];
+        for (method, this) in methods.iter().zip(&self.estimates) {
+            let mut row = vec![method.label()];
+            for of in figures {
+                let error = of(this).standard_deviation();
+                row.extend([
+                    format!("{:.3}", of(this)),
+                    format!("{:.2}", 100.0 * error),
+                    format!("{:.1}", of(&self.estimates[0]).standard_deviation() / error),
+                ]);
+            }
+            table.row(row);
+        }
+        table
+    }
 }
 
 impl Method {
@@ -110,92 +188,46 @@ impl Method {
         }
     }
 
-    /// Makes one estimate by this method.
-    fn estimate(self, ground: &Ground, engine: &mut Engine, seed: u64, into: &mut Estimates) -> Result<()> {
-        let (slice_s, orders) = match self {
+    /// Length of the slices, and the arms of every block.
+    fn blocks(self, seed: u64) -> (f64, Vec<Vec<usize>>) {
+        match self {
             Self::OneThenTheOther => (SECONDS_OF_AN_ARM, vec![vec![PLAIN, TLS]]),
             Self::Paired { slice_s } => {
                 let blocks = (SECONDS_OF_AN_ARM / slice_s).round() as usize;
                 (slice_s, BalancedOrder::new(2, seed).take(blocks).collect())
             }
-        };
-        let mut slices = [Vec::new(), Vec::new()];
-        for arm in orders.into_iter().flatten() {
-            let duration = Duration::from_secs_f64(slice_s);
-            slices[arm].push(Slice::measure(ground, engine, arm, duration)?);
         }
-        let ratio = |of: fn(&Slice) -> f64| ratio(&slices, of);
-        into.throughput.push(ratio(|slice| slice.throughput)?);
-        into.client_cpu.push(ratio(|slice| slice.client_us)?);
-        into.server_cpu.push(ratio(|slice| slice.server_us)?);
-        Ok(())
     }
 }
 
 /// The geometric mean of the blocks' ratios.
 fn ratio(slices: &[Vec<Slice>; 2], of: fn(&Slice) -> f64) -> Result<f64> {
-    let [plain, tls] = slices.each_ref().map(|arm| arm.iter().map(of).collect::<Vec<f64>>());
+    let [plain, tls] = slices
+        .each_ref()
+        .map(|arm| arm.iter().map(of).collect::<Vec<f64>>());
     match (plain.as_slice(), tls.as_slice()) {
         ([plain], [tls]) => Ok(tls / plain),
         _ => Ok(1.0 + Estimate::of_pairs(&plain, &tls)?.change),
     }
 }
 
-fn table(methods: &[Method], estimates: &[Estimates]) -> Table {
-    let mut table = Table::new(&[
-        "method",
-        "throughput",
-        "error",
-        "times smaller",
-        "client CPU",
-        "error",
-        "times smaller",
-        "server CPU",
-        "error",
-        "times smaller",
-    ]);
-    for (method, this) in methods.iter().zip(estimates) {
-        let mut row = vec![method.label()];
-        for of in [Estimates::throughput, Estimates::client_cpu, Estimates::server_cpu] {
-            let error = of(this).standard_deviation();
-            row.extend([
-                format!("{:.3}", of(this)),
-                format!("{:.2}", 100.0 * error),
-                format!("{:.1}", of(&estimates[0]).standard_deviation() / error),
-            ]);
-        }
-        table.row(row);
-    }
-    table
-}
-
-impl Estimates {
-    fn throughput(&self) -> &Repeats {
-        &self.throughput
-    }
-
-    fn client_cpu(&self) -> &Repeats {
-        &self.client_cpu
-    }
-
-    fn server_cpu(&self) -> &Repeats {
-        &self.server_cpu
-    }
-}
-
-fn draw(methods: &[Method], estimates: &[Estimates]) -> Result<()> {
+fn draw(methods: &[Method], beds: &[Bed]) -> Result<()> {
     let labels: Vec<String> = methods.iter().map(|method| method.label()).collect();
-    let panel = |title, of: fn(&Estimates) -> &Repeats| Panel {
-        title,
-        series: estimates
-            .iter()
-            .map(|estimates| of(estimates).values().to_vec())
-            .collect(),
-    };
-    let panels = [
-        panel("Throughput, TLS 1.3 / plain", Estimates::throughput),
-        panel("Client CPU per query, TLS 1.3 / plain", Estimates::client_cpu),
+    let figures: [(&str, fn(&Estimates) -> &Repeats); 2] = [
+        ("Throughput", |this| &this.throughput),
+        ("Client CPU per query", |this| &this.client_cpu),
     ];
+    let row = |(name, of): (&str, fn(&Estimates) -> &Repeats)| -> Vec<Panel> {
+        let panel = |bed: &Bed| Panel {
+            title: format!("{name}, TLS 1.3 / plain: {}", bed.placement),
+            series: bed
+                .estimates
+                .iter()
+                .map(|this| of(this).values().to_vec())
+                .collect(),
+        };
+        beds.iter().map(panel).collect()
+    };
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    figure::draw(&workspace.join(FIGURE), &labels, &panels)
+    figure::draw(&workspace.join(FIGURE), &labels, &figures.map(row))
 }

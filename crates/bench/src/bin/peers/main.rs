@@ -1,5 +1,6 @@
 //! Client CPU per point select: the engine beside sysbench, on the same server.
 
+mod client_certificate;
 mod sysbench;
 
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ const SECONDS: u32 = 3;
 #[derive(Parser)]
 struct Arguments {
     /// How often each cell is measured
-    #[arg(default_value_t = 7)]
+    #[arg(long, default_value_t = 7)]
     repeats: u32,
     /// Measure 64 connections with one and two load threads, and several gather times
     #[arg(long)]
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     ciphertax_bench::main(|| {
         let arguments = Arguments::parse();
         let mut ground = Ground::prepare(CertificateKind::EcdsaP256)?;
-        let sysbench = Sysbench::set_up(&ground)?;
+        let sysbench = Sysbench::set_up(&mut ground)?;
         let mut document = Document::new("Client CPU per point select, beside sysbench", "peers");
         document.fact("server", ground.identity()?);
         document.fact("sysbench", Sysbench::version()?);

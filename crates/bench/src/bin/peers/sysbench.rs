@@ -10,6 +10,8 @@ use std::time::Duration;
 use ciphertax_bench::{Ground, Login, ROWS, Result, child};
 use ciphertax_model::Transport;
 
+use crate::client_certificate;
+
 /// Asks the server, through sysbench's own connection, what this connection is.
 const WORD: &str = r"
 function event()
@@ -19,6 +21,9 @@ function event()
    print(string.format('word: %s %s', version or '', cipher or ''))
 end
 ";
+
+/// Where it finds server, user and password: in a file, since anybody can read a command line.
+const SETTINGS: &str = "server.cnf";
 
 /// sysbench in a folder of its own.
 pub(crate) struct Sysbench {
@@ -37,26 +42,28 @@ pub(crate) struct Run {
 
 impl Sysbench {
     /// Lays out what sysbench wants: the password in a file, and certificates of these names in its current folder.
-    pub(crate) fn set_up(ground: &Ground) -> Result<Self> {
-        let server = ground.server();
-        let folder = server.folder().join("sysbench");
+    pub(crate) fn set_up(ground: &mut Ground) -> Result<Self> {
+        let folder = ground.server().folder().join("sysbench");
         fs::create_dir(&folder)?;
-        let ca_file = server.ca_file().ok_or("the server has no certificate")?;
-        fs::copy(ca_file, folder.join("cacert.pem"))?;
-        fs::copy(
-            server.folder().join("server-cert.pem"),
-            folder.join("client-cert.pem"),
-        )?;
-        fs::copy(
-            server.folder().join("server-key.pem"),
-            folder.join("client-key.pem"),
-        )?;
+        let ca_file = ground
+            .server()
+            .ca_file()
+            .ok_or("the server has no certificate")?
+            .to_owned();
+        fs::copy(&ca_file, folder.join("cacert.pem"))?;
+        let client = client_certificate::issue()?;
+        fs::write(folder.join("client-cert.pem"), &client.certificate)?;
+        private_file(&folder.join("client-key.pem"))?.write_all(&client.key)?;
+        // The server trusts what it finds in the same file as its clients do.
+        File::options()
+            .append(true)
+            .open(&ca_file)?
+            .write_all(&client.certificate)?;
+        ground.query("FLUSH SSL", 0)?;
         fs::write(folder.join("word.lua"), WORD)?;
-        let sysbench = Self { folder };
-        for transport in [Transport::Plain, Transport::Tls13] {
-            sysbench.write_settings(&ground.login(transport))?;
-        }
-        Ok(sysbench)
+        let settings = settings(&ground.login(Transport::Plain));
+        private_file(&folder.join(SETTINGS))?.write_all(settings.as_bytes())?;
+        Ok(Self { folder })
     }
 
     /// Name and version.
@@ -111,33 +118,25 @@ impl Sysbench {
     }
 
     fn command(&self, transport: Transport) -> Command {
+        // On the command line: sysbench 1.0.20 takes `mysql-ssl=off` in a file for `on`.
+        let ssl = match transport {
+            Transport::Plain => "--mysql-ssl=off",
+            Transport::Tls12 | Transport::Tls13 => "--mysql-ssl=on",
+        };
         let mut command = Command::new("sysbench");
         command
             .current_dir(&self.folder)
-            .arg(format!("--config-file={}", settings_file(transport)));
+            .arg(format!("--config-file={SETTINGS}"))
+            .arg(ssl);
         command
-    }
-
-    fn write_settings(&self, login: &Login) -> Result<()> {
-        let ssl = match login.transport {
-            Transport::Plain => "off",
-            Transport::Tls12 | Transport::Tls13 => "on",
-        };
-        let path = self.folder.join(settings_file(login.transport));
-        let text = format!(
-            "db-driver=mysql\nmysql-host={}\nmysql-port={}\nmysql-user={}\nmysql-password={}\nmysql-db={}\nmysql-ssl={ssl}\n",
-            login.host, login.port, login.user, login.password, login.database
-        );
-        private_file(&path)?.write_all(text.as_bytes())?;
-        Ok(())
     }
 }
 
-fn settings_file(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Plain => "plain.cnf",
-        Transport::Tls12 | Transport::Tls13 => "tls.cnf",
-    }
+fn settings(login: &Login) -> String {
+    format!(
+        "db-driver=mysql\nmysql-host={}\nmysql-port={}\nmysql-user={}\nmysql-password={}\nmysql-db={}\n",
+        login.host, login.port, login.user, login.password, login.database
+    )
 }
 
 fn private_file(path: &Path) -> std::io::Result<File> {

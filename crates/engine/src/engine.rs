@@ -202,13 +202,20 @@ impl Drop for Engine {
     }
 }
 
-/// One thread a core, as long as each has a connection.
+/// Connections that one load thread serves before a second is started: their answers then come in batches.
+const CONNECTIONS_PER_THREAD: u32 = 64;
+
+/// As many threads as the load asks for, else as few as serve the connections; at most one a core.
 fn worker_count(load: &Load, cpu: Option<usize>) -> u32 {
-    let cores = match cpu {
-        Some(_) => 1,
-        None => thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
-    };
-    load.workers.unwrap_or(cores).min(load.connections).max(1)
+    if cpu.is_some() {
+        return 1;
+    }
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let enough = load.connections.div_ceil(CONNECTIONS_PER_THREAD);
+    load.workers
+        .unwrap_or(enough.min(cores))
+        .min(load.connections)
+        .max(1)
 }
 
 /// Connections of thread `index` when `connections` are dealt out evenly.

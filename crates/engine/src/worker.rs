@@ -90,6 +90,7 @@ struct Worker<W: Workload> {
 impl<W: Workload> Worker<W> {
     fn new(share: Share<W>) -> io::Result<Self> {
         share.cpu.map_or(Ok(()), placement::confine_thread)?;
+        placement::give_way()?;
         let none = || (0..share.connections).map(|_| None).collect();
         let connections = share.arms.iter().map(|_| none()).collect();
         Ok(Self {

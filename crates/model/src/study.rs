@@ -113,7 +113,7 @@ impl Workload {
 pub struct Load {
     /// Connections of each arm; for the connect workload, connections being opened at a time.
     pub connections: u32,
-    /// Load threads; `None` lets the engine choose by connections and CPUs.
+    /// Load threads; `None` lets the engine choose by connections and CPUs. Together with its server the load has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
     /// How long a load thread waits for more sockets to become ready before it answers them all, in microseconds.

@@ -38,8 +38,11 @@ fn plain_against_plain_seldom_costs() {
     let mut tally = Tally::default();
     for number in 0..runs {
         let run = play(&plan(folder.path(), number), &mut Silent, &AtomicBool::new(false)).unwrap();
-        assert_eq!(run.status, RunStatus::Complete, "run {number}");
-        tally.count(&run);
+        match &run.status {
+            RunStatus::Complete => tally.count(&run),
+            // What a busy machine did to one run must not cost the others.
+            other => eprintln!("run {} does not count: {other:?}", number + 1),
+        }
         eprintln!(
             "run {} of {runs}: {} of {} cells cost so far",
             number + 1,
@@ -48,7 +51,12 @@ fn plain_against_plain_seldom_costs() {
         );
     }
     println!("{}", tally.document(runs));
-    assert_eq!(tally.all(), runs * 9, "three cells, three metrics");
+    assert_eq!(tally.all(), tally.runs * 9, "three cells, three metrics");
+    assert!(
+        tally.runs * 10 >= runs * 9,
+        "only {} of {runs} runs came to their end",
+        tally.runs
+    );
     let costs = f64::from(tally.of(Verdict::Costs)) / f64::from(tally.all());
     assert!(costs <= MOST_COSTS, "{:.1} % false alarms", costs * 100.0);
 }
@@ -89,6 +97,8 @@ impl Progress for Silent {
 /// Verdicts by cell and metric.
 #[derive(Default)]
 struct Tally {
+    /// Runs that came to their end.
+    runs: u32,
     rows: BTreeMap<(String, &'static str), Counts>,
     server: String,
 }
@@ -106,6 +116,7 @@ struct Counts {
 
 impl Tally {
     fn count(&mut self, run: &Run) {
+        self.runs += 1;
         self.server = format!("{} {}", run.server.product, run.server.version);
         for row in run.estimates.iter().filter(|row| JUDGED.contains(&row.metric)) {
             let counts = self.counts(row);
@@ -150,8 +161,8 @@ impl Tally {
             "\n# False alarms: plain against plain\n\n| | |\n|---|---|\n\
              | command | `{RUNS_VARIABLE}={runs} cargo test --release -p ciphertax-runner --test false_alarms -- --ignored --nocapture` |\n\
              | date | {} |\n| machine | {}, kernel {}, {} × {}, hypervisor: {} |\n| server | {} |\n\
-             | asked | {runs} runs of at most {TIME_S} s, the cells of `ciphertax quick`; baseline, baseline again, and a variant \
-             that is the baseline |\n\n\
+             | asked | {runs} runs of at most {TIME_S} s, of which {} came to their end; the cells of `ciphertax \
+             quick`; baseline, baseline again, and a variant that is the baseline |\n\n\
              {} of {} verdicts are a false alarm (*costs*): {:.1} %; the bound is {:.0} %. The intervals alone exclude zero in \
              {:.1} % of the estimates of the variant and {:.1} % of those of the repeated baseline; a nominal 95 % allows 5 %. \
              Verdicts are rarer than that: the change must also exceed the noise floor, and hold in the family of all \
@@ -165,6 +176,7 @@ impl Tally {
             host.cpu,
             host.virtualization,
             self.server,
+            self.runs,
             all.of(Verdict::Costs),
             all.all(),
             percent(all.of(Verdict::Costs), all.all()),

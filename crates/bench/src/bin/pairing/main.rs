@@ -52,6 +52,9 @@ struct Estimates {
     server_cpu: Repeats,
 }
 
+/// One figure of the estimates.
+type Pick = fn(&Estimates) -> &Repeats;
+
 /// A server and its load in one placement, and what every method estimated there.
 struct Bed {
     placement: &'static str,
@@ -159,7 +162,7 @@ impl Bed {
             "error",
             "times smaller",
         ]);
-        let figures: [fn(&Estimates) -> &Repeats; 3] = [
+        let figures: [Pick; 3] = [
             |this| &this.throughput,
             |this| &this.client_cpu,
             |this| &this.server_cpu,
@@ -213,11 +216,11 @@ fn ratio(slices: &[Vec<Slice>; 2], of: fn(&Slice) -> f64) -> Result<f64> {
 
 fn draw(methods: &[Method], beds: &[Bed]) -> Result<()> {
     let labels: Vec<String> = methods.iter().map(|method| method.label()).collect();
-    let figures: [(&str, fn(&Estimates) -> &Repeats); 2] = [
+    let figures: [(&str, Pick); 2] = [
         ("Throughput", |this| &this.throughput),
         ("Client CPU per query", |this| &this.client_cpu),
     ];
-    let row = |(name, of): (&str, fn(&Estimates) -> &Repeats)| -> Vec<Panel> {
+    let row = |(name, of): (&str, Pick)| -> Vec<Panel> {
         let panel = |bed: &Bed| Panel {
             title: format!("{name}, TLS 1.3 / plain: {}", bed.placement),
             series: bed

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 fn load(connections: u32) -> Load {
     /// From this many connections on, more sockets are waited for.
     const MANY: u32 = 64;
-    const GATHER_US: u32 = 50;
+    const GATHER_US: u32 = 100;
     Load {
         connections,
         workers: None,

@@ -1,5 +1,7 @@
 //! From made-up samples of known cost to what is said about them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use std::collections::BTreeMap;
 
 use ciphertax_explain::{explain, precision};

@@ -1,5 +1,7 @@
 //! Studies: what is accepted, and how clearly the rest is refused.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Study, Transport};
 

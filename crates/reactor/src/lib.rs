@@ -6,11 +6,12 @@
 //!
 //! # What was measured and chosen
 //!
-//! `record/io-choice.md` holds the figures and `cargo run --release -p ciphertax-bench --bin io-choice` measures again:
-//! the same point select over the same sockets, driven by edge-triggered epoll, epoll that gathers, io_uring and tokio.
-//! Epoll without gathering costs what io_uring costs when few sockets are active; when many are, collecting them for
-//! some tens of microseconds ([`Gather`]) saves more than the choice of the interface does, and epoll is allowed in
-//! containers that forbid io_uring. So: epoll, edge-triggered, each socket registered once, no read after a short read.
+//! `cargo run --release -p ciphertax-bench --bin io-choice` drives the same point select over the same sockets by this event loop
+//! (edge-triggered epoll, with and without gathering), plain epoll, io_uring and tokio. Edge-triggered epoll was chosen
+//! because each socket is registered once, a short read needs no second read, and containers that forbid io_uring allow it.
+//! Beside sysbench it takes 0.43–0.50 of the client's CPU at 8 and 64 connections (`record/peers.md`). What saves most is not
+//! the interface but being woken less often: threads that give way to the server, few of them, and [`Gather`]. Trial runs of
+//! io_uring on a busy machine lay between 0.63 and 0.96 of this loop's CPU at 64 connections, so it is the next thing to try.
 
 mod gather;
 mod socket;

@@ -5,6 +5,7 @@ mod bulk_read;
 mod connect;
 pub mod dataset;
 mod point_select;
+mod prepared;
 mod sbtest;
 
 pub use access::Access;

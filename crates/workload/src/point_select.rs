@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{Session, Statement};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::{Access, failure};
+use crate::access::Access;
+use crate::prepared::Prepared;
 
 /// `SELECT c FROM sbtest1 WHERE id = ?` with ids drawn uniformly.
 pub struct PointSelect {
@@ -21,8 +21,7 @@ pub struct PointSelect {
 
 /// A session with its statement.
 pub struct Connection {
-    session: Session,
-    statement: Statement,
+    prepared: Prepared,
     ids: Pcg64Mcg,
 }
 
@@ -32,14 +31,8 @@ impl Workload for PointSelect {
     const KINDS: &'static [&'static str] = &["point_select"];
 
     async fn open(&self, reactor: &Rc<Reactor>, seed: u64) -> Result<Connection, Failure> {
-        let mut session = self.access.open(reactor).await?;
-        let statement = session
-            .prepare("SELECT c FROM sbtest1 WHERE id=?")
-            .await
-            .map_err(failure)?;
         Ok(Connection {
-            session,
-            statement,
+            prepared: Prepared::open(&self.access, reactor, "SELECT c FROM sbtest1 WHERE id=?").await?,
             ids: Pcg64Mcg::seed_from_u64(seed),
         })
     }
@@ -50,24 +43,14 @@ impl Workload for PointSelect {
         connection: &mut Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
-        let before = connection.session.traffic();
         let id = connection.ids.random_range(1..=self.rows);
-        let answer = connection
-            .session
-            .execute(&mut connection.statement, &[id.into()])
-            .await
-            .map_err(failure)?;
+        let (answer, operation) = connection.prepared.execute(&[id.into()]).await?;
         if answer.rows != 1 {
             return Err(Failure::Error(format!(
                 "id {id} has {} rows; expected one: was the table changed?",
                 answer.rows
             )));
         }
-        let after = connection.session.traffic();
-        Ok(Operation {
-            kind: 0,
-            bytes_sent: after.sent - before.sent,
-            bytes_received: after.received - before.received,
-        })
+        Ok(operation)
     }
 }

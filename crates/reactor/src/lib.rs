@@ -10,8 +10,18 @@
 //! (edge-triggered epoll, with and without gathering), plain epoll, io_uring and tokio. Edge-triggered epoll was chosen
 //! because each socket is registered once, a short read needs no second read, and containers that forbid io_uring allow it.
 //! Beside sysbench it takes 0.43–0.50 of the client's CPU at 8 and 64 connections (`record/peers.md`). What saves most is not
-//! the interface but being woken less often: threads that give way to the server, few of them, and [`Gather`]. Trial runs of
-//! io_uring on a busy machine lay between 0.63 and 0.96 of this loop's CPU at 64 connections, so it is the next thing to try.
+//! the interface but being woken less often: threads that give way to the server, few of them, and [`Gather`].
+//!
+//! Client CPU per operation as a ratio to this loop without gathering, median of 9 interleaved repeats (`record/io-choice.md`):
+//!
+//! | connections | gather 100 µs | plain epoll | tokio | io_uring | io_uring, waiting ≤ 100 µs |
+//! |--:|--:|--:|--:|--:|--:|
+//! | 1 | 1.23 | 0.95 | 0.95 | 0.85 | 1.36 |
+//! | 8 | 0.98 | 1.04 | 1.05 | 1.04 | 0.68 |
+//! | 64 | 0.76 | 0.98 | 1.04 | 0.56 | 0.65 |
+//!
+//! So io_uring is ahead with many connections; epoll stays because it is there on every kernel and in every container,
+//! and because the bars are met with it. With up to 8 connections the interface makes no difference that can be told.
 
 mod gather;
 mod socket;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 
 use crate::common::{Running, Sandbox, record};
 
@@ -14,7 +15,13 @@ fn an_ordinary_user_measures_too() {
     const NOBODY: u32 = 65_534;
     let sandbox = Sandbox::new();
     let program = sandbox.root().join("ciphertax");
-    fs::copy(env!("CARGO_BIN_EXE_ciphertax"), &program).unwrap();
+    // By another process: a copy that this one still has open for writing, or that a child forked meanwhile inherited,
+    // cannot be executed.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_ciphertax"))
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     for path in [sandbox.root(), &program, &sandbox.work(), &sandbox.temporary()] {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();

@@ -132,7 +132,10 @@ fn it_works_for_an_ordinary_user() {
     let parent = temporary_folder();
     std::os::unix::fs::chown(parent.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let program = parent.path().join("owner");
-    fs::copy(example(), &program).unwrap();
+    // By another process: a copy that this one still has open for writing, or that a child forked meanwhile inherited,
+    // cannot be executed.
+    let copied = Command::new("cp").arg(example()).arg(&program).status();
+    assert!(copied.unwrap().success());
     let mut command = owner_command(&program, parent.path());
     command.uid(NOBODY).gid(NOBODY);
     let owner = Owner::start_in(program, command, parent);

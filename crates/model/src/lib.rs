@@ -3,12 +3,24 @@
 //! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML, a [`record::Run`] goes to JSON.
 
 pub mod arm;
+mod authentication;
+mod certificate;
+mod link;
 pub mod metric;
 pub mod record;
 mod secret;
 pub mod study;
+mod tls;
+mod transport;
+mod tunnel;
 
-pub use arm::{Arm, CertificateKind, TlsVersion, Transport};
+pub use arm::Arm;
+pub use authentication::{Authentication, AuthenticationMethod, PasswordCache};
+pub use certificate::{Certificate, CertificateKind};
+pub use link::Link;
 pub use metric::{Direction, Metric};
 pub use secret::Secret;
 pub use study::{Cell, Load, Placement, Precision, Study, StudyError, Workload};
+pub use tls::{Group, Resumption, TlsLibrary, TlsSettings, VerificationMode};
+pub use transport::{TlsVersion, Transport};
+pub use tunnel::{SshCipher, Tunnel};

@@ -6,7 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arm::{Arm, CertificateKind, Transport};
+use crate::arm::Arm;
+use crate::certificate::CertificateKind;
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -251,7 +252,7 @@ impl Study {
 
     /// True when any arm needs a server that offers TLS.
     pub fn needs_tls(&self) -> bool {
-        self.arms.iter().any(|arm| arm.transport != Transport::Plain)
+        self.arms.iter().any(|arm| arm.transport.is_encrypted())
     }
 }
 

@@ -63,10 +63,7 @@ fn plain_against_plain_seldom_costs() {
 
 /// The study of `ciphertax quick`, whose only variant is the baseline under another name.
 fn plan(folder: &Path, number: u32) -> Plan {
-    let plain = |name: &str| Arm {
-        name: name.into(),
-        transport: Transport::Plain,
-    };
+    let plain = |name: &str| Arm::new(name, Transport::Plain);
     let mut study = Study::from_toml(QUICK).unwrap();
     study.arms = vec![plain("plain"), plain("plain too")];
     study.time_s = TIME_S;

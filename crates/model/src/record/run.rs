@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Proof, SessionFacts};
 use super::sample::VoidReason;
 use super::trace::Phase;
-use crate::arm::Transport;
 use crate::metric::Metric;
 use crate::study::{Study, Workload};
+use crate::transport::Transport;
 
 /// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/1";

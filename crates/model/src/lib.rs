@@ -20,7 +20,7 @@ pub use certificate::{Certificate, CertificateKind};
 pub use link::Link;
 pub use metric::{Direction, Metric};
 pub use secret::Secret;
-pub use study::{Cell, Load, Placement, Precision, Study, StudyError, Workload};
+pub use study::{Cell, Load, Placement, Precision, Site, Study, StudyError, Workload};
 pub use tls::{Group, Resumption, TlsLibrary, TlsSettings, VerificationMode};
 pub use transport::{TlsVersion, Transport};
 pub use tunnel::{SshCipher, Tunnel};

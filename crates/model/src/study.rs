@@ -1,13 +1,15 @@
 //! A study: which arms, which workloads, which load, how precise.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::certificate::CertificateKind;
+use crate::certificate::{Certificate, CertificateKind};
+use crate::link::Link;
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -20,9 +22,18 @@ pub struct Study {
     pub name: String,
     /// The question it answers, in one sentence.
     pub question: String,
-    /// The certificate of a private server.
+    /// The private server that cells without one of their own are measured on, by its name in the catalogue.
+    #[serde(default = "default_server")]
+    pub server: String,
+    /// The key of the private servers' certificates, where a cell has no other.
     #[serde(default)]
     pub certificate: CertificateKind,
+    /// Certificates that a private server sends: 1 for its own alone, more for intermediate authorities above it.
+    #[serde(default = "default_chain_length")]
+    pub chain_length: u8,
+    /// The distance to the server, where a cell has no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// How precise the answer must be.
     #[serde(default)]
     pub precision: Precision,
@@ -73,8 +84,9 @@ impl Default for Precision {
     }
 }
 
-/// One workload at one load level.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// One workload at one load level on one server over one link. Server and certificate are the cell's, not an arm's: so
+/// all arms of a cell are measured on one process, whose state, memory and CPU they share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
     /// The name used in records and reports, unique in its study.
@@ -83,6 +95,39 @@ pub struct Cell {
     pub workload: Workload,
     /// How hard it is asked.
     pub load: Load,
+    /// The private server, by its name in the catalogue; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The key of the private server's certificate; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateKind>,
+    /// The distance to the server; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
+}
+
+/// Which private server a cell is measured on; cells that agree in this share one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Site {
+    /// Name in the catalogue.
+    pub server: String,
+    /// Its certificate.
+    pub certificate: Certificate,
+    /// True if it is reached over a link with a distance of its own.
+    pub distant: bool,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.server, self.certificate.kind)?;
+        if self.certificate.chain_length > 1 {
+            write!(f, " in a chain of {}", self.certificate.chain_length)?;
+        }
+        if self.distant {
+            f.write_str(", at a distance")?;
+        }
+        Ok(())
+    }
 }
 
 /// What is asked of a database.
@@ -125,6 +170,14 @@ pub struct Load {
 
 fn default_slice_s() -> f64 {
     0.5
+}
+
+fn default_server() -> String {
+    "mariadb".into()
+}
+
+fn default_chain_length() -> u8 {
+    1
 }
 
 /// Why a study cannot be used.
@@ -243,6 +296,34 @@ impl Study {
             .chain(std::iter::once(again))
             .chain(self.arms[1..].iter().cloned())
             .collect()
+    }
+
+    /// Where a cell is measured, if on a private server.
+    pub fn site(&self, cell: &Cell) -> Site {
+        Site {
+            server: cell.server.as_ref().unwrap_or(&self.server).clone(),
+            certificate: Certificate {
+                kind: cell.certificate.unwrap_or(self.certificate),
+                chain_length: self.chain_length,
+            },
+            distant: self.link(cell).is_some(),
+        }
+    }
+
+    /// The distance of a cell to its server; `None` for none.
+    pub fn link(&self, cell: &Cell) -> Option<Link> {
+        cell.link.or(self.link)
+    }
+
+    /// Where the cells are measured, each place once, in the order of the cells.
+    pub fn sites(&self) -> Vec<Site> {
+        let mut sites = Vec::new();
+        for site in self.cells.iter().map(|cell| self.site(cell)) {
+            if !sites.contains(&site) {
+                sites.push(site);
+            }
+        }
+        sites
     }
 
     /// Length of a slice.

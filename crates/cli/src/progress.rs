@@ -68,7 +68,7 @@ impl Reporter {
 impl Progress for Reporter {
     fn stage(&mut self, stage: &Stage) {
         let text = match stage {
-            Stage::StartingServer => "Starting a private MariaDB".to_owned(),
+            Stage::StartingServer(which) => format!("Starting a private server: {which}"),
             Stage::Connecting(target) => format!("Connecting to {target}"),
             Stage::Loading { rows, of } if *rows > 0 && !self.bar.is_hidden() => {
                 format!("Loading the data set: {rows} of {of} rows")

@@ -111,8 +111,8 @@ fn a_report_on_what_is_no_run() {
     refuses(&["run.json", remedy]);
     let record = sandbox.run().join("run.json");
     fs::write(&record, "{\"schema\": \"ciphertax.run/99\"}").unwrap();
-    refuses(&["ciphertax.run/99", "this version reads", "ciphertax.run/1"]);
-    fs::write(&record, "{\"schema\": \"ciphertax.run/1\"}").unwrap();
+    refuses(&["ciphertax.run/99", "this version reads", "ciphertax.run/2"]);
+    fs::write(&record, "{\"schema\": \"ciphertax.run/2\"}").unwrap();
     refuses(&["run.json", "missing field"]);
     fs::write(&record, "not JSON").unwrap();
     refuses(&["run.json"]);

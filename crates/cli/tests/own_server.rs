@@ -47,7 +47,7 @@ fn a_password_in_the_url_is_in_nothing_that_is_left() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     no_secret_is_left(&sandbox, &finished, &server);
     let run = record(&sandbox.run());
-    let tls = run.arms[2].facts.as_ref().unwrap().tls.as_ref().unwrap();
+    let tls = run.arms[2].sessions[0].facts.tls.as_ref().unwrap();
     assert_eq!(tls.verification, "host name");
     assert!(run.command.contains(&server.url()), "{}", run.command);
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::record::Sample;
-use ciphertax_model::{Cell, Metric};
+use ciphertax_model::{Cell, Metric, Study};
 
 /// The samples of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
     pub(crate) cell: &'a Cell,
-    pub(crate) arms: &'a [String],
+    pub(crate) arms: Vec<String>,
     /// By block; within a block by arm.
     blocks: Vec<Vec<Option<&'a Sample>>>,
 }
@@ -17,7 +17,9 @@ pub(crate) const BASELINE: usize = 0;
 pub(crate) const AGAIN: usize = 1;
 
 impl<'a> CellSamples<'a> {
-    pub(crate) fn new(cell: &'a Cell, arms: &'a [String], samples: &'a [Sample]) -> Self {
+    pub(crate) fn new(study: &Study, cell: &'a Cell, samples: &'a [Sample]) -> Self {
+        let arms = study.measured_arms_of(cell);
+        let arms: Vec<String> = arms.into_iter().map(|arm| arm.name).collect();
         let mut blocks: BTreeMap<u32, Vec<Option<&Sample>>> = BTreeMap::new();
         for sample in samples.iter().filter(|sample| sample.cell == cell.name) {
             if let Some(arm) = arms.iter().position(|name| *name == sample.arm) {
@@ -95,6 +97,7 @@ pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
     let value = match metric {
         Metric::ClientCpuPerOp => per_operation_us(sample.client_cpu.total_ns),
         Metric::ServerCpuPerOp => per_operation_us(sample.server_cpu?.total_ns),
+        Metric::TunnelCpuPerOp => per_operation_us(sample.tunnel_cpu?.total_ns),
         Metric::Throughput => operations / (sample.duration_ns as f64 / 1e9),
         Metric::LatencyMean => {
             per_operation_us(sample.operations.iter().map(|kind| kind.latency_sum_ns).sum())

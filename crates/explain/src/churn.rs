@@ -5,7 +5,7 @@
 //! `connect + (n − 1)·query`; the query is the point select of the other cell, prepared and pooled.
 
 use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow};
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::{Metric, Study, Workload};
 use ciphertax_stats::jackknife::interval_of;
 
 use crate::ExplainError;
@@ -20,21 +20,32 @@ const POINTS_PER_DECADE: u32 = 6;
 /// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
 type Row = [f64; 4];
 
-pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
-    let find = |workload| cells.iter().find(|cell| cell.cell.workload == workload);
-    let (Some(connect), Some(query)) = (find(Workload::Connect), find(Workload::OltpPointSelect)) else {
-        return Ok(Vec::new());
-    };
+pub(crate) fn rows(study: &Study, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
+    let of = |workload| cells.iter().filter(move |cell| cell.cell.workload == workload);
     let mut rows = Vec::new();
-    for arm in AGAIN + 1..connect.arms.len() {
-        for side in Side::ALL {
-            let blocks = (blocks(connect, arm, side), blocks(query, arm, side));
-            if blocks.0.len() > 1 && blocks.1.len() > 1 {
-                rows.push(row(&connect.arms[arm], side, &blocks.0, &blocks.1)?);
+    for connect in of(Workload::Connect) {
+        let Some(query) = of(Workload::OltpPointSelect).find(|query| are_together(study, connect, query))
+        else {
+            continue;
+        };
+        for (arm, name) in connect.arms.iter().enumerate().skip(AGAIN + 1) {
+            let Some(same) = query.arms.iter().position(|other| other == name) else {
+                continue;
+            };
+            for side in Side::ALL {
+                let blocks = (blocks(connect, arm, side), blocks(query, same, side));
+                if blocks.0.len() > 1 && blocks.1.len() > 1 {
+                    rows.push(row((&connect.cell.name, name), side, &blocks.0, &blocks.1)?);
+                }
             }
         }
     }
     Ok(rows)
+}
+
+/// True if both cells are measured on the same server over the same link.
+fn are_together(study: &Study, one: &CellSamples<'_>, other: &CellSamples<'_>) -> bool {
+    study.site(one.cell) == study.site(other.cell) && study.link(one.cell) == study.link(other.cell)
 }
 
 /// Who pays.
@@ -92,7 +103,12 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
         .collect()
 }
 
-fn row(arm: &str, side: Side, connects: &[Row], queries: &[Row]) -> Result<ChurnRow, ExplainError> {
+fn row(
+    (cell, arm): (&str, &str),
+    side: Side,
+    connects: &[Row],
+    queries: &[Row],
+) -> Result<ChurnRow, ExplainError> {
     let at = |n: f64| {
         interval_of(connects, queries, |connect, query| {
             overhead(side, connect, query, n)
@@ -119,6 +135,7 @@ fn row(arm: &str, side: Side, connects: &[Row], queries: &[Row]) -> Result<Churn
     let (connect_baseline, connect_variant) = side.cpu_us(&mean(connects));
     let (query_baseline_us, query_variant_us) = side.cpu_us(&mean(queries));
     Ok(ChurnRow {
+        cell: cell.to_owned(),
         arm: arm.to_owned(),
         side: side.label().to_owned(),
         connect_baseline_us: connect_baseline - query_baseline_us,
@@ -178,7 +195,7 @@ mod tests {
     #[test]
     fn one_query_costs_what_the_connect_cell_measured_and_many_what_a_query_costs() {
         let row = row(
-            "tls",
+            ("connect", "tls"),
             Side::Server,
             &steady([1.0, 1.0, 100.0, 700.0]),
             &steady([1.0, 1.0, 10.0, 10.2]),
@@ -193,7 +210,7 @@ mod tests {
     #[test]
     fn break_even_solves_the_formula_and_is_absent_where_a_query_alone_costs_more() {
         let row = row(
-            "tls",
+            ("connect", "tls"),
             Side::Client,
             &steady([110.0, 610.0, 1.0, 1.0]),
             &steady([10.0, 10.2, 1.0, 1.0]),
@@ -212,7 +229,13 @@ mod tests {
     #[test]
     fn both_sides_add_up() {
         let connects = steady([100.0, 200.0, 300.0, 400.0]);
-        let row = row("tls", Side::Both, &connects, &steady([10.0, 20.0, 30.0, 40.0])).unwrap();
+        let row = row(
+            ("connect", "tls"),
+            Side::Both,
+            &connects,
+            &steady([10.0, 20.0, 30.0, 40.0]),
+        )
+        .unwrap();
         assert!((row.points[0].overhead.value - 0.5).abs() < 1e-9);
         assert!((row.query_variant_us - 60.0).abs() < 1e-9);
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::{ArmRole, Finding, Phase, Run, Severity, Verdict};
+use ciphertax_model::record::{
+    ArmRecord, ArmRole, CellRecord, ChurnRow, Finding, Phase, Run, Severity, Verdict,
+};
 use ciphertax_model::{Metric, Placement, Workload};
 
 use crate::cell::CellSamples;
@@ -10,9 +12,16 @@ use crate::sentence::{micros, more, percent};
 
 pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(variants(run).filter_map(|arm| slowest_phase(run, arm)));
-    findings.extend(variants(run).filter_map(|arm| record_layer(run, arm)));
-    findings.extend(variants(run).filter_map(|arm| keep_connections(run, arm)));
+    for cell in &run.cells {
+        findings.extend(variants(run).filter_map(|arm| slowest_phase(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| record_layer(run, cell, arm)));
+    }
+    findings.extend(
+        run.churn
+            .iter()
+            .filter(|row| row.side == "server")
+            .filter_map(keep_connections),
+    );
     findings.extend(shared_cpus(run));
     findings.extend(client_bound(run));
     findings.extend(gains(run));
@@ -39,14 +48,14 @@ fn finding(severity: Severity, summary: String, evidence: String) -> Finding {
 }
 
 /// Which phase makes a connect slower.
-fn slowest_phase(run: &Run, arm: &str) -> Option<Finding> {
+fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
     let baseline = &run.arms.first()?.name;
-    let mean_us = |arm: &str, phase| {
+    let row = |arm: &str, phase| {
         run.connect_phases
             .iter()
-            .find(|row| row.arm == arm && row.phase == phase)
-            .map(|row| row.mean_us)
+            .find(|row| row.cell == cell.name && row.arm == arm && row.phase == phase)
     };
+    let mean_us = |arm: &str, phase| row(arm, phase).map(|row| row.mean_us);
     let extra = |phase| mean_us(arm, phase).map(|us| us - mean_us(baseline, phase).unwrap_or(0.0));
     let total: f64 = Phase::ALL.into_iter().filter_map(extra).sum();
     let (phase, most) = Phase::ALL
@@ -56,17 +65,15 @@ fn slowest_phase(run: &Run, arm: &str) -> Option<Finding> {
     if total <= 0.0 || most < 0.25 * total {
         return None;
     }
-    let row = run
-        .connect_phases
-        .iter()
-        .find(|row| row.arm == arm && row.phase == phase)?;
+    let row = row(arm, phase)?;
     let cpu = row
         .client_cpu_us
         .map(|us| format!(", of which the client's cryptography computes {}", micros(us)));
     Some(finding(
         Severity::Cause,
         format!(
-            "A connect over {arm} takes {} longer, {} of it in the phase {phase}.",
+            "{}: a connect over {arm} takes {} longer, {} of it in the phase {phase}.",
+            cell.name,
             micros(total),
             share(most, total)
         ),
@@ -82,11 +89,10 @@ fn slowest_phase(run: &Run, arm: &str) -> Option<Finding> {
 }
 
 /// What the record cipher costs where there is much to carry.
-fn record_layer(run: &Run, arm: &str) -> Option<Finding> {
-    let cell = run
-        .cells
-        .iter()
-        .find(|cell| cell.workload == Workload::BulkRead)?;
+fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
+    if cell.workload != Workload::BulkRead {
+        return None;
+    }
     let row = |metric| {
         run.estimates
             .iter()
@@ -109,8 +115,8 @@ fn record_layer(run: &Run, arm: &str) -> Option<Finding> {
         .arms
         .iter()
         .find(|other| other.name == arm)?
+        .on(&cell.server)?
         .facts
-        .as_ref()?
         .tls
         .as_ref()?
         .cipher
@@ -126,11 +132,8 @@ fn record_layer(run: &Run, arm: &str) -> Option<Finding> {
 }
 
 /// Pool connections, if the connect is what costs.
-fn keep_connections(run: &Run, arm: &str) -> Option<Finding> {
-    let row = run
-        .churn
-        .iter()
-        .find(|row| row.arm == arm && row.side == "server")?;
+fn keep_connections(row: &ChurnRow) -> Option<Finding> {
+    let arm = &row.arm;
     let single = row.points.first()?.overhead;
     let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
     if single.low < 0.20 {
@@ -164,7 +167,8 @@ fn keep_connections(run: &Run, arm: &str) -> Option<Finding> {
 }
 
 fn shared_cpus(run: &Run) -> Option<Finding> {
-    let evidence = match (run.server.same_host, run.study.placement) {
+    let same_host = run.servers.iter().any(|server| server.same_host);
+    let evidence = match (same_host, run.study.placement) {
         (false, _) => return None,
         (true, Placement::Together) => "the server and the load threads were kept on one CPU".to_owned(),
         (true, Placement::Free) => {
@@ -212,23 +216,21 @@ fn gains(run: &Run) -> impl Iterator<Item = Finding> {
 }
 
 fn unverified(run: &Run) -> Option<Finding> {
-    let verification = |arm: &ciphertax_model::record::ArmRecord| {
-        arm.facts
-            .as_ref()
-            .and_then(|facts| facts.tls.as_ref())
-            .map(|tls| tls.verification.clone())
+    let is_unverified = |arm: &&ArmRecord| {
+        let mut tls = arm
+            .sessions
+            .iter()
+            .filter_map(|session| session.facts.tls.as_ref());
+        tls.any(|tls| tls.verification == "none")
     };
-    run.arms
-        .iter()
-        .find(|arm| verification(arm).as_deref() == Some("none"))
-        .map(|arm| {
-            finding(
-                Severity::Advice,
-                "The TLS sessions were encrypted, but to whom was not verified: give ssl-ca=… in the target."
-                    .into(),
-                format!("arm {}: verification none", arm.name),
-            )
-        })
+    run.arms.iter().find(is_unverified).map(|arm| {
+        finding(
+            Severity::Advice,
+            "The TLS sessions were encrypted, but to whom was not verified: give ssl-ca=… in the target."
+                .into(),
+            format!("arm {}: verification none", arm.name),
+        )
+    })
 }
 
 fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {

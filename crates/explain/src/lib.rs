@@ -12,6 +12,7 @@ mod phases;
 mod precision;
 mod sentence;
 
+use ciphertax_model::Cell;
 use ciphertax_model::record::{CellRecord, Run, Sample, VoidRow};
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
@@ -37,11 +38,10 @@ pub enum ExplainError {
 /// When the samples are damaged.
 pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     let study = run.study.clone();
-    let arms: Vec<String> = study.measured_arms().into_iter().map(|arm| arm.name).collect();
     let cells: Vec<CellSamples<'_>> = study
         .cells
         .iter()
-        .map(|cell| CellSamples::new(cell, &arms, samples))
+        .map(|cell| CellSamples::new(&study, cell, samples))
         .collect();
 
     run.elapsed_s = elapsed_s(samples);
@@ -55,7 +55,7 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.noise_floor = evaluated.noise_floor;
     run.block_ratios = evaluated.block_ratios;
     run.connect_phases = phases::rows(&cells)?;
-    run.churn = churn::rows(&cells)?;
+    run.churn = churn::rows(&study, &cells)?;
     run.capacity = capacity::rows(&cells)?;
     run.void = void_rows(samples);
     run.findings = findings::all(&run, &cells);
@@ -68,6 +68,8 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
     Ok(CellRecord {
         name: cell.cell.name.clone(),
         workload: cell.cell.workload,
+        server: server_name(run, cell.cell),
+        link: run.study.link(cell.cell),
         connections: cell.cell.load.connections,
         workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
         gather_us: cell.cell.load.gather_us,
@@ -77,6 +79,16 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
         precise: reached.precise,
         more_time_s: reached.more_time_s,
     })
+}
+
+/// Private servers are named for their sites; the user's own is the only one of its run.
+fn server_name(run: &Run, cell: &Cell) -> String {
+    let site = run.study.site(cell).to_string();
+    let server = run.servers.iter().find(|server| server.name == site);
+    server
+        .or(run.servers.first())
+        .map(|server| server.name.clone())
+        .unwrap_or_default()
 }
 
 fn elapsed_s(samples: &[Sample]) -> f64 {

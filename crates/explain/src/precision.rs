@@ -29,8 +29,7 @@ pub struct CellPrecision {
 /// # Errors
 /// When the samples hold numbers that no measurement yields.
 pub fn precision(study: &Study, cell: &Cell, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
-    let arms: Vec<String> = study.measured_arms().into_iter().map(|arm| arm.name).collect();
-    of_cell(study, &CellSamples::new(cell, &arms, samples))
+    of_cell(study, &CellSamples::new(study, cell, samples))
 }
 
 pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {

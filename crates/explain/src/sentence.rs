@@ -1,6 +1,6 @@
 //! The verdict in one sentence a manager can read.
 
-use ciphertax_model::record::{ArmRole, EstimateRow, Run, Verdict};
+use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, Run, Verdict};
 use ciphertax_model::{Metric, Workload};
 
 /// One sentence about every variant: what the server pays, else the client, for a query and for a new connection.
@@ -18,19 +18,49 @@ pub(crate) fn verdict(run: &Run) -> String {
 }
 
 fn about(run: &Run, arm: &str) -> Option<String> {
-    let clauses: Vec<String> = [
+    const OF_A_SHORT_STUDY: [(Workload, &str); 2] = [
         (Workload::OltpPointSelect, "query"),
         (Workload::Connect, "new connection"),
-    ]
-    .into_iter()
-    .filter_map(|(workload, what)| Some(clause(primary(run, arm, workload)?, what)))
-    .collect();
+    ];
+    let of = |workload| run.cells.iter().filter(move |cell| cell.workload == workload);
+    let is_short = OF_A_SHORT_STUDY
+        .iter()
+        .any(|(workload, _)| of(*workload).count() > 0)
+        && OF_A_SHORT_STUDY
+            .iter()
+            .all(|(workload, _)| of(*workload).count() < 2);
+    if !is_short {
+        return across_cells(run, arm);
+    }
+    let clauses: Vec<String> = OF_A_SHORT_STUDY
+        .into_iter()
+        .filter_map(|(workload, what)| Some(clause(primary(run, arm, of(workload).next()?)?, what)))
+        .collect();
     (!clauses.is_empty()).then(|| format!("{arm} costs {}", clauses.join(" and ")))
 }
 
+/// From the cell where an arm costs least to that where it costs most.
+fn across_cells(run: &Run, arm: &str) -> Option<String> {
+    let mut rows: Vec<&EstimateRow> = run
+        .cells
+        .iter()
+        .filter_map(|cell| primary(run, arm, cell))
+        .collect();
+    rows.sort_by(|one, other| one.change.total_cmp(&other.change));
+    let describe = |row: &EstimateRow| format!("{}: {}", row.cell, clause(row, "operation"));
+    match rows.as_slice() {
+        [] => None,
+        [only] => Some(format!("{arm} costs, {}", describe(only))),
+        [least, .., most] => Some(format!(
+            "{arm} costs least in {}, and most in {}",
+            describe(least),
+            describe(most)
+        )),
+    }
+}
+
 /// The row that says most: what the server pays, else what the client pays.
-fn primary<'a>(run: &'a Run, arm: &str, workload: Workload) -> Option<&'a EstimateRow> {
-    let cell = run.cells.iter().find(|cell| cell.workload == workload)?;
+fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a EstimateRow> {
     [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
         .into_iter()
         .find_map(|metric| {

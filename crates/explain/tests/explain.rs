@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_explain::{explain, precision};
 use ciphertax_model::record::{
-    ArmRecord, ArmRole, CpuTime, Host, OperationSample, Phase, PhaseSample, Run, RunStatus, SCHEMA, Sample,
+    ArmRecord, ArmRole, CpuTime, Host, OperationSample, Phase, PhaseSample, Run, RunStatus, Sample,
     ServerPlacement, ServerRecord, Tool, Verdict, VoidReason,
 };
 use ciphertax_model::{Metric, Study};
@@ -277,6 +277,7 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         }],
         client_cpu: cpu(client_us),
         server_cpu: Some(cpu(server_us)),
+        tunnel_cpu: None,
         bytes_sent: OPERATIONS * 30,
         bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
         client_context_switches: 0,
@@ -321,32 +322,27 @@ fn head() -> Run {
             name: arm.name,
             role,
             transport: arm.transport,
-            proofs: Vec::new(),
-            facts: None,
-        });
+            sessions: Vec::new(),
+        })
+        .collect();
+    let tool = Tool {
+        name: "ciphertax".into(),
+        version: "0".into(),
+        commit: "unknown".into(),
+    };
+    let host = Host {
+        os: String::new(),
+        kernel: String::new(),
+        cpu: String::new(),
+        cpus: 2,
+        memory_bytes: 0,
+        virtualization: "none".into(),
+    };
     Run {
-        schema: SCHEMA.into(),
-        tool: Tool {
-            name: "ciphertax".into(),
-            version: "0".into(),
-            commit: "unknown".into(),
-        },
-        host: Host {
-            os: String::new(),
-            kernel: String::new(),
-            cpu: String::new(),
-            cpus: 2,
-            memory_bytes: 0,
-            virtualization: "none".into(),
-        },
-        started: "2026-01-01T00:00:00Z".into(),
-        elapsed_s: 0.0,
         status: RunStatus::Complete,
-        command: String::new(),
-        seed: 1,
-        arms: arms.collect(),
-        study,
-        server: ServerRecord {
+        arms,
+        servers: vec![ServerRecord {
+            name: "mariadb".into(),
             product: "MariaDB".into(),
             version: String::new(),
             tls_library: String::new(),
@@ -354,17 +350,7 @@ fn head() -> Run {
             address: String::new(),
             same_host: true,
             settings: BTreeMap::new(),
-        },
-        cells: Vec::new(),
-        verdict: String::new(),
-        measurements: Vec::new(),
-        estimates: Vec::new(),
-        noise_floor: Vec::new(),
-        block_ratios: Vec::new(),
-        connect_phases: Vec::new(),
-        churn: Vec::new(),
-        capacity: Vec::new(),
-        findings: Vec::new(),
-        void: Vec::new(),
+        }],
+        ..Run::begin(tool, host, study, String::new(), 1)
     }
 }

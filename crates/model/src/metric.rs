@@ -13,6 +13,9 @@ pub enum Metric {
     ClientCpuPerOp,
     /// User and system time of the server process, per operation.
     ServerCpuPerOp,
+    /// User and system time of the processes of the arm's tunnel, per operation. The baseline may have none, so it is
+    /// measured and not compared.
+    TunnelCpuPerOp,
     /// Operations per second of a slice's measured time.
     Throughput,
     /// Arithmetic mean of the latencies.
@@ -37,8 +40,8 @@ pub enum Direction {
 }
 
 impl Metric {
-    /// Every metric, in the order reports print them.
-    pub const ALL: [Self; 8] = [
+    /// Every metric that arms are compared by, in the order reports print them.
+    pub const COMPARED: [Self; 8] = [
         Self::ClientCpuPerOp,
         Self::ServerCpuPerOp,
         Self::Throughput,
@@ -52,7 +55,7 @@ impl Metric {
     /// The unit of the values of this metric in records and reports.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::ClientCpuPerOp | Self::ServerCpuPerOp => "us/op",
+            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp => "us/op",
             Self::Throughput => "op/s",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::BytesPerOp => "bytes/op",
@@ -64,6 +67,7 @@ impl Metric {
         match self {
             Self::ClientCpuPerOp => "client CPU per operation",
             Self::ServerCpuPerOp => "server CPU per operation",
+            Self::TunnelCpuPerOp => "tunnel CPU per operation",
             Self::Throughput => "throughput",
             Self::LatencyMean => "mean latency",
             Self::LatencyP50 => "median latency",
@@ -83,7 +87,10 @@ impl Metric {
 
     /// True for metrics of CPU time, which stay meaningful when client and server share their CPUs.
     pub fn is_cpu(self) -> bool {
-        matches!(self, Self::ClientCpuPerOp | Self::ServerCpuPerOp)
+        matches!(
+            self,
+            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ciphertax_model::record::{
     ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, Run, RunStatus, ServerPlacement,
-    Severity, Verdict, VoidReason,
+    ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Metric, Placement, Workload};
 
@@ -57,6 +57,19 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
         .map(|row| (row.value, row.unit.as_str()))
 }
 
+/// What the tunnels of a cell's arms cost, in words; empty where no arm has one.
+pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
+    let costs: Vec<String> = run
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let (value, unit) = measured(run, cell, &arm.name, Metric::TunnelCpuPerOp)?;
+            Some(format!("{} {}", arm.name, format::quantity(value, unit)))
+        })
+        .collect();
+    (!costs.is_empty()).then(|| format!("CPU of the tunnel, both its ends: {}", costs.join(", ")))
+}
+
 /// The phases of an arm's connects in the order they happen.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run
@@ -87,7 +100,11 @@ pub(crate) fn load_in_words(cell: &CellRecord) -> String {
         Workload::Connect => "new connection, one query, close",
         Workload::BulkRead => "results of 1 MiB",
     };
-    format!("{asked}, {connections}")
+    let distance = cell
+        .link
+        .map(|link| format!(", {} ms away", link.rtt_ms))
+        .unwrap_or_default();
+    format!("{asked}, {connections}{distance}")
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
@@ -135,9 +152,22 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
     }
 }
 
-/// Which server it was, and whether both sides shared the CPUs.
-pub(crate) fn server_in_words(run: &Run) -> String {
-    let server = &run.server;
+/// Which servers they were, and whether both sides shared the CPUs.
+pub(crate) fn servers_in_words(run: &Run) -> String {
+    let servers: Vec<String> = run
+        .servers
+        .iter()
+        .map(|server| server_in_words(run, server))
+        .collect();
+    servers.join("; ")
+}
+
+/// True if client and server shared the CPUs of a machine.
+pub(crate) fn is_same_host(run: &Run) -> bool {
+    run.servers.iter().any(|server| server.same_host)
+}
+
+fn server_in_words(run: &Run, server: &ServerRecord) -> String {
     let whose = match server.placement {
         ServerPlacement::Private => "private server",
         ServerPlacement::External => "your server",

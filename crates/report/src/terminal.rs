@@ -60,8 +60,8 @@ fn verdict(page: &mut Page, run: &Run) {
     }
     page.paragraph(&run.verdict, Tone::Strong);
     page.blank();
-    page.paragraph(&format!("{}.", lookup::server_in_words(run)), Tone::Dim);
-    if run.server.same_host {
+    page.paragraph(&format!("{}.", lookup::servers_in_words(run)), Tone::Dim);
+    if lookup::is_same_host(run) {
         page.paragraph(
             "Both sides share the CPUs: CPU per operation is the figure to rely on.",
             Tone::Dim,
@@ -107,6 +107,9 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         );
     }
     page.add_table(&table);
+    if let Some(tunnels) = lookup::tunnels_in_words(run, &cell.name) {
+        page.paragraph(&tunnels, Tone::Dim);
+    }
 }
 
 fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {

@@ -50,8 +50,7 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
         row.ratios.clear();
     }
     for arm in &mut run.arms {
-        arm.proofs.clear();
-        arm.facts = None;
+        arm.sessions.clear();
     }
     check(&html::render(&run).unwrap(), &run).unwrap();
 }
@@ -61,7 +60,7 @@ fn hostile_text_is_shown_as_text() {
     let hostile = "</script><script>console.warn('owned')</script><img src=http://127.0.0.1:9/x>";
     let mut run = fixture::run();
     run.verdict = hostile.into();
-    run.server.version = hostile.into();
+    run.servers[0].version = hostile.into();
     run.void[0].reason = VoidReason::ServerDied {
         detail: hostile.into(),
     };

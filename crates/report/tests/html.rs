@@ -9,14 +9,14 @@ use ciphertax_report::{html, json};
 fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
     let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onclick=\"x";
     let mut run = fixture::run();
-    run.server.version = hostile.into();
+    run.servers[0].version = hostile.into();
     run.verdict = hostile.into();
     run.command = hostile.into();
     run.status = RunStatus::Partial {
         reason: hostile.into(),
     };
     run.arms[2].name = hostile.into();
-    run.arms[2].proofs[0].evidence = hostile.into();
+    run.arms[2].sessions[0].proofs[0].evidence = hostile.into();
     run.cells[0].name = hostile.into();
     run.void[0].reason = VoidReason::ServerDied {
         detail: hostile.into(),
@@ -36,7 +36,7 @@ fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
 #[test]
 fn the_embedded_record_is_the_run() {
     let mut run = fixture::run();
-    run.server.version = "<!--<script>".into();
+    run.servers[0].version = "<!--<script>".into();
     let page = html::render(&run).unwrap();
     let start = page.find(r#"id="run">"#).unwrap() + r#"id="run">"#.len();
     let end = start + page[start..].find("</script>").unwrap();

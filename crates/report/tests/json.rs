@@ -12,12 +12,12 @@ fn a_run_survives_the_way_to_json_and_back() {
 
 #[test]
 fn another_version_of_the_format_is_refused_by_name() {
-    let text = json::render(&fixture::run()).replacen("ciphertax.run/1", "ciphertax.run/2", 1);
+    let text = json::render(&fixture::run()).replacen("ciphertax.run/2", "ciphertax.run/1", 1);
     let error = json::parse(&text).unwrap_err();
     assert!(matches!(error, ReportError::Schema { .. }));
     assert_eq!(
         error.to_string(),
-        "run.json has the format \"ciphertax.run/2\", this release reads \"ciphertax.run/1\": \
+        "run.json has the format \"ciphertax.run/1\", this release reads \"ciphertax.run/2\": \
          use the release that wrote it"
     );
 }
@@ -35,7 +35,7 @@ fn text_that_is_no_record_is_refused() {
         ReportError::Json(_)
     ));
     assert!(matches!(
-        json::parse(r#"{"schema": "ciphertax.run/1"}"#).unwrap_err(),
+        json::parse(r#"{"schema": "ciphertax.run/2"}"#).unwrap_err(),
         ReportError::Json(_)
     ));
 }

@@ -74,7 +74,7 @@ fn colour_changes_nothing_but_colour() {
 #[test]
 fn hostile_text_cannot_rule_the_terminal() {
     let mut run = fixture::run();
-    run.server.version = "10\u{1b}]0;owned\u{7}".into();
+    run.servers[0].version = "10\u{1b}]0;owned\u{7}".into();
     run.void[0].reason = VoidReason::ServerDied {
         detail: "\u{1b}[2J\u{202e}".into(),
     };

@@ -2,13 +2,16 @@
 //!
 //! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
 
+mod cell;
 mod control;
 mod error;
 mod folder;
 mod measure;
 mod play;
 mod progress;
+mod rounds;
 mod server;
+mod site;
 
 pub use error::RunError;
 pub use folder::RunFolder;

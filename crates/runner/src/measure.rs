@@ -7,9 +7,8 @@ use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
 
-use crate::control::Control;
 use crate::error::RunError;
-use crate::server::Server;
+use crate::site::OpenSite;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
 const MOST_STEAL: f64 = 0.10;
@@ -27,10 +26,9 @@ pub(crate) struct Place<'a> {
     pub(crate) position: u32,
 }
 
-/// Measures slices on one server.
+/// Measures slices at one site.
 pub(crate) struct Meter<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) control: Control,
+    pub(crate) site: &'a mut OpenSite,
     pub(crate) began: Instant,
     pub(crate) slice: Duration,
 }
@@ -43,13 +41,13 @@ impl Meter<'_> {
         if let Err(failure) = engine.prepare(place.arm_index)? {
             return Ok(self.unmeasured(engine, place, since_start, &failure));
         }
-        let Ok(before) = Reading::before(&mut self.control, self.server) else {
+        let Ok(before) = Reading::before(self.site) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(engine, place, since_start, &gone));
         };
         let yielded = engine.slice(place.arm_index, self.slice)?;
         // A server that does not answer makes the slice void, which is noted there.
-        let after = Reading::after(&mut self.control, self.server).ok();
+        let after = Reading::after(self.site).ok();
         Ok(self.sample(engine, place, &yielded, &before, after.as_ref()))
     }
 
@@ -116,6 +114,7 @@ impl Meter<'_> {
         }
         let Some(after) = after else {
             let detail = self
+                .site
                 .server
                 .death()
                 .unwrap_or_else(|| "it does not answer any more".into());
@@ -144,7 +143,7 @@ impl Meter<'_> {
             Failure::FactsDiffer(detail) => VoidReason::FactsDiffer {
                 detail: detail.clone(),
             },
-            Failure::Disconnected(message) => match self.server.death() {
+            Failure::Disconnected(message) => match self.site.server.death() {
                 Some(detail) => VoidReason::ServerDied { detail },
                 None => VoidReason::Errors {
                     count,
@@ -173,18 +172,18 @@ struct Clocks {
 }
 
 impl Reading {
-    fn before(control: &mut Control, server: &Server) -> Result<Self, RunError> {
-        let counters = control.counters()?;
+    fn before(site: &mut OpenSite) -> Result<Self, RunError> {
+        let counters = site.control.counters()?;
         Ok(Self {
             counters,
-            clocks: Clocks::read(server.process.as_ref())?,
+            clocks: Clocks::read(site.server.process.as_ref())?,
         })
     }
 
-    fn after(control: &mut Control, server: &Server) -> Result<Self, RunError> {
-        let clocks = Clocks::read(server.process.as_ref())?;
+    fn after(site: &mut OpenSite) -> Result<Self, RunError> {
+        let clocks = Clocks::read(site.server.process.as_ref())?;
         Ok(Self {
-            counters: control.counters()?,
+            counters: site.control.counters()?,
             clocks,
         })
     }
@@ -248,6 +247,7 @@ fn empty_sample(place: &Place<'_>) -> Sample {
         operations: Vec::new(),
         client_cpu: CpuTime::default(),
         server_cpu: None,
+        tunnel_cpu: None,
         bytes_sent: 0,
         bytes_received: 0,
         client_context_switches: 0,

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// A step before or after measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
-    /// Making and starting a private server.
-    StartingServer,
+    /// Making and starting a private server, and which.
+    StartingServer(String),
     /// Connecting to the user's server.
     Connecting(String),
     /// Writing the data set.

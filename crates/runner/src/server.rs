@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciphertax_lab::{PrivateServer, ProofError, Proved, prove};
 use ciphertax_model::record::{ServerPlacement, ServerRecord};
-use ciphertax_model::{Arm, Placement, Secret, Study};
+use ciphertax_model::{Arm, Placement, Secret, Site, Study};
 use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation};
@@ -23,6 +23,7 @@ pub(crate) struct Server {
     password: Secret,
     verification: Verification,
     display: String,
+    name: String,
     /// The CPU clock of the server, where it runs on this machine and can be found.
     pub(crate) process: Option<ProcessCpu>,
     same_host: bool,
@@ -31,11 +32,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a private server for the study.
-    pub(crate) fn private(study: &Study) -> Result<Self, RunError> {
+    /// Starts a private server for the cells of a site.
+    pub(crate) fn private(study: &Study, site: &Site) -> Result<Self, RunError> {
         let mut builder = PrivateServer::builder();
         builder = if study.needs_tls() {
-            builder.certificate(study.certificate)
+            builder.certificate(site.certificate.kind)
         } else {
             builder.without_tls()
         };
@@ -52,7 +53,8 @@ impl Server {
         let address = server.address();
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
-            display: format!("a private server at {address}"),
+            display: format!("the private server {site} at {address}"),
+            name: site.to_string(),
             port: address.port(),
             user: server.user().to_owned(),
             password: server.password().clone(),
@@ -79,6 +81,7 @@ impl Server {
             password: target.password.clone(),
             verification: target.verification.clone(),
             display: target.to_string(),
+            name: target.to_string(),
             same_host: process.is_some() || address.is_some_and(|address| address.ip().is_loopback()),
             process,
         }
@@ -170,6 +173,7 @@ impl Server {
                 .collect(),
         };
         ServerRecord {
+            name: self.name.clone(),
             product: product.to_owned(),
             version,
             tls_library: variable("version_ssl_library"),

@@ -114,7 +114,7 @@ struct Counts {
 impl Tally {
     fn count(&mut self, run: &Run) {
         self.runs += 1;
-        self.server = format!("{} {}", run.server.product, run.server.version);
+        self.server = format!("{} {}", run.servers[0].product, run.servers[0].version);
         for row in run.estimates.iter().filter(|row| JUDGED.contains(&row.metric)) {
             let counts = self.counts(row);
             counts.verdicts.push(row.verdict);

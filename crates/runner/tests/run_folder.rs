@@ -10,15 +10,15 @@ use ciphertax_runner::{RunError, RunFolder};
 
 /// A head as `play` writes it before the first slice.
 const HEAD: &str = r#"{
-  "schema": "ciphertax.run/1",
+  "schema": "ciphertax.run/2",
   "tool": {"name": "ciphertax", "version": "0", "commit": "unknown"},
   "host": {"os": "", "kernel": "", "cpu": "", "cpus": 2, "memory_bytes": 0, "virtualization": "none"},
   "started": "2026-01-01T00:00:00Z", "elapsed_s": 0.0, "status": {"state": "running"}, "command": "", "seed": 1,
   "study": {"name": "s", "question": "", "time_s": 10.0,
     "arm": [{"name": "plain", "transport": "plain"}, {"name": "tls", "transport": "tls1.3"}],
     "cell": [{"name": "c", "workload": "oltp_point_select", "load": {"connections": 8}}]},
-  "server": {"product": "MariaDB", "version": "", "tls_library": "", "placement": "private", "address": "",
-    "same_host": true, "settings": {}},
+  "servers": [{"name": "s", "product": "MariaDB", "version": "", "tls_library": "", "placement": "private", "address": "",
+    "same_host": true, "settings": {}}],
   "arms": [], "cells": [], "verdict": "", "measurements": [], "estimates": [], "noise_floor": [], "block_ratios": [],
   "connect_phases": [], "churn": [], "capacity": [], "findings": [], "void": []
 }"#;
@@ -56,12 +56,12 @@ fn another_format_is_refused_by_its_name() {
     let (_temporary, folder) = run_folder();
     fs::write(
         folder.join("run.json"),
-        HEAD.replace("ciphertax.run/1", "ciphertax.run/99"),
+        HEAD.replace("ciphertax.run/2", "ciphertax.run/99"),
     )
     .unwrap();
     let message = RunFolder::load(&folder).unwrap_err().to_string();
     assert!(
-        message.contains("ciphertax.run/99") && message.contains("ciphertax.run/1"),
+        message.contains("ciphertax.run/99") && message.contains("ciphertax.run/2"),
         "{message}"
     );
 }

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Proof, SessionFacts};
 use super::sample::VoidReason;
 use super::trace::Phase;
+use crate::link::Link;
 use crate::metric::Metric;
 use crate::study::{Study, Workload};
 use crate::transport::Transport;
 
 /// The version of the format of `run.json`.
-pub const SCHEMA: &str = "ciphertax.run/1";
+pub const SCHEMA: &str = "ciphertax.run/2";
 
 /// One run of a study: what was asked, where, and what came out. Everything below `arms` is derived from
 /// `samples.jsonl` and can be made again from it.
@@ -37,8 +38,8 @@ pub struct Run {
     pub seed: u64,
     /// What was asked.
     pub study: Study,
-    /// Which server answered.
-    pub server: ServerRecord,
+    /// Which servers answered, in the order of the cells measured on them.
+    pub servers: Vec<ServerRecord>,
     /// How every arm was run and proved; the first is the baseline, the second its repetition.
     pub arms: Vec<ArmRecord>,
     /// How every cell was measured.
@@ -63,6 +64,41 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Slices that do not count, and why.
     pub void: Vec<VoidRow>,
+}
+
+impl Run {
+    /// A run of which nothing is measured yet.
+    pub fn begin(tool: Tool, host: Host, study: Study, command: String, seed: u64) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            tool,
+            host,
+            started: String::new(),
+            elapsed_s: 0.0,
+            status: RunStatus::Running,
+            command,
+            seed,
+            study,
+            servers: Vec::new(),
+            arms: Vec::new(),
+            cells: Vec::new(),
+            verdict: String::new(),
+            measurements: Vec::new(),
+            estimates: Vec::new(),
+            noise_floor: Vec::new(),
+            block_ratios: Vec::new(),
+            connect_phases: Vec::new(),
+            churn: Vec::new(),
+            capacity: Vec::new(),
+            findings: Vec::new(),
+            void: Vec::new(),
+        }
+    }
+
+    /// The server a cell was measured on.
+    pub fn server_of(&self, cell: &CellRecord) -> Option<&ServerRecord> {
+        self.servers.iter().find(|server| server.name == cell.server)
+    }
 }
 
 /// Who measured.
@@ -111,6 +147,8 @@ pub enum RunStatus {
 /// Which server answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
+    /// The name that cells and sessions refer to it by, unique in its run.
+    pub name: String,
     /// `MariaDB`, `MySQL`, …
     pub product: String,
     /// The server's own version string.
@@ -146,10 +184,26 @@ pub struct ArmRecord {
     pub role: ArmRole,
     /// How bytes travelled.
     pub transport: Transport,
-    /// The evidence that it is what it says.
+    /// What it was on each server it was measured on.
+    pub sessions: Vec<SessionRecord>,
+}
+
+impl ArmRecord {
+    /// What its sessions with a server were; `None` if it was not measured there.
+    pub fn on(&self, server: &str) -> Option<&SessionRecord> {
+        self.sessions.iter().find(|session| session.server == server)
+    }
+}
+
+/// What the sessions of an arm with one server were, and how that was proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRecord {
+    /// Name of the server.
+    pub server: String,
+    /// The evidence that the arm is what it says.
     pub proofs: Vec<Proof>,
-    /// What its sessions negotiated.
-    pub facts: Option<SessionFacts>,
+    /// What was negotiated.
+    pub facts: SessionFacts,
 }
 
 /// The part of an arm in a comparison.
@@ -171,6 +225,11 @@ pub struct CellRecord {
     pub name: String,
     /// What was asked of the database.
     pub workload: Workload,
+    /// Name of the server it was measured on.
+    pub server: String,
+    /// The distance to the server; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// Connections of each arm.
     pub connections: u32,
     /// Load threads.
@@ -309,6 +368,8 @@ pub struct PhaseRow {
 /// `(C₁ + n·q₁)/(C₀ + n·q₀) − 1` with connect cost C and per-query cost q in CPU time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChurnRow {
+    /// Name of the cell that measured the connect; the query is that of the point-select cell on the same server.
+    pub cell: String,
     /// Name of the arm.
     pub arm: String,
     /// Who pays: `client`, `server` or `both`.

@@ -29,6 +29,9 @@ pub struct Sample {
     pub client_cpu: CpuTime,
     /// CPU time of the server process; absent where it cannot be seen.
     pub server_cpu: Option<CpuTime>,
+    /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel_cpu: Option<CpuTime>,
     /// Bytes written to sockets, above TCP.
     pub bytes_sent: u64,
     /// Bytes read from sockets, above TCP.

@@ -1,6 +1,6 @@
 //! How every arm was proved and what it negotiated.
 
-use ciphertax_model::record::{ArmRecord, ArmRole, Proof};
+use ciphertax_model::record::{ArmRecord, ArmRole, Proof, Run, SessionFacts};
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
@@ -12,12 +12,21 @@ pub(super) struct ArmView {
     name: ArmName,
     role: &'static str,
     transport: String,
+    sessions: Vec<SessionView>,
+}
+
+/// What an arm was on one server.
+#[derive(Serialize)]
+struct SessionView {
+    /// Empty where there is only one server.
+    server: String,
     facts: Vec<Item>,
     proofs: Vec<Proof>,
 }
 
 impl ArmView {
-    pub(super) fn of((index, arm): (usize, &ArmRecord)) -> Self {
+    pub(super) fn of(run: &Run, (index, arm): (usize, &ArmRecord)) -> Self {
+        let several = run.servers.len() > 1;
         Self {
             name: ArmName::at(index, &arm.name),
             role: match arm.role {
@@ -26,16 +35,24 @@ impl ArmView {
                 ArmRole::Variant => "variant",
             },
             transport: arm.transport.to_string(),
-            facts: facts(arm),
-            proofs: arm.proofs.clone(),
+            sessions: arm
+                .sessions
+                .iter()
+                .map(|session| SessionView {
+                    server: if several {
+                        session.server.clone()
+                    } else {
+                        String::new()
+                    },
+                    facts: facts(&session.facts),
+                    proofs: session.proofs.clone(),
+                })
+                .collect(),
         }
     }
 }
 
-fn facts(arm: &ArmRecord) -> Vec<Item> {
-    let Some(facts) = &arm.facts else {
-        return Vec::new();
-    };
+fn facts(facts: &SessionFacts) -> Vec<Item> {
     let mut items = Vec::new();
     if let Some(tls) = &facts.tls {
         let resumed = if tls.resumed { "resumed" } else { "full handshake" };

@@ -45,6 +45,7 @@ impl CellView {
             n => format!("{} blocks", format::count(n.into())),
         }];
         notes.extend(lookup::time_wanted(cell));
+        notes.extend(lookup::tunnels_in_words(run, &cell.name));
         Self {
             name: cell.name.clone(),
             load: lookup::load_in_words(cell),
@@ -77,7 +78,7 @@ impl Headline {
 
 fn metric_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
     let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
-    Metric::ALL
+    Metric::COMPARED
         .into_iter()
         .map(|metric| MetricRow {
             label: metric.label(),

@@ -7,16 +7,12 @@ use crate::{format, lookup};
 
 /// Versions, host and settings of the measurement.
 pub(super) fn method(run: &Run) -> Vec<Item> {
-    let (host, server, study) = (&run.host, &run.server, &run.study);
+    let (host, study) = (&run.host, &run.study);
     let mut items = vec![
         Item::new("started", &run.started),
         Item::new(
             "tool",
             format!("{} {} ({})", run.tool.name, run.tool.version, run.tool.commit),
-        ),
-        Item::new(
-            "server",
-            format!("{} {} at {}", server.product, server.version, server.address),
         ),
         Item::new("host", format!("{}, kernel {}", host.os, host.kernel)),
         Item::new(
@@ -46,9 +42,13 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             ),
         ),
     ];
-    if !server.tls_library.is_empty() {
-        items.insert(3, Item::new("server's TLS library", &server.tls_library));
-    }
+    items.extend(run.servers.iter().map(|server| {
+        let mut text = format!("{} {} at {}", server.product, server.version, server.address);
+        if !server.tls_library.is_empty() {
+            text.push_str(&format!(", {}", server.tls_library));
+        }
+        Item::new(format!("server {}", server.name), text)
+    }));
     items.extend(run.cells.iter().map(|cell| {
         Item::new(
             format!("cell {}", cell.name),

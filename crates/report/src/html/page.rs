@@ -1,7 +1,7 @@
 //! What the page shows, in the order it shows it.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::Run;
+use ciphertax_model::record::{Run, ServerRecord};
 use serde::Serialize;
 
 use super::arms::ArmView;
@@ -43,18 +43,23 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn of(run: &Run) -> Self {
         Self {
-            title: format!("{} on {} — ciphertax", run.study.name, run.server.product),
+            title: title(run),
             verdict: run.verdict.clone(),
             question: run.study.question.clone(),
             warning: lookup::unfinished(run),
             summary: summary(run),
-            same_host: run.server.same_host,
+            same_host: lookup::is_same_host(run),
             server_cpu_seen: run
                 .measurements
                 .iter()
                 .any(|row| row.metric == Metric::ServerCpuPerOp),
             cells: run.cells.iter().map(|cell| CellView::of(run, cell)).collect(),
-            arms: run.arms.iter().enumerate().map(ArmView::of).collect(),
+            arms: run
+                .arms
+                .iter()
+                .enumerate()
+                .map(|arm| ArmView::of(run, arm))
+                .collect(),
             variants: lookup::variants(run)
                 .map(|arm| ArmName::of(run, &arm.name))
                 .collect(),
@@ -79,21 +84,35 @@ impl Page {
             findings: findings(run),
             void: VoidView::of(run),
             method: method(run),
-            settings: run
-                .server
-                .settings
-                .iter()
-                .map(|(name, value)| Item::new(name, value))
-                .collect(),
+            settings: settings(run),
             command: run.command.clone(),
         }
     }
 }
 
+fn title(run: &Run) -> String {
+    let mut products: Vec<&str> = run.servers.iter().map(|server| server.product.as_str()).collect();
+    products.dedup();
+    format!("{} on {} — ciphertax", run.study.name, products.join(", "))
+}
+
+/// The settings of the servers; of several, each with the server's name before it.
+fn settings(run: &Run) -> Vec<Item> {
+    let several = run.servers.len() > 1;
+    let item = |server: &ServerRecord, (name, value): (&String, &String)| match several {
+        true => Item::new(format!("{}: {name}", server.name), value),
+        false => Item::new(name, value),
+    };
+    run.servers
+        .iter()
+        .flat_map(|server| server.settings.iter().map(move |setting| item(server, setting)))
+        .collect()
+}
+
 /// The line under the verdict: where, when, how long.
 fn summary(run: &Run) -> Vec<Item> {
     vec![
-        Item::new("server", lookup::server_in_words(run)),
+        Item::new("server", lookup::servers_in_words(run)),
         Item::new(
             "measured",
             format!(

@@ -1,0 +1,123 @@
+//! A cell whose load threads run and whose connections are open.
+
+use ciphertax_engine::Engine;
+use ciphertax_explain::{CellPrecision, precision};
+use ciphertax_model::record::Sample;
+use ciphertax_model::{Arm, Cell, Study, Workload};
+use ciphertax_stats::BalancedOrder;
+use ciphertax_workload::{Access, BulkRead, Connect, PointSelect};
+
+use crate::error::RunError;
+use crate::play::DATASET;
+use crate::site::OpenSite;
+
+/// A cell in which so many blocks in a row are void says no more by trying again.
+const MOST_VOID_BLOCKS: u32 = 3;
+
+/// A cell whose load threads run and whose connections are open.
+pub(crate) struct OpenCell<'a> {
+    pub(crate) cell: &'a Cell,
+    /// Index of its site.
+    pub(crate) site: usize,
+    pub(crate) engine: Engine,
+    /// Its arms, in the order of the engine.
+    pub(crate) arms: Vec<String>,
+    order: BalancedOrder,
+    pub(crate) blocks: u32,
+    void_in_a_row: u32,
+    pub(crate) reached: CellPrecision,
+}
+
+impl<'a> OpenCell<'a> {
+    /// Starts the load threads and opens the connections of every arm. `arms` are the study's, and the baseline again.
+    pub(crate) fn open(
+        study: &Study,
+        cell: &'a Cell,
+        arms: &[Arm],
+        (site, open_site): (usize, &OpenSite),
+        seed: u64,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<Self, RunError> {
+        let measured = study.measured_arms_of(cell);
+        let (names, accesses): (Vec<String>, Vec<Access>) = arms
+            .iter()
+            .enumerate()
+            .filter(|(_, arm)| measured.contains(arm))
+            .filter_map(|(index, arm)| Some((arm.name.clone(), open_site.access(index)?.clone())))
+            .unzip();
+        let mut engine = start_engine(cell, &accesses, open_site.server.cpu, seed)?;
+        for arm in 0..accesses.len() {
+            go_on()?;
+            // A connection that cannot be had makes the first slice void, with its reason.
+            let _ = engine.prepare(arm)?;
+        }
+        Ok(Self {
+            cell,
+            site,
+            engine,
+            order: BalancedOrder::new(accesses.len(), seed),
+            arms: names,
+            blocks: 0,
+            void_in_a_row: 0,
+            reached: precision(study, cell, &[])?,
+        })
+    }
+
+    /// The arms of the next block, in the order in which they are measured.
+    pub(crate) fn next_order(&mut self) -> Vec<usize> {
+        self.order.next().unwrap_or_default()
+    }
+
+    /// Takes note of a block.
+    pub(crate) fn end_block(&mut self, study: &Study, samples: &[Sample]) -> Result<(), RunError> {
+        self.blocks += 1;
+        let before = self.reached.blocks;
+        self.reached = precision(study, self.cell, samples)?;
+        self.void_in_a_row = if self.reached.blocks == before {
+            self.void_in_a_row + 1
+        } else {
+            0
+        };
+        Ok(())
+    }
+
+    /// Why measuring it further is of no use; `None` if it is.
+    pub(crate) fn hopeless(&self, samples: &[Sample]) -> Option<String> {
+        if self.void_in_a_row < MOST_VOID_BLOCKS {
+            return None;
+        }
+        let last = samples.iter().rev().find_map(|sample| sample.void.as_ref());
+        Some(format!(
+            "{} blocks in a row of {} are void, the last because: {}",
+            self.void_in_a_row,
+            self.cell.name,
+            last.map(ToString::to_string).unwrap_or_default()
+        ))
+    }
+}
+
+fn start_engine(cell: &Cell, accesses: &[Access], cpu: Option<usize>, seed: u64) -> Result<Engine, RunError> {
+    let accesses = accesses.iter().cloned();
+    let rows = DATASET.rows;
+    let engine = match cell.workload {
+        Workload::OltpPointSelect => Engine::start_on(
+            cpu,
+            accesses.map(|access| PointSelect { access, rows }).collect(),
+            &cell.load,
+            seed,
+        ),
+        Workload::Connect => Engine::start_on(
+            cpu,
+            accesses.map(|access| Connect { access, rows }).collect(),
+            &cell.load,
+            seed,
+        ),
+        Workload::BulkRead => Engine::start_on(
+            cpu,
+            accesses.map(|access| BulkRead { access }).collect(),
+            &cell.load,
+            seed,
+        ),
+    };
+    Ok(engine?)
+}

@@ -3,7 +3,7 @@
 use ciphertax_engine::Engine;
 use ciphertax_explain::{CellPrecision, precision};
 use ciphertax_model::record::Sample;
-use ciphertax_model::{Arm, Cell, Study, Workload};
+use ciphertax_model::{Arm, Cell, Study, Tunnel, Workload};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_workload::{Access, BulkRead, Connect, PointSelect};
 
@@ -22,6 +22,8 @@ pub(crate) struct OpenCell<'a> {
     pub(crate) engine: Engine,
     /// Its arms, in the order of the engine.
     pub(crate) arms: Vec<String>,
+    /// The tunnels of its arms, in the same order.
+    pub(crate) tunnels: Vec<Option<Tunnel>>,
     order: BalancedOrder,
     pub(crate) blocks: u32,
     void_in_a_row: u32,
@@ -39,12 +41,12 @@ impl<'a> OpenCell<'a> {
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let measured = study.measured_arms_of(cell);
-        let (names, accesses): (Vec<String>, Vec<Access>) = arms
+        let accesses: Vec<Access> = arms
             .iter()
             .enumerate()
             .filter(|(_, arm)| measured.contains(arm))
-            .filter_map(|(index, arm)| Some((arm.name.clone(), open_site.access(index)?.clone())))
-            .unzip();
+            .filter_map(|(index, _)| open_site.access(index).cloned())
+            .collect();
         let mut engine = start_engine(cell, &accesses, open_site.server.cpu, seed)?;
         for arm in 0..accesses.len() {
             go_on()?;
@@ -56,7 +58,8 @@ impl<'a> OpenCell<'a> {
             site,
             engine,
             order: BalancedOrder::new(accesses.len(), seed),
-            arms: names,
+            arms: measured.iter().map(|arm| arm.name.clone()).collect(),
+            tunnels: measured.iter().map(|arm| arm.tunnel).collect(),
             blocks: 0,
             void_in_a_row: 0,
             reached: precision(study, cell, &[])?,

@@ -23,6 +23,17 @@ pub enum RunError {
         /// Why, with the remedy where there is one.
         problem: String,
     },
+    /// A study that names a server which the catalogue does not have.
+    #[error("there is no server {name:?} in the catalogue; there are {known}")]
+    UnknownServer {
+        /// What the study says.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Settings that a server cannot do; nothing was started.
+    #[error("{}", lines(.0))]
+    Impossible(Vec<String>),
     /// The data set.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
@@ -66,6 +77,10 @@ pub enum RunError {
     /// The user stopped it before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,
+}
+
+fn lines(refusals: &[String]) -> String {
+    refusals.join("\n")
 }
 
 fn room(error: &io::Error) -> &'static str {

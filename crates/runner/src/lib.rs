@@ -9,6 +9,7 @@ mod folder;
 mod measure;
 mod play;
 mod progress;
+mod refusals;
 mod rounds;
 mod server;
 mod site;

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
+use ciphertax_model::Tunnel;
 use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
 
 use crate::error::RunError;
+use crate::server::Server;
 use crate::site::OpenSite;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
@@ -22,6 +24,8 @@ pub(crate) struct Place<'a> {
     pub(crate) cell: &'a str,
     pub(crate) arm: &'a str,
     pub(crate) arm_index: usize,
+    /// What carries the arm's connections.
+    pub(crate) tunnel: Option<Tunnel>,
     pub(crate) block: u32,
     pub(crate) position: u32,
 }
@@ -41,13 +45,13 @@ impl Meter<'_> {
         if let Err(failure) = engine.prepare(place.arm_index)? {
             return Ok(self.unmeasured(engine, place, since_start, &failure));
         }
-        let Ok(before) = Reading::before(self.site) else {
+        let Ok(before) = Reading::before(self.site, place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(engine, place, since_start, &gone));
         };
         let yielded = engine.slice(place.arm_index, self.slice)?;
         // A server that does not answer makes the slice void, which is noted there.
-        let after = Reading::after(self.site).ok();
+        let after = Reading::after(self.site, place).ok();
         Ok(self.sample(engine, place, &yielded, &before, after.as_ref()))
     }
 
@@ -91,6 +95,7 @@ impl Meter<'_> {
         let mut steal = 0.0;
         if let Some(after) = after {
             sample.server_cpu = after.cpu_since(before);
+            sample.tunnel_cpu = place.tunnel.map(|_| after.tunnel_cpu_since(before));
             sample.server_context_switches = after.switches_since(before);
             sample.server_counters = after.counters_since(before);
             let system = after.clocks.system.since(&before.clocks.system);
@@ -169,19 +174,21 @@ struct Clocks {
     cpu: Option<CpuTime>,
     switches: Option<u64>,
     system: SystemCpu,
+    /// By process; empty without a tunnel.
+    tunnel: BTreeMap<u32, CpuTime>,
 }
 
 impl Reading {
-    fn before(site: &mut OpenSite) -> Result<Self, RunError> {
+    fn before(site: &mut OpenSite, place: &Place<'_>) -> Result<Self, RunError> {
         let counters = site.control.counters()?;
         Ok(Self {
             counters,
-            clocks: Clocks::read(site.server.process.as_ref())?,
+            clocks: Clocks::read(&site.server, place.tunnel)?,
         })
     }
 
-    fn after(site: &mut OpenSite) -> Result<Self, RunError> {
-        let clocks = Clocks::read(site.server.process.as_ref())?;
+    fn after(site: &mut OpenSite, place: &Place<'_>) -> Result<Self, RunError> {
+        let clocks = Clocks::read(&site.server, place.tunnel)?;
         Ok(Self {
             counters: site.control.counters()?,
             clocks,
@@ -194,6 +201,17 @@ impl Reading {
             total_ns: after.total_ns.checked_sub(before.total_ns)?,
             system_ns: after.system_ns.saturating_sub(before.system_ns),
         })
+    }
+
+    /// All processes together; one that began meanwhile counts from its beginning.
+    fn tunnel_cpu_since(&self, before: &Self) -> CpuTime {
+        let mut sum = CpuTime::default();
+        for (pid, after) in &self.clocks.tunnel {
+            let before = before.clocks.tunnel.get(pid).copied().unwrap_or_default();
+            sum.total_ns += after.total_ns.saturating_sub(before.total_ns);
+            sum.system_ns += after.system_ns.saturating_sub(before.system_ns);
+        }
+        sum
     }
 
     fn switches_since(&self, before: &Self) -> Option<u64> {
@@ -216,20 +234,17 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(process: Option<&ProcessCpu>) -> Result<Self, RunError> {
-        let Some(process) = process else {
-            return Ok(Self {
-                cpu: None,
-                switches: None,
-                system: SystemCpu::now()?,
-            });
-        };
-        // A process that has ended has no clock; that is noticed by whoever asks the server something.
-        let _ = settle(process, QUIET, QUIET_AT_MOST);
+    fn read(server: &Server, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
+        let process = server.process.as_ref();
+        if let Some(process) = process {
+            // A process that has ended has no clock; that is noticed by whoever asks the server something.
+            let _ = settle(process, QUIET, QUIET_AT_MOST);
+        }
         Ok(Self {
-            cpu: process.read().ok(),
-            switches: process.context_switches().ok(),
+            cpu: process.and_then(|process| process.read().ok()),
+            switches: process.and_then(|process| process.context_switches().ok()),
             system: SystemCpu::now()?,
+            tunnel: tunnel.map(|tunnel| server.tunnel_cpu(tunnel)).unwrap_or_default(),
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::cell::OpenCell;
 use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::progress::{Progress, Stage};
+use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
 use crate::site::OpenSite;
 
@@ -41,6 +42,7 @@ pub struct Plan {
 /// # Errors
 /// When nothing could be measured, or the run folder cannot be written.
 pub fn play(plan: &Plan, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Run, RunError> {
+    refuse_impossible(plan)?;
     let folder = RunFolder::create(&plan.folder)?;
     match Player::set_up(plan, &folder, progress, stop) {
         Err(error) => {

@@ -84,6 +84,7 @@ impl<'a> Rounds<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<BlockEnd, RunError> {
+        self.sites[cell.site].server.set_distance(self.study.link(cell.cell))?;
         for (position, arm) in cell.next_order().into_iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::RunEnds(RunStatus::Partial {
@@ -94,6 +95,7 @@ impl<'a> Rounds<'a> {
                 cell: &cell.cell.name,
                 arm: &cell.arms[arm],
                 arm_index: arm,
+                tunnel: cell.tunnels[arm],
                 block: cell.blocks,
                 position: position as u32,
             };

@@ -1,12 +1,17 @@
 //! The server under test: private or the user's own.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use ciphertax_lab::{PrivateServer, ProofError, Proved, prove};
-use ciphertax_model::record::{ServerPlacement, ServerRecord};
-use ciphertax_model::{Arm, Placement, Secret, Site, Study};
+use ciphertax_lab::catalogue::{self, Entry};
+use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
+use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
+use ciphertax_model::record::{CpuTime, ServerPlacement, ServerRecord};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
+    VerificationMode,
+};
 use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation};
@@ -17,11 +22,19 @@ use crate::error::RunError;
 /// The server under test.
 pub(crate) struct Server {
     private: Option<PrivateServer>,
+    /// What leads to it where an arm says so. They go after the server.
+    tunnels: Vec<(Tunnel, RunningTunnel)>,
+    link: Option<RunningLink>,
+    /// Where the measured connections go to.
     host: String,
+    /// Where everything else is asked.
+    control_host: String,
     port: u16,
     user: String,
     password: Secret,
     verification: Verification,
+    /// True for servers that no client of today trusts without being told to.
+    legacy: bool,
     display: String,
     name: String,
     /// The CPU clock of the server, where it runs on this machine and can be found.
@@ -32,35 +45,52 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a private server for the cells of a site.
-    pub(crate) fn private(study: &Study, site: &Site) -> Result<Self, RunError> {
-        let mut builder = PrivateServer::builder();
-        builder = if study.needs_tls() {
-            builder.certificate(site.certificate.kind)
-        } else {
-            builder.without_tls()
-        };
-        let server = builder.start()?;
+    /// Starts a private server for the cells of a site, and what leads to it.
+    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
+        let entry = entry(&site.server)?;
+        let link = study
+            .cells
+            .iter()
+            .filter(|cell| study.site(cell) == *site)
+            .find_map(|cell| study.link(cell))
+            .map(|link| RunningLink::start(&link, &GuardProgram::this_program()))
+            .transpose()?;
+        let server = builder(entry, study, site, arms, link.as_ref())?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
             Placement::Together => Some(confined(server.pid())?),
         };
-        let host = server.address().ip().to_string();
+        let address = server.address();
         let verification = match server.ca_file() {
-            Some(ca) => Verification::HostName(ca.to_owned(), host.clone()),
+            // The certificate is for this machine's names, wherever a link or a tunnel begins.
+            Some(ca) => Verification::HostName(ca.to_owned(), Ipv4Addr::LOCALHOST.to_string()),
             None => Verification::None,
         };
-        let address = server.address();
+        let mut tunnels: Vec<(Tunnel, RunningTunnel)> = Vec::new();
+        for tunnel in arms.iter().filter_map(|arm| arm.tunnel) {
+            if tunnels.iter().all(|(kind, _)| *kind != tunnel) {
+                tunnels.push((
+                    tunnel,
+                    tunnel::start(tunnel, address, &GuardProgram::this_program())?,
+                ));
+            }
+        }
+        let host = |of: fn(&RunningLink) -> IpAddr| link.as_ref().map_or(address.ip(), of).to_string();
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
             display: format!("the private server {site} at {address}"),
             name: site.to_string(),
+            host: host(RunningLink::delayed_address),
+            control_host: host(RunningLink::direct_address),
             port: address.port(),
             user: server.user().to_owned(),
             password: server.password().clone(),
             verification,
-            host,
+            legacy: !entry.capabilities.secure_renegotiation
+                || site.certificate.kind == CertificateKind::Rsa1024,
             private: Some(server),
+            tunnels,
+            link,
             same_host: true,
             cpu,
         })
@@ -74,12 +104,16 @@ impl Server {
             .and_then(|pid| ProcessCpu::open(pid).ok());
         Self {
             private: None,
+            tunnels: Vec::new(),
+            link: None,
             cpu: None,
             host: target.host.clone(),
+            control_host: target.host.clone(),
             port: target.port,
             user: target.user.clone(),
             password: target.password.clone(),
             verification: target.verification.clone(),
+            legacy: false,
             display: target.to_string(),
             name: target.to_string(),
             same_host: process.is_some() || address.is_some_and(|address| address.ip().is_loopback()),
@@ -89,14 +123,7 @@ impl Server {
 
     /// How to reach it in clear, for the statements that are not measured.
     pub(crate) fn options(&self) -> ConnectOptions {
-        ConnectOptions {
-            host: self.host.clone(),
-            port: self.port,
-            user: self.user.clone(),
-            password: self.password.clone(),
-            database: None,
-            tls: None,
-        }
+        ConnectOptions::new(&self.control_host, self.port, &self.user, self.password.clone())
     }
 
     /// How the study's TLS arms reach it, as far as they can be prepared.
@@ -109,36 +136,107 @@ impl Server {
 
     /// How an arm reaches it, and what its sessions must be, before any proof.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<(ConnectOptions, Expectation), RunError> {
-        let version = arm.transport.tls_version();
-        let tls = version
-            .map(|version| {
-                TlsConnector::new(&TlsPolicy {
-                    version,
-                    verification: self.verification.clone(),
-                })
-            })
-            .transpose()?;
-        let options = ConnectOptions {
-            tls: tls.map(Arc::new),
-            ..self.options()
+        let tls = match arm.transport.is_encrypted() {
+            true => Some(Arc::new(TlsConnector::new(&self.policy(arm)?)?)),
+            false => None,
         };
-        Ok((
-            options,
-            Expectation {
-                tls: version,
-                cipher: None,
-            },
-        ))
+        let options = ConnectOptions {
+            tls,
+            authentication: arm.authentication.method,
+            ..self.address_of(arm)
+        };
+        Ok((options, Expectation::of(arm)))
     }
 
-    /// Proves an arm.
+    /// Where an arm connects to, and as whom.
+    fn address_of(&self, arm: &Arm) -> ConnectOptions {
+        let (host, port) = match self.tunnel(arm) {
+            Some(tunnel) => (tunnel.address().ip().to_string(), tunnel.address().port()),
+            None => (self.host.clone(), self.port),
+        };
+        let private = self.private.as_ref();
+        let account = private
+            .zip(arm.authentication.method)
+            .and_then(|(server, method)| server.account(method));
+        let (user, password) = match account {
+            Some(account) => (&account.user, &account.password),
+            None => (&self.user, &self.password),
+        };
+        let is_by_socket = arm.authentication.method == Some(AuthenticationMethod::UnixSocket);
+        ConnectOptions {
+            socket: private
+                .filter(|_| is_by_socket)
+                .map(|server| server.socket().to_owned()),
+            ..ConnectOptions::new(host, port, user, password.clone())
+        }
+    }
+
+    fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {
+        let ca = match &self.verification {
+            Verification::Ca(ca) | Verification::HostName(ca, _) => Some(ca),
+            Verification::None => None,
+        };
+        let no_ca = || RunError::Server {
+            server: self.display.clone(),
+            problem: format!("the arm {} verifies it, but no CA is known; add ssl-ca=… to the target", arm.name),
+        };
+        let verification = match arm.tls.verification {
+            None => self.verification.clone(),
+            Some(VerificationMode::None) => Verification::None,
+            Some(VerificationMode::Ca) => Verification::Ca(ca.ok_or_else(no_ca)?.clone()),
+            Some(VerificationMode::HostName) => match &self.verification {
+                by_name @ Verification::HostName(..) => by_name.clone(),
+                _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
+            },
+        };
+        Ok(TlsPolicy {
+            cipher: arm.tls.cipher.clone(),
+            group: arm.tls.group,
+            resumption: arm.tls.resumption,
+            library: arm.tls.library,
+            legacy: self.legacy,
+            ..TlsPolicy::new(arm.transport.tls_version(), verification)
+        })
+    }
+
+    /// The tunnel of an arm.
+    pub(crate) fn tunnel(&self, arm: &Arm) -> Option<&RunningTunnel> {
+        let kind = arm.tunnel?;
+        let (_, tunnel) = self.tunnels.iter().find(|(other, _)| *other == kind)?;
+        Some(tunnel)
+    }
+
+    /// Proves an arm, and its tunnel before it.
     pub(crate) fn prove(
-        &self,
+        &mut self,
         arm: &Arm,
         options: &ConnectOptions,
         expectation: &Expectation,
-    ) -> Result<Proved, ProofError> {
-        prove(&arm.name, options, expectation)
+    ) -> Result<Proved, RunError> {
+        let mut proved = prove(&arm.name, options, expectation)?;
+        let tunnel = self.tunnels.iter_mut().find(|(kind, _)| Some(*kind) == arm.tunnel);
+        if let Some((_, tunnel)) = tunnel {
+            proved.proofs.extend(tunnel.prove(select_canary(options))?);
+        }
+        Ok(proved)
+    }
+
+    /// The CPU time of a tunnel's processes so far, on both its sides; those that ended meanwhile are left out.
+    pub(crate) fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
+        let tunnel = self.tunnels.iter().find(|(kind, _)| *kind == tunnel);
+        let processes = tunnel.map(|(_, tunnel)| tunnel.processes()).unwrap_or_default();
+        processes
+            .into_iter()
+            .filter_map(|process| Some((process.pid, ProcessCpu::open(process.pid).ok()?.read().ok()?)))
+            .collect()
+    }
+
+    /// Puts the server at a distance; nothing where there is no link.
+    pub(crate) fn set_distance(&self, distance: Option<Link>) -> Result<(), RunError> {
+        match (&self.link, distance) {
+            (Some(link), Some(distance)) => Ok(link.set(&distance)?),
+            _ => Ok(()),
+        }
     }
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
@@ -194,8 +292,50 @@ impl Server {
 
     /// Stops a private server and removes all it had.
     pub(crate) fn stop(self) -> Result<(), RunError> {
-        Ok(self.private.map_or(Ok(()), PrivateServer::stop)?)
+        let mut stopped = self.private.map_or(Ok(()), PrivateServer::stop);
+        for (_, tunnel) in self.tunnels {
+            stopped = stopped.and(tunnel.stop());
+        }
+        Ok(stopped.and(self.link.map_or(Ok(()), RunningLink::stop))?)
     }
+}
+
+/// A private server as the cells of a site want it.
+fn builder(
+    entry: &'static Entry,
+    study: &Study,
+    site: &Site,
+    arms: &[&Arm],
+    link: Option<&RunningLink>,
+) -> Result<PrivateServerBuilder, RunError> {
+    let mut builder = PrivateServer::builder().server(entry);
+    builder = match study.needs_tls() {
+        true => builder.certificate(site.certificate.kind),
+        false => builder.without_tls(),
+    };
+    let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
+    if oldest.is_some_and(|version| version < TlsVersion::V1_2) {
+        // A server of today has to be told before it offers anything as old.
+        builder = builder.tls_versions(entry.capabilities.tls_versions);
+    }
+    for method in arms.iter().filter_map(|arm| arm.authentication.method) {
+        builder = builder.account(method);
+    }
+    Ok(match link {
+        Some(link) => builder.inside(link),
+        None => builder,
+    })
+}
+
+/// The catalogue's entry of this name.
+///
+/// # Errors
+/// Lists the names there are.
+pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
+    catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
+        name: name.to_owned(),
+        known: catalogue::CATALOGUE.map(|entry| entry.name).join(", "),
+    })
 }
 
 /// Variables of a server whose value matters to what is measured.

@@ -1,7 +1,7 @@
 //! A place where cells are measured: one server, its data set, and how every arm reaches it.
 
 use ciphertax_model::record::{ServerRecord, SessionRecord};
-use ciphertax_model::{Arm, Site, Study};
+use ciphertax_model::{Arm, Cell, Site, Study};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Size};
@@ -43,18 +43,18 @@ impl OpenSite {
         progress: &mut dyn Progress,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let server = match (&plan.target, &site) {
-            (Some(target), _) => {
+        let measured = measured_at(&plan.study, site.as_ref(), arms);
+        let server = match (&site, &plan.target) {
+            (Some(site), _) => {
+                progress.stage(&Stage::StartingServer(site.to_string()));
+                let arms: Vec<&Arm> = arms.iter().zip(&measured).filter(|(_, is)| **is).map(|(arm, _)| arm).collect();
+                Server::private(&plan.study, site, &arms)?
+            }
+            (None, Some(target)) => {
                 progress.stage(&Stage::Connecting(target.to_string()));
                 Server::external(target)
             }
-            (None, site) => {
-                let site = site
-                    .clone()
-                    .unwrap_or_else(|| plan.study.site(&plan.study.cells[0]));
-                progress.stage(&Stage::StartingServer(site.to_string()));
-                Server::private(&plan.study, &site)?
-            }
+            (None, None) => unreachable!("a site without settings is the target's"),
         };
         go_on()?;
         let mut control = Control::connect(
@@ -73,11 +73,8 @@ impl OpenSite {
             arms: Vec::with_capacity(arms.len()),
             is_loaded: false,
         };
-        for arm in arms {
+        for (arm, is_measured_here) in arms.iter().zip(measured) {
             go_on()?;
-            let is_measured_here = open
-                .cells(&plan.study)
-                .any(|cell| plan.study.measured_arms_of(cell).contains(arm));
             open.arms.push(if is_measured_here {
                 progress.stage(&Stage::Proving(arm.name.clone()));
                 Some(open.prove(arm)?)
@@ -88,7 +85,7 @@ impl OpenSite {
         Ok(open)
     }
 
-    fn prove(&self, arm: &Arm) -> Result<OpenArm, RunError> {
+    fn prove(&mut self, arm: &Arm) -> Result<OpenArm, RunError> {
         let (options, expectation) = self.server.arm(arm)?;
         let proved = self.server.prove(arm, &options, &expectation)?;
         Ok(OpenArm {
@@ -107,14 +104,9 @@ impl OpenSite {
         })
     }
 
-    /// The cells that are measured here.
-    fn cells<'a>(&'a self, study: &'a Study) -> impl Iterator<Item = &'a ciphertax_model::Cell> {
-        study.cells.iter().filter(|cell| self.holds(study, cell))
-    }
-
     /// True if a cell is measured here.
-    pub(crate) fn holds(&self, study: &Study, cell: &ciphertax_model::Cell) -> bool {
-        self.site.as_ref().is_none_or(|site| study.site(cell) == *site)
+    pub(crate) fn holds(&self, study: &Study, cell: &Cell) -> bool {
+        holds(self.site.as_ref(), study, cell)
     }
 
     /// How an arm, known by its index in the study, reaches the server.
@@ -148,4 +140,16 @@ impl OpenSite {
         };
         removed.and(self.server.stop())
     }
+}
+
+fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
+    site.is_none_or(|site| study.site(cell) == *site)
+}
+
+/// For every arm, whether any cell of the site measures it.
+fn measured_at(study: &Study, site: Option<&Site>, arms: &[Arm]) -> Vec<bool> {
+    let cells: Vec<&Cell> = study.cells.iter().filter(|cell| holds(site, study, cell)).collect();
+    arms.iter()
+        .map(|arm| cells.iter().any(|cell| study.measured_arms_of(cell).contains(arm)))
+        .collect()
 }

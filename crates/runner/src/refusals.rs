@@ -1,0 +1,74 @@
+//! What a study asks for and cannot have, told before anything is started.
+
+use ciphertax_model::{Arm, Study};
+
+use crate::error::RunError;
+use crate::play::Plan;
+use crate::server::entry;
+
+/// Looks through the whole study.
+///
+/// # Errors
+/// Lists everything that cannot be had, and what can be had instead.
+pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
+    let refusals = match &plan.target {
+        Some(_) => of_targets(&plan.study),
+        None => of_private_servers(&plan.study)?,
+    };
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(RunError::Impossible(refusals))
+    }
+}
+
+/// Settings that need a server which ciphertax can start, or a place on the server's side.
+fn of_targets(study: &Study) -> Vec<String> {
+    let mut refusals = Vec::new();
+    for arm in &study.arms {
+        let needs = [
+            (arm.tunnel.is_some(), "a tunnel"),
+            (arm.authentication.method.is_some(), "an account of its own"),
+            (arm.tls.client_certificate.is_some(), "a client certificate"),
+        ];
+        refusals.extend(needs.into_iter().filter(|(is, _)| *is).map(|(_, what)| {
+            format!(
+                "arm {}: {what} can be had on a private server alone, which ciphertax starts; leave the target out",
+                arm.name
+            )
+        }));
+    }
+    let cells = study.cells.iter().filter(|cell| study.link(cell).is_some());
+    refusals.extend(cells.map(|cell| {
+        format!(
+            "cell {}: a link can be put before a private server alone; leave the target out",
+            cell.name
+        )
+    }));
+    let own = study.cells.iter().filter(|cell| cell.server.is_some() || cell.certificate.is_some());
+    refusals.extend(own.map(|cell| {
+        format!(
+            "cell {}: it names a server or a certificate of its own, which the target cannot become; leave the target out",
+            cell.name
+        )
+    }));
+    refusals
+}
+
+fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
+    let mut refusals: Vec<String> = Vec::new();
+    for cell in &study.cells {
+        let site = study.site(cell);
+        let capabilities = &entry(&site.server)?.capabilities;
+        let arms: Vec<Arm> = study.measured_arms_of(cell);
+        for arm in &arms {
+            for refusal in capabilities.refuse(arm, &site.certificate) {
+                let text = format!("arm {}: {refusal}", arm.name);
+                if !refusals.contains(&text) {
+                    refusals.push(text);
+                }
+            }
+        }
+    }
+    Ok(refusals)
+}

@@ -138,6 +138,9 @@ pub enum Error {
         /// What it can keep, in megabytes.
         limit_mb: usize,
     },
+    /// There is no link.
+    #[error(transparent)]
+    Link(#[from] crate::link::LinkError),
 }
 
 impl Error {

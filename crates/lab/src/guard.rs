@@ -79,6 +79,21 @@ impl GuardProgram {
     pub fn this_test_program(name: &str) -> Self {
         Self::new("/proc/self/exe", [name, "--exact", "--ignored", "--nocapture"])
     }
+
+    /// The command line of the same program in another role, whose name stands where a guard has `guard`: as an
+    /// argument, or in a test program as the last part of the test's path.
+    pub(crate) fn in_role(&self, role: &str) -> Vec<OsString> {
+        let arguments = self.arguments.iter().map(|argument| match argument.to_str() {
+            Some("guard") => role.into(),
+            Some(path) if path.ends_with("::guard") => {
+                (path[..path.len() - "guard".len()].to_owned() + role).into()
+            }
+            _ => argument.clone(),
+        });
+        std::iter::once(self.program.clone().into())
+            .chain(arguments)
+            .collect()
+    }
 }
 
 /// What a guard does; the whole of the hidden command `guard`. Call it before anything else opens files: it closes what
@@ -416,6 +431,20 @@ mod tests {
             .to_string();
         assert!(error.contains("no server is started"), "{error}");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_role_stands_where_the_guards_name_stood() {
+        for (guard, link) in [("guard", "link"), ("common::guard", "common::link")] {
+            assert_eq!(
+                GuardProgram::this_test_program(guard).in_role("link"),
+                ["/proc/self/exe", link, "--exact", "--ignored", "--nocapture"]
+            );
+        }
+        assert_eq!(
+            GuardProgram::this_program().in_role("link"),
+            ["/proc/self/exe", "link"]
+        );
     }
 
     #[test]

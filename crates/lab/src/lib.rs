@@ -1,8 +1,8 @@
-//! Private servers, certificates and relays.
+//! Private servers, certificates, relays and links.
 //!
 //! A [`PrivateServer`] is a MariaDB of our own: made in a folder of its own, reachable on the loopback address alone,
 //! and gone without a trace when its owner is gone, however that ended (see [`guard`]). A [`Relay`] is put in front of
-//! any server to see what really travels.
+//! any server to see what really travels. A [`RunningLink`] puts a distance between a server and its clients.
 
 #![warn(missing_docs)]
 
@@ -11,6 +11,7 @@ pub mod certificates;
 mod error;
 mod folder;
 pub mod guard;
+pub mod link;
 mod locate;
 mod log;
 mod mariadb;
@@ -22,6 +23,7 @@ mod sweep;
 
 pub use error::{Error, Result};
 pub use guard::GuardProgram;
+pub use link::{DelayRelay, LinkKind, LinkReport, RunningLink};
 pub use locate::Installation;
 pub use mariadb::{PrivateServer, PrivateServerBuilder};
 pub use proof::{ProofError, Proved, prove};

@@ -1,0 +1,137 @@
+//! The namespace and the devices of a link.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use super::addresses::Block;
+use super::tools::ip_batch;
+
+/// Where TUN devices are made.
+pub(super) const TUN: &str = "/dev/net/tun";
+
+/// Packets that the kernel keeps for the link process while that does not run: 50 ms at a gigabit per second. The link's
+/// own queue is elsewhere.
+const KERNEL_QUEUE: u32 = 5_000;
+
+/// Largest packet in bytes, as on Ethernet.
+pub(super) const MTU: usize = 1_500;
+
+/// A namespace, two TUN devices and a veth pair, which all go when this is dropped or the process ends.
+#[derive(Debug)]
+pub(super) struct Devices {
+    /// The TUN device in the namespace of this thread.
+    pub(super) near: File,
+    /// The TUN device in the link's namespace.
+    pub(super) far: File,
+    /// The name of the veth device in the namespace of this thread.
+    pub(super) veth: String,
+    /// Keeps the namespace alive and gives it a path.
+    namespace: File,
+    addresses: Block,
+}
+
+impl Devices {
+    /// Makes them. This thread is in another namespace meanwhile, so it must not be used for anything else if that fails.
+    pub(super) fn make() -> io::Result<Self> {
+        let addresses = Block::claim().map_err(context("finds no addresses"))?;
+        let tun = addresses.device("tun");
+        let veth = addresses.device("eth");
+        let near = open_tun(&tun).map_err(context("cannot make a TUN device"))?;
+
+        let home = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
+        // SAFETY: unlike an unshared table of descriptors, a network namespace changes nothing that other threads rely on.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+            .map_err(io::Error::from)
+            .map_err(context("cannot make a network namespace"))?;
+        let namespace = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
+        let far = open_tun("delayed").map_err(context("cannot make a TUN device"))?;
+        let (near_delayed, far_delayed) = (addresses.near_delayed(), addresses.far_delayed());
+        let (near_direct, far_direct) = (addresses.near_direct(), addresses.far_direct());
+        ip_batch(&[
+            "link set dev lo up".to_owned(),
+            format!("address add {far_delayed} peer {near_delayed} dev delayed"),
+            format!("link set dev delayed mtu {MTU} txqueuelen {KERNEL_QUEUE} up"),
+            format!(
+                "link add name direct type veth peer name {veth} netns {}",
+                path_of(&home).display()
+            ),
+            format!("address add {far_direct}/30 dev direct"),
+            "link set dev direct up".to_owned(),
+        ])
+        .map_err(context("cannot set up its namespace"))?;
+        move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(io::Error::from)
+            .map_err(context("cannot return from its namespace"))?;
+
+        ip_batch(&[
+            format!("address add {near_delayed} peer {far_delayed} dev {tun}"),
+            format!("link set dev {tun} mtu {MTU} txqueuelen {KERNEL_QUEUE} up"),
+            format!("address add {near_direct}/30 dev {veth}"),
+            format!("link set dev {veth} up"),
+        ])
+        .map_err(context("cannot set up its devices"))?;
+        Ok(Self {
+            near,
+            far,
+            veth,
+            namespace,
+            addresses,
+        })
+    }
+
+    /// Where a server in the namespace is reached with delay.
+    pub(super) fn delayed_address(&self) -> Ipv4Addr {
+        self.addresses.far_delayed()
+    }
+
+    /// Where a server in the namespace is reached without delay.
+    pub(super) fn direct_address(&self) -> Ipv4Addr {
+        self.addresses.far_direct()
+    }
+
+    /// The namespace, as long as this process lives.
+    pub(super) fn namespace(&self) -> PathBuf {
+        path_of(&self.namespace)
+    }
+}
+
+/// The network namespace of the calling thread, which need not be that of its process.
+const THIS_NAMESPACE: &str = "/proc/thread-self/ns/net";
+
+/// A path by which other processes open the same file.
+fn path_of(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
+}
+
+/// Makes a TUN device in the namespace of this thread. It carries bare IP packets, is read without blocking, and goes
+/// when the file is closed.
+fn open_tun(name: &str) -> io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(TUN)?;
+    let name = CString::new(name)?;
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call.
+    match unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn context(what: &'static str) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
+}

@@ -1,0 +1,45 @@
+//! Distance between client and server: round-trip time, jitter and bandwidth, the same for all arms.
+//!
+//! ```text
+//!   root namespace                                      namespace of the link
+//!            ┌── ct-tun-… ──► queue with delay ──► delayed ──┐
+//!   client ──┤            ◄── (link process)   ◄──           ├── server
+//!            └── ct-eth-… ◄─────── veth pair ──────► direct ─┘
+//! ```
+//!
+//! A [`RunningLink`] is a small process of ciphertax's own that moves IP packets between two TUN devices, each after its
+//! delay. TCP is the kernel's own at both ends, so a SYN travels as slowly as a result, and slow start and windows act as
+//! on a real line of that length. Only the server lives in a namespace, because then the client and everything
+//! around it need no wrapper: they choose the distance by the address they connect to. The second address is for
+//! control connections, which should not wait.
+//!
+//! The namespace has no name and the TUN devices are not persistent: the kernel removes them, and the veth pair with
+//! them, when the link process ends, however it ends. The process is the child of a [guard](crate::guard). Addresses
+//! come from ranges that are never routed, and only where this machine has neither an address nor a route; no existing
+//! interface, route or kernel setting is touched.
+//!
+//! The kernel's own netem is not used: many kernels lack it, and this way the same code runs, and says how late it was,
+//! everywhere.
+//!
+//! All this needs root. A [`DelayRelay`] does not: a TCP relay that delays bytes, which TCP's own handshake, slow start
+//! and windows do not feel.
+
+mod addresses;
+mod delay_line;
+mod devices;
+mod error;
+mod forward;
+mod jitter;
+mod process;
+mod protocol;
+mod relay;
+mod report;
+mod running;
+mod settings;
+mod timing;
+mod tools;
+
+pub use error::LinkError;
+pub use process::main;
+pub use report::{LinkKind, LinkReport};
+pub use running::{DelayRelay, RunningLink};

@@ -1,0 +1,95 @@
+//! The process of a link.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::ExitCode;
+
+use ciphertax_model as model;
+
+use super::devices::Devices;
+use super::forward::forward;
+use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
+use super::relay::relay;
+use super::report::{LinkKind, Tally};
+use super::settings::Settings;
+use super::timing::{run_first, sleep_precisely};
+use crate::folder::MARKER;
+
+/// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
+pub fn main() -> ExitCode {
+    if !Path::new(MARKER).exists() {
+        eprintln!("`link` is started by ciphertax itself, to put a distance between client and server");
+        return ExitCode::FAILURE;
+    }
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the link ends: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers a request to a link that runs; `set` changes its settings for what comes from now on.
+pub(super) fn answer(
+    request: Request,
+    kind: LinkKind,
+    tally: &mut Tally,
+    set: impl FnOnce(Settings),
+) -> Answer {
+    match request {
+        Request::Report => Answer::Report(tally.report(kind)),
+        Request::Set(link) => match Settings::try_from(&link) {
+            Ok(settings) => {
+                set(settings);
+                tally.clear();
+                Answer::Set
+            }
+            Err(error) => Answer::Refused(error.to_string()),
+        },
+        Request::Start(_) | Request::StartRelay(..) => Answer::Refused("runs already".into()),
+    }
+}
+
+fn serve() -> io::Result<()> {
+    let (stream, _) = UnixListener::bind(SOCKET)?.accept()?;
+    let mut owner = Conversation::over(stream);
+    sleep_precisely();
+    match owner.receive()? {
+        None => Ok(()),
+        Some(Request::Start(link)) => match start(&link) {
+            Err(error) => owner.send(&Answer::Refused(error.to_string())),
+            Ok((settings, devices)) => {
+                owner.send(&Answer::Started(Place {
+                    delayed: devices.delayed_address(),
+                    direct: devices.direct_address(),
+                    namespace: devices.namespace(),
+                    veth: devices.veth.clone(),
+                }))?;
+                run_first();
+                forward(&devices, settings, owner)
+            }
+        },
+        Some(Request::StartRelay(link, target)) => match start_relay(&link) {
+            Err(error) => owner.send(&Answer::Refused(error.to_string())),
+            Ok((settings, listener)) => {
+                owner.send(&Answer::RelayStarted(listener.local_addr()?))?;
+                relay(listener, target, settings, owner)
+            }
+        },
+        Some(_) => owner.send(&Answer::Refused("was not started".into())),
+    }
+}
+
+fn start(link: &model::Link) -> io::Result<(Settings, Devices)> {
+    let settings = Settings::try_from(link).map_err(io::Error::other)?;
+    Ok((settings, Devices::make()?))
+}
+
+fn start_relay(link: &model::Link) -> io::Result<(Settings, TcpListener)> {
+    let settings = Settings::try_from(link).map_err(io::Error::other)?;
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    Ok((settings, listener))
+}

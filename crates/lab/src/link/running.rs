@@ -1,0 +1,302 @@
+//! The owner's side of a link.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model as model;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::devices::TUN;
+use super::error::LinkError;
+use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
+use super::report::LinkReport;
+use super::settings::Settings;
+use super::tools::{Tool, ip};
+use crate::error::Result;
+use crate::folder::PrivateFolder;
+use crate::guard::{Guard, GuardProgram};
+use crate::log;
+use crate::process::Process;
+use crate::sweep::sweep_stale;
+
+/// How long the process of a link may take to start, and to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A line of a certain length between this network namespace and one of its own, with TCP's real behaviour. It and
+/// everything it made go when this is dropped or when this process ends in whatever way.
+#[derive(Debug)]
+pub struct RunningLink {
+    place: Place,
+    nsenter: OsString,
+    process: LinkProcess,
+}
+
+impl RunningLink {
+    /// Makes a link: some tens of milliseconds. `program` is also the link's own program, under the name `link` where a
+    /// guard has `guard` (see [`main`](super::main)).
+    ///
+    /// # Errors
+    /// If the settings are impossible, if the rights, the kernel's TUN devices or a program is missing, or if devices
+    /// or addresses cannot be had; each with its remedy.
+    pub fn start(link: &model::Link, program: &GuardProgram) -> Result<Self> {
+        Settings::try_from(link)?;
+        check_rights()?;
+        Tool::Ip.find()?;
+        let nsenter = Tool::Nsenter.find()?.into();
+        let process = LinkProcess::start(program)?;
+        match process.ask(&Request::Start(*link))? {
+            Answer::Started(place) => Ok(Self {
+                place,
+                nsenter,
+                process,
+            }),
+            other => Err(process.nonsense(&other).into()),
+        }
+    }
+
+    /// Where a server inside, listening on all addresses, is reached at the link's distance.
+    pub fn delayed_address(&self) -> IpAddr {
+        self.place.delayed.into()
+    }
+
+    /// Where the same server is reached without delay, for control connections.
+    pub fn direct_address(&self) -> IpAddr {
+        self.place.direct.into()
+    }
+
+    /// The words to put before a command line that is to run inside. The program replaces them: it has the same
+    /// process number and parent as without.
+    pub fn enter(&self) -> Vec<OsString> {
+        let mut network = OsString::from("--net=");
+        network.push(&self.place.namespace);
+        vec![self.nsenter.clone(), network, "--".into()]
+    }
+
+    /// Changes the distance for packets sent from now on; connections stay. The [report](Self::report) begins anew.
+    ///
+    /// # Errors
+    /// If the settings are impossible or the link process is gone.
+    pub fn set(&self, link: &model::Link) -> Result<()> {
+        self.process.set(link)
+    }
+
+    /// What the link did since it was started or last set.
+    ///
+    /// # Errors
+    /// If the link process is gone.
+    pub fn report(&self) -> Result<LinkReport> {
+        self.process.report()
+    }
+
+    /// The link process, which also runs the kernel's receiving side of every packet.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// False once the link process has ended: then nothing travels any more.
+    pub fn is_alive(&self) -> bool {
+        !self.process.process.has_ended()
+    }
+
+    /// Ends it and removes everything it had. Servers inside should be ended before. Dropping does the same without a
+    /// word.
+    ///
+    /// # Errors
+    /// If something could not be removed.
+    pub fn stop(mut self) -> Result<()> {
+        self.remove_device();
+        self.process.guard.finish()
+    }
+
+    /// The kernel removes a namespace, and the devices of this one with it, a little after its last user has ended; by its
+    /// name the device goes at once. The name is ours as long as the link process lives.
+    fn remove_device(&self) {
+        if self.is_alive() {
+            let _ = ip(["link", "delete", "dev", &self.place.veth]);
+        }
+    }
+}
+
+impl Drop for RunningLink {
+    fn drop(&mut self) {
+        self.remove_device();
+    }
+}
+
+/// A TCP relay to one server that delays bytes by half the round-trip time each way. It needs no rights, but
+/// [does not behave like a real line](super::LinkKind::caveat). It goes when this is dropped or when this process ends
+/// in whatever way.
+#[derive(Debug)]
+pub struct DelayRelay {
+    address: SocketAddr,
+    process: LinkProcess,
+}
+
+impl DelayRelay {
+    /// Starts a relay to `target`. For `program` see [`RunningLink::start`].
+    ///
+    /// # Errors
+    /// If the settings are impossible, or its process cannot be started or cannot listen.
+    pub fn start(link: &model::Link, target: SocketAddr, program: &GuardProgram) -> Result<Self> {
+        Settings::try_from(link)?;
+        let process = LinkProcess::start(program)?;
+        match process.ask(&Request::StartRelay(*link, target))? {
+            Answer::RelayStarted(address) => Ok(Self { address, process }),
+            other => Err(process.nonsense(&other).into()),
+        }
+    }
+
+    /// Where clients connect to: 127.0.0.1 and a port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes the distance for bytes sent from now on; connections stay. The [report](Self::report) begins anew.
+    ///
+    /// # Errors
+    /// If the settings are impossible or the relay's process is gone.
+    pub fn set(&self, link: &model::Link) -> Result<()> {
+        self.process.set(link)
+    }
+
+    /// What the relay did since it was started or last set.
+    ///
+    /// # Errors
+    /// If the relay's process is gone.
+    pub fn report(&self) -> Result<LinkReport> {
+        self.process.report()
+    }
+
+    /// The relay's process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// False once the relay's process has ended.
+    pub fn is_alive(&self) -> bool {
+        !self.process.process.has_ended()
+    }
+
+    /// Ends it and removes its folder. Dropping does the same without a word.
+    ///
+    /// # Errors
+    /// If something could not be removed.
+    pub fn stop(mut self) -> Result<()> {
+        self.process.guard.finish()
+    }
+}
+
+/// A link process under its guard.
+#[derive(Debug)]
+struct LinkProcess {
+    conversation: Mutex<Conversation>,
+    process: Process,
+    guard: Guard,
+}
+
+impl LinkProcess {
+    fn start(program: &GuardProgram) -> Result<Self> {
+        sweep_stale();
+        let mut guard = Guard::start(program, PrivateFolder::create()?)?;
+        let process = Process::open(guard.run(&program.in_role("link"))?)?;
+        let conversation = connect(&process, guard.folder())?;
+        Ok(Self {
+            conversation: Mutex::new(conversation),
+            process,
+            guard,
+        })
+    }
+
+    fn set(&self, link: &model::Link) -> Result<()> {
+        Settings::try_from(link)?;
+        match self.ask(&Request::Set(*link))? {
+            Answer::Set => Ok(()),
+            other => Err(self.nonsense(&other).into()),
+        }
+    }
+
+    fn report(&self) -> Result<LinkReport> {
+        match self.ask(&Request::Report)? {
+            Answer::Report(report) => Ok(report),
+            other => Err(self.nonsense(&other).into()),
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.process.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    fn ask(&self, request: &Request) -> std::result::Result<Answer, LinkError> {
+        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = conversation
+            .send(request)
+            .and_then(|()| conversation.receive())
+            .map_err(|error| self.gone(&error.to_string()))?;
+        match answer {
+            Some(Answer::Refused(problem)) => Err(LinkError::Refused { problem }),
+            Some(answer) => Ok(answer),
+            None => Err(self.gone("it closed the conversation")),
+        }
+    }
+
+    fn nonsense(&self, answer: &Answer) -> LinkError {
+        self.gone(&format!("it answered {answer:?}"))
+    }
+
+    fn gone(&self, problem: &str) -> LinkError {
+        gone(&self.process, self.guard.folder(), problem)
+    }
+}
+
+fn gone(process: &Process, folder: &Path, problem: &str) -> LinkError {
+    LinkError::Gone {
+        pid: process.pid().as_raw_nonzero().get().unsigned_abs(),
+        problem: problem.into(),
+        log: log::tail(folder),
+    }
+}
+
+/// Waits until the process listens.
+fn connect(process: &Process, folder: &Path) -> std::result::Result<Conversation, LinkError> {
+    let socket = folder.join(SOCKET);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match UnixStream::connect(&socket) {
+            Ok(stream) => {
+                stream
+                    .set_read_timeout(Some(PATIENCE))
+                    .map_err(|cause| LinkError::Unreachable { socket, cause })?;
+                return Ok(Conversation::over(stream));
+            }
+            Err(_) if process.has_ended() => return Err(gone(process, folder, "it ended at once")),
+            // The socket is bound a moment before anyone listens.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) && Instant::now() < deadline =>
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(cause) => return Err(LinkError::Unreachable { socket, cause }),
+        }
+    }
+}
+
+/// Whether devices and namespaces may be made, and TUN devices exist.
+fn check_rights() -> std::result::Result<(), LinkError> {
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
+        return Err(LinkError::NotPermitted);
+    }
+    if !Path::new(TUN).exists() {
+        return Err(LinkError::NoTun);
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! A link's settings in the units of its queues.
+
+use std::time::Duration;
+
+use ciphertax_model as model;
+
+use super::error::LinkError;
+
+/// Longest round-trip time in milliseconds.
+const LONGEST_RTT_MS: f64 = 10_000.0;
+
+/// Bandwidths that can be kept, in megabits per second: a modem's, and more than packets can be moved at.
+const BANDWIDTHS_MBIT: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
+
+/// What happens to packets in one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Settings {
+    /// Half the round-trip time.
+    pub(super) one_way: Duration,
+    /// Standard deviation of the time one way, in seconds.
+    pub(super) sigma: f64,
+    /// Bytes per second.
+    pub(super) rate: Option<f64>,
+}
+
+impl TryFrom<&model::Link> for Settings {
+    type Error = LinkError;
+
+    fn try_from(link: &model::Link) -> Result<Self, LinkError> {
+        let &model::Link {
+            rtt_ms,
+            jitter_ms,
+            bandwidth_mbit,
+        } = link;
+        let refuse = |problem| Err(LinkError::Settings { problem });
+        if !(0.0..=LONGEST_RTT_MS).contains(&rtt_ms) {
+            return refuse(format!("rtt_ms {rtt_ms}; it may be 0 to {LONGEST_RTT_MS}"));
+        }
+        if !(0.0..=rtt_ms / 4.0).contains(&jitter_ms) {
+            return refuse(format!(
+                "jitter_ms {jitter_ms} at rtt_ms {rtt_ms}; it may be 0 to a quarter of that, so that hardly any delay \
+                 would be negative"
+            ));
+        }
+        if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
+            let (least, most) = BANDWIDTHS_MBIT.into_inner();
+            return refuse(format!("bandwidth_mbit {bandwidth}; it may be {least} to {most}"));
+        }
+        Ok(Self {
+            one_way: link.round_trip() / 2,
+            // Both ways are independent, so their variances add up.
+            sigma: jitter_ms / 1e3 / 2_f64.sqrt(),
+            rate: bandwidth_mbit.map(|megabits| megabits * 1e6 / 8.0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_the_round_trip_goes_each_way() {
+        let link = model::Link {
+            rtt_ms: 40.0,
+            jitter_ms: 2.0,
+            bandwidth_mbit: Some(8.0),
+        };
+        let settings = Settings::try_from(&link).unwrap();
+        assert_eq!(settings.one_way, Duration::from_millis(20));
+        assert!((2.0 * settings.sigma.powi(2) - 0.002_f64.powi(2)).abs() < 1e-12);
+        assert_eq!(settings.rate, Some(1e6));
+    }
+
+    #[test]
+    fn what_no_link_can_be_is_refused_by_its_name() {
+        let link = |rtt_ms, jitter_ms, bandwidth_mbit| model::Link {
+            rtt_ms,
+            jitter_ms,
+            bandwidth_mbit,
+        };
+        for (link, setting) in [
+            (link(-1.0, 0.0, None), "rtt_ms"),
+            (link(f64::NAN, 0.0, None), "rtt_ms"),
+            (link(1e9, 0.0, None), "rtt_ms"),
+            (link(10.0, -1.0, None), "jitter_ms"),
+            (link(10.0, 3.0, None), "jitter_ms"),
+            (link(10.0, f64::INFINITY, None), "jitter_ms"),
+            (link(10.0, 0.0, Some(0.0)), "bandwidth_mbit"),
+            (link(10.0, 0.0, Some(f64::NAN)), "bandwidth_mbit"),
+        ] {
+            let error = Settings::try_from(&link).unwrap_err().to_string();
+            assert!(error.contains(setting), "{error}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,6 +16,7 @@ use crate::certificates::Authority;
 use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, SOCKET, create_private_file};
 use crate::guard::{Guard, GuardProgram};
+use crate::link::RunningLink;
 use crate::locate::Installation;
 use crate::log::{self, LOG, Log, Readiness};
 use crate::port;
@@ -43,6 +44,10 @@ const SETTINGS: [(&str, &str); 5] = [
 pub struct PrivateServerBuilder {
     certificate: Option<CertificateKind>,
     options: Vec<String>,
+    /// Words before the server's command line.
+    launcher: Vec<OsString>,
+    /// Where it is reached.
+    reached_at: IpAddr,
     guard: GuardProgram,
 }
 
@@ -68,6 +73,15 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// A server inside a link: [`PrivateServer::address`] is its direct address, and the same port of
+    /// [`RunningLink::delayed_address`] leads to it at the link's distance. It must be stopped before the link is.
+    #[must_use]
+    pub fn inside(mut self, link: &RunningLink) -> Self {
+        self.launcher = link.enter();
+        self.reached_at = link.direct_address();
+        self
+    }
+
     /// The program of the guard; the program that runs now if nothing else is asked for.
     #[must_use]
     pub fn guard(mut self, program: GuardProgram) -> Self {
@@ -88,7 +102,7 @@ impl PrivateServerBuilder {
         let (process, port) = self.launch(&installation, &mut guard)?;
         Ok(PrivateServer {
             process,
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            address: SocketAddr::from((self.reached_at, port)),
             socket: guard.folder().join(SOCKET),
             password,
             ca_file,
@@ -140,9 +154,14 @@ impl PrivateServerBuilder {
         };
         for _ in 0..PORT_ATTEMPTS {
             let port = port::free_in(&ports).ok_or_else(no_port)?;
-            let mut command_line = installation.command();
+            let mut command_line = self.launcher.clone();
+            command_line.extend(installation.command());
             command_line.push(defaults_file_option(guard.folder()));
             command_line.push(format!("--port={port}").into());
+            if !self.reached_at.is_loopback() {
+                // All addresses of the link's namespace, which nobody else can reach.
+                command_line.push("--bind-address=0.0.0.0".into());
+            }
             command_line.extend(self.options.iter().map(OsString::from));
             let log = Log::from_its_end(guard.folder());
             let process = Process::open(guard.run(&command_line)?)?;
@@ -167,7 +186,7 @@ impl PrivateServerBuilder {
     }
 }
 
-/// A MariaDB of our own, reachable on 127.0.0.1 alone. It ends, and all its files go, when this is dropped or when
+/// A MariaDB of our own, reachable from this machine alone. It ends, and all its files go, when this is dropped or when
 /// this process ends in whatever way (see [`guard`](crate::guard)).
 #[derive(Debug)]
 pub struct PrivateServer {
@@ -187,11 +206,13 @@ impl PrivateServer {
         PrivateServerBuilder {
             certificate: Some(CertificateKind::default()),
             options: Vec::new(),
+            launcher: Vec::new(),
+            reached_at: Ipv4Addr::LOCALHOST.into(),
             guard: GuardProgram::this_program(),
         }
     }
 
-    /// Where it listens: 127.0.0.1 and a port below the ephemeral range.
+    /// Where it is reached: 127.0.0.1, or the direct address of its link, and a port below the ephemeral range.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,0 +1,844 @@
+//! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays. What
+//! needs root is skipped for an ordinary user.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::sync::mpsc::{TryRecvError, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ciphertax_lab::{DelayRelay, Error, GuardProgram, LinkKind, PrivateServer, RunningLink};
+use ciphertax_model::Link;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
+use tempfile::TempDir;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// By how much a busy machine may be late; early it must never be.
+const LATE: Duration = Duration::from_millis(200);
+
+/// How long things may take to go away.
+const SECONDS: Duration = Duration::from_secs(5);
+
+const NOBODY: u32 = 65_534;
+
+#[test]
+#[ignore = "the guard of the links in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+#[ignore = "the process of the links in these tests"]
+fn link() {
+    ciphertax_lab::link::main();
+}
+
+#[test]
+fn opening_a_connection_takes_one_round_trip_more_than_directly() {
+    let Some(link) = link_of(rtt(40.0)) else { return };
+    let port = echo_inside(&link);
+    let connect = |address| median((0..15).map(|_| time(|| drop(tcp((address, port))))));
+    let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
+    assert!(delayed >= 40 * MS, "{delayed:?}");
+    assert!(
+        delayed < direct + 40 * MS + LATE,
+        "{delayed:?}, directly {direct:?}"
+    );
+    assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
+    let report = link.report().unwrap();
+    assert_eq!(report.kind, LinkKind::Tun);
+    assert_eq!(report.drops, 0);
+    // SYN, SYN-ACK, ACK and the end of each of the connections.
+    assert!(report.packets >= 15 * 4, "{report:?}");
+    assert!(report.lateness_median_us > 0.0 && report.lateness_median_us <= report.lateness_p99_us);
+    link.stop().unwrap();
+}
+
+#[test]
+fn a_new_distance_holds_for_connections_that_are_open() {
+    let Some(link) = link_of(rtt(5.0)) else { return };
+    let mut stream = tcp((link.delayed_address(), echo_inside(&link)));
+    assert!(ask(&mut stream) >= 5 * MS);
+    link.set(&rtt(60.0)).unwrap();
+    assert_eq!(link.report().unwrap().packets, 0);
+    let far = median((0..5).map(|_| ask(&mut stream)));
+    assert!((60 * MS..60 * MS + LATE).contains(&far), "{far:?}");
+    link.set(&rtt(0.0)).unwrap();
+    let near = median((0..5).map(|_| ask(&mut stream)));
+    assert!(near < 60 * MS, "{near:?}");
+    assert!(link.set(&rtt(-1.0)).is_err());
+    assert!(link.report().unwrap().packets >= 10);
+}
+
+#[test]
+fn jitter_spreads_packets_and_keeps_their_order() {
+    const PACKETS: u32 = 1_000;
+    const JITTER_MS: f64 = 8.0;
+    let Some(link) = link_of(Link {
+        jitter_ms: JITTER_MS,
+        ..rtt(40.0)
+    }) else {
+        return;
+    };
+    let (socket, port) = inside(&link, || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        (socket, port)
+    });
+    socket.set_read_timeout(Some(SECONDS)).unwrap();
+    let receiver = thread::spawn(move || {
+        let mut number = [0; 4];
+        let receive = |_| {
+            socket.recv(&mut number).unwrap();
+            (u32::from_le_bytes(number), Instant::now())
+        };
+        (0..PACKETS).map(receive).collect::<Vec<_>>()
+    });
+    let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    sender.connect((link.delayed_address(), port)).unwrap();
+    let mut sent = Vec::new();
+    for number in 0..PACKETS {
+        sent.push(Instant::now());
+        sender.send(&number.to_le_bytes()).unwrap();
+        thread::sleep(2 * MS);
+    }
+    let received = receiver.join().unwrap();
+    let numbers: Vec<u32> = received.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (0..PACKETS).collect::<Vec<_>>());
+    let delays: Vec<f64> = sent
+        .iter()
+        .zip(&received)
+        .map(|(sent, (_, received))| (*received - *sent).as_secs_f64() * 1e3)
+        .collect();
+    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+    let sigma = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / delays.len() as f64).sqrt();
+    // Half the variance is in each way; a busy machine adds to it.
+    let expected = JITTER_MS / 2_f64.sqrt();
+    assert!((0.5 * expected..4.0 * expected).contains(&sigma), "{sigma}");
+    assert!((17.0..60.0).contains(&mean), "{mean}");
+}
+
+#[test]
+fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
+    const MEGABITS: f64 = 8.0;
+    /// Of 1500 bytes on the line, TCP with time stamps carries 1448.
+    const PAYLOAD: f64 = 1448.0 / 1500.0;
+    let Some(link) = link_of(Link {
+        bandwidth_mbit: Some(MEGABITS),
+        ..rtt(10.0)
+    }) else {
+        return;
+    };
+    let (listener, port) = listen_inside(&link);
+    let client = tcp((link.delayed_address(), port));
+    let server = listener.accept().unwrap().0;
+    for (from, to) in [(&client, &server), (&server, &client)] {
+        let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        let megabits = throughput(from, to) / PAYLOAD;
+        assert!((megabits / MEGABITS - 1.0).abs() < 0.1, "{megabits}");
+    }
+}
+
+#[test]
+fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
+    const PACKETS: u64 = 400;
+    const BYTES: usize = 1_000;
+    let slow = Link {
+        bandwidth_mbit: Some(1.0),
+        ..rtt(2.0)
+    };
+    let Some(link) = link_of(slow) else { return };
+    let socket = inside(&link, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
+    socket.set_read_timeout(Some(SECONDS)).unwrap();
+    let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    sender
+        .connect((link.delayed_address(), socket.local_addr().unwrap().port()))
+        .unwrap();
+    for number in 0..PACKETS {
+        let mut bytes = [0; BYTES];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        sender.send(&bytes).unwrap();
+    }
+    // The queue holds 150 kB, and a megabit per second empties it no faster than by one of these in 8 ms.
+    let mut bytes = [0; BYTES];
+    for number in 0..100_u64 {
+        assert_eq!(socket.recv(&mut bytes).unwrap(), BYTES);
+        assert_eq!(bytes[..8], number.to_le_bytes());
+    }
+    let report = link.report().unwrap();
+    assert!((100..300).contains(&report.drops), "{report:?}");
+}
+
+#[test]
+fn a_server_inside_answers_at_both_addresses() {
+    let Some(link) = link_of(rtt(30.0)) else { return };
+    let guard = GuardProgram::this_test_program("guard");
+    let server = PrivateServer::builder()
+        .inside(&link)
+        .guard(guard)
+        .start()
+        .unwrap();
+    let direct = server.address();
+    assert_eq!(direct.ip(), link.direct_address());
+    let greet = |address: SocketAddr| {
+        let start = Instant::now();
+        let mut greeting = [0; 64];
+        let length = tcp(address).read(&mut greeting).unwrap();
+        assert!(String::from_utf8_lossy(&greeting[..length]).contains("MariaDB"));
+        start.elapsed()
+    };
+    greet(direct);
+    // One round trip to connect; the greeting comes half a round trip after the server got the last word of that.
+    assert!(greet((link.delayed_address(), direct.port()).into()) >= 60 * MS);
+    assert!(
+        TcpStream::connect((Ipv4Addr::LOCALHOST, direct.port())).is_err(),
+        "it is outside"
+    );
+    server.stop().unwrap();
+    assert!(link.is_alive());
+    link.stop().unwrap();
+}
+
+#[test]
+fn links_live_side_by_side() {
+    let (Some(one), Some(other)) = (link_of(rtt(1.0)), link_of(rtt(30.0))) else {
+        return;
+    };
+    assert_ne!(one.delayed_address(), other.delayed_address());
+    assert_ne!(one.pid(), other.pid());
+    for link in [&one, &other] {
+        ask(&mut tcp((link.delayed_address(), echo_inside(link))));
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_link_that_was_dropped() {
+    let Some(link) = link_of(rtt(1.0)) else { return };
+    // A socket inside holds the namespace.
+    let held = listen_inside(&link);
+    let (addresses, pid) = (Addresses::of(&link), link.pid());
+    assert!(addresses.exist());
+    drop(link);
+    assert!(!addresses.exist());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    drop(held);
+}
+
+#[test]
+fn an_owner_killed_by_sigkill_leaves_nothing() {
+    let Some(owner) = Owner::start(true) else { return };
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_ended_by_sigterm_leaves_nothing() {
+    let Some(owner) = Owner::start(false) else { return };
+    kill_process(owner.pid(), Signal::TERM).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn ctrl_c_at_the_terminal_leaves_nothing() {
+    let Some(owner) = Owner::start(false) else { return };
+    kill_process_group(owner.pid(), Signal::INT).unwrap();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_that_ends_by_itself_leaves_nothing() {
+    let Some(mut owner) = Owner::start(true) else {
+        return;
+    };
+    drop(owner.stdin.take());
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_guard_takes_the_link_with_it_and_the_next_start_sweeps() {
+    if !may_link() {
+        return;
+    }
+    let folder = Rc::new(temporary_folder());
+    let mut owner = Owner::start_in(&folder, false);
+    // First the owner is stopped, so that it cannot clean up.
+    kill_process(owner.pid(), Signal::STOP).unwrap();
+    kill_process(owner.guard(), Signal::KILL).unwrap();
+    assert!(within(SECONDS, || !runs(owner.helpers[0])));
+    assert!(within(SECONDS, || !owner.addresses.exist()));
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    owner.process.wait().unwrap();
+    assert_eq!(owner.folders(), 1);
+    let mut next = Owner::start_in(&folder, false);
+    assert_eq!(owner.folders(), 1);
+    drop(next.stdin.take());
+    next.expect_nothing_left();
+    owner.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_link_process_is_known_to_be_gone() {
+    let Some(link) = link_of(rtt(1.0)) else { return };
+    let addresses = Addresses::of(&link);
+    kill_process(
+        Pid::from_raw(link.pid().try_into().unwrap()).unwrap(),
+        Signal::KILL,
+    )
+    .unwrap();
+    assert!(within(SECONDS, || !link.is_alive()));
+    assert!(within(SECONDS, || !addresses.exist()));
+    let error = link.report().unwrap_err().to_string();
+    assert!(error.contains("is gone"), "{error}");
+}
+
+#[test]
+fn impossible_settings_are_refused_before_anything_starts() {
+    let guard = GuardProgram::new("/nowhere", [""; 0]);
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let link = Link {
+        jitter_ms: 30.0,
+        ..rtt(40.0)
+    };
+    for error in [
+        RunningLink::start(&link, &guard).unwrap_err(),
+        DelayRelay::start(&link, target, &guard).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("jitter_ms"), "{error}");
+    }
+}
+
+#[test]
+fn a_link_process_started_by_hand_says_what_it_is_for() {
+    let output = test_program(Path::new("/proc/self/exe"), "link")
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("started by ciphertax itself"), "{words}");
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
+    if !is_root() {
+        return ordinary_user();
+    }
+    let folder = temporary_folder();
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = folder.path().join("test");
+    fs::copy("/proc/self/exe", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = test_program(&program, "ordinary_user")
+        .env("TMPDIR", folder.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "only the program is left"
+    );
+}
+
+#[test]
+#[ignore = "run by another test as an ordinary user"]
+fn ordinary_user() {
+    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_test_program("guard")).unwrap_err();
+    assert!(matches!(refused, Error::Link(_)), "{refused}");
+    let text = refused.to_string();
+    assert!(
+        text.contains("root") && text.contains("does not delay TCP's own handshake"),
+        "{text}"
+    );
+    a_relay_delays_bytes_but_not_the_handshake();
+}
+
+#[test]
+fn a_relay_delays_bytes_but_not_the_handshake() {
+    let relay = relay_to(rtt(40.0), echo_here());
+    let mut stream = None;
+    let connected = median((0..5).map(|_| time(|| stream = Some(tcp(relay.address())))));
+    let mut stream = stream.unwrap();
+    assert!(connected < 40 * MS, "{connected:?}");
+    let answered = median((0..5).map(|_| ask(&mut stream)));
+    assert!((40 * MS..40 * MS + LATE).contains(&answered), "{answered:?}");
+    let report = relay.report().unwrap();
+    assert_eq!(report.kind, LinkKind::Relay);
+    assert_eq!(report.packets, 10);
+    assert!(report.kind.caveat().unwrap().contains("handshake"));
+
+    relay.set(&rtt(2.0)).unwrap();
+    let nearer = median((0..5).map(|_| ask(&mut stream)));
+    assert!(nearer >= 2 * MS && nearer < 40 * MS, "{nearer:?}");
+    let pid = relay.pid();
+    relay.stop().unwrap();
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
+}
+
+#[test]
+fn a_relay_keeps_the_bandwidth_and_every_byte() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let link = Link {
+        bandwidth_mbit: Some(40.0),
+        jitter_ms: 1.0,
+        ..rtt(10.0)
+    };
+    let relay = relay_to(link, listener.local_addr().unwrap());
+    let mut client = tcp(relay.address());
+    let mut server = listener.accept().unwrap().0;
+    let sent: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let start = Instant::now();
+    let expected = sent.clone();
+    let sender = thread::spawn(move || {
+        client.write_all(&sent).unwrap();
+        client
+    });
+    let mut received = vec![0; expected.len()];
+    server.read_exact(&mut received).unwrap();
+    assert!(received == expected);
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(seconds >= 0.99, "40 megabits in {seconds} s");
+    // The end travels too.
+    drop(sender.join().unwrap());
+    assert_eq!(server.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn a_relay_closes_connections_that_the_target_refuses() {
+    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let relay = relay_to(rtt(2.0), closed);
+    assert_eq!(tcp(relay.address()).read(&mut [0]).unwrap_or(0), 0);
+}
+
+/// Run as root on an idle machine with `cargo test -p ciphertax-lab --test links -- --ignored --exact --nocapture lateness`.
+#[test]
+#[ignore = "a measurement: how late packets are"]
+fn lateness() {
+    println!("\nload {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
+    for rtt_ms in [0.0, 1.0, 45.0, 170.0] {
+        let Some(link) = link_of(rtt(rtt_ms)) else {
+            println!("needs root");
+            return;
+        };
+        let mut late = lateness_seen_from_outside(&link, rtt(rtt_ms).round_trip() / 2);
+        late.sort_by(f64::total_cmp);
+        println!("{}", describe(rtt_ms, "one packet at a time", &link, 0.0));
+        println!(
+            "    from sending to the kernel's time stamp: {:.1} µs at the median and {:.1} µs at the 99th percentile",
+            late[late.len() / 2],
+            late[late.len() * 99 / 100]
+        );
+        let port = echo_inside(&link);
+        link.set(&rtt(rtt_ms)).unwrap();
+        let cpu = cpu_seconds(&link);
+        let until = Instant::now() + SECONDS;
+        thread::scope(|scope| {
+            for _ in 0..64 {
+                scope.spawn(|| {
+                    let mut stream = tcp((link.delayed_address(), port));
+                    while Instant::now() < until {
+                        ask(&mut stream);
+                    }
+                });
+            }
+        });
+        println!("{}", describe(rtt_ms, "64 connections", &link, cpu));
+    }
+}
+
+/// How much later than due datagrams arrive, in microseconds: from the call that sends one to the time stamp that the kernel
+/// gives it on arrival, so that nobody's waking up is in it but the link's own.
+fn lateness_seen_from_outside(link: &RunningLink, one_way: Duration) -> Vec<f64> {
+    const PACKETS: usize = 200;
+    let receiver = inside(link, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
+    let on: libc::c_int = 1;
+    // SAFETY: reads one integer of the size it is told.
+    let done = unsafe {
+        libc::setsockopt(
+            receiver.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    assert_eq!(done, 0);
+    let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    sender
+        .connect((link.delayed_address(), receiver.local_addr().unwrap().port()))
+        .unwrap();
+    let sent: Vec<SystemTime> = (0..PACKETS)
+        .map(|_| {
+            thread::sleep(5 * MS);
+            let now = SystemTime::now();
+            sender.send(b"?").unwrap();
+            now
+        })
+        .collect();
+    thread::sleep(one_way + LATE);
+    let late = |sent: SystemTime| {
+        let due = sent.duration_since(UNIX_EPOCH).unwrap() + one_way;
+        (arrival(&receiver).as_secs_f64() - due.as_secs_f64()) * 1e6
+    };
+    sent.into_iter().map(late).collect()
+}
+
+/// The kernel's time stamp of the next datagram, since the epoch.
+fn arrival(socket: &UdpSocket) -> Duration {
+    let mut byte = [0_u8];
+    let mut data = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: byte.len(),
+    };
+    let mut control = [0_u64; 16];
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the message's buffers outlive the call, and their lengths are right.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    assert_eq!(received, 1);
+    // SAFETY: the kernel has filled the buffer with whole control messages, the first of which holds a time stamp.
+    let time = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        assert_eq!((*header).cmsg_type, libc::SCM_TIMESTAMPNS);
+        libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned()
+    };
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// What the link says of itself, with the CPU time since its process had used `cpu` seconds.
+fn describe(rtt_ms: f64, load: &str, link: &RunningLink, cpu: f64) -> String {
+    let report = link.report().unwrap();
+    let used = cpu_seconds(link) - cpu;
+    format!(
+        "{rtt_ms} ms, {load}: {} packets, late {:.1} µs at the median and {:.1} µs at the 99th percentile, {} dropped; {:.1} µs \
+         of CPU each",
+        report.packets,
+        report.lateness_median_us,
+        report.lateness_p99_us,
+        report.drops,
+        used * 1e6 / report.packets as f64,
+    )
+}
+
+/// CPU time of all threads of the link's process.
+fn cpu_seconds(link: &RunningLink) -> f64 {
+    let threads = fs::read_dir(format!("/proc/{}/task", link.pid())).unwrap();
+    let nanoseconds = |thread: fs::DirEntry| -> f64 {
+        let times = fs::read_to_string(thread.path().join("schedstat")).unwrap();
+        times.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    threads.flatten().map(nanoseconds).sum::<f64>() / 1e9
+}
+
+fn rtt(rtt_ms: f64) -> Link {
+    Link {
+        rtt_ms,
+        jitter_ms: 0.0,
+        bandwidth_mbit: None,
+    }
+}
+
+/// `None` where there can be no link.
+fn link_of(link: Link) -> Option<RunningLink> {
+    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_test_program("guard")).unwrap())
+}
+
+fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {
+    DelayRelay::start(&link, target, &GuardProgram::this_test_program("guard")).unwrap()
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Root in a container often has neither the rights nor the device.
+fn may_link() -> bool {
+    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+    capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists()
+}
+
+fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(2 * SECONDS)).unwrap();
+    stream
+}
+
+/// Runs `work` in the link's namespace. What it opens there may be used elsewhere.
+fn inside<T: Send>(link: &RunningLink, work: impl FnOnce() -> T + Send) -> T {
+    let words = link.enter();
+    let namespace = words
+        .iter()
+        .find_map(|word| word.to_str().unwrap().strip_prefix("--net="))
+        .unwrap();
+    let namespace = File::open(namespace).unwrap();
+    thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                work()
+            })
+            .join()
+            .unwrap()
+    })
+}
+
+fn listen_inside(link: &RunningLink) -> (TcpListener, u16) {
+    let listener = inside(link, || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+/// A server in the link's namespace that says what it is told.
+fn echo_inside(link: &RunningLink) -> u16 {
+    let (listener, port) = listen_inside(link);
+    echo(listener);
+    port
+}
+
+fn echo_here() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    echo(listener);
+    address
+}
+
+fn echo(listener: TcpListener) {
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            stream.set_nodelay(true).unwrap();
+            thread::spawn(move || {
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).is_ok() {
+                    let _ = stream.write_all(&byte);
+                }
+            });
+        }
+    });
+}
+
+/// How long an echo takes to answer.
+fn ask(stream: &mut TcpStream) -> Duration {
+    time(|| {
+        stream.write_all(b"?").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+    })
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Megabits per second once a second has passed, over three seconds.
+fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
+    let (stop, stopped) = channel::<()>();
+    let sender = thread::spawn(move || {
+        let bytes = vec![7; 64 << 10];
+        while stopped.try_recv() == Err(TryRecvError::Empty) {
+            from.write_all(&bytes).unwrap();
+        }
+    });
+    let start = Instant::now();
+    let mut buffer = vec![0; 64 << 10];
+    let mut first = None;
+    let mut bytes = 0;
+    let megabits = loop {
+        bytes += to.read(&mut buffer).unwrap();
+        let elapsed = start.elapsed();
+        match first {
+            None if elapsed > SECONDS / 5 => {
+                first = Some(Instant::now());
+                bytes = 0;
+            }
+            Some(first) if elapsed > SECONDS * 4 / 5 => {
+                break bytes as f64 * 8.0 / 1e6 / first.elapsed().as_secs_f64();
+            }
+            _ => {}
+        }
+    };
+    drop(stop);
+    // The sender may be waiting for room.
+    to.set_read_timeout(Some(SECONDS / 10)).unwrap();
+    while to.read(&mut buffer).is_ok() {}
+    sender.join().unwrap();
+    megabits
+}
+
+/// A link's addresses, which lead to its devices as long as these exist.
+#[derive(Clone, Copy)]
+struct Addresses([IpAddr; 2]);
+
+impl Addresses {
+    fn of(link: &RunningLink) -> Self {
+        Self([link.delayed_address(), link.direct_address()])
+    }
+
+    fn exist(self) -> bool {
+        self.0.iter().any(|address| {
+            let route = Command::new("ip")
+                .args(["route", "get", &address.to_string()])
+                .output()
+                .unwrap();
+            String::from_utf8_lossy(&route.stdout).contains("dev ct-")
+        })
+    }
+}
+
+/// The owner of a link and perhaps a server inside: prints where they are and ends with its standard input.
+#[test]
+#[ignore = "started by other tests, to be killed"]
+fn owner() {
+    let guard = GuardProgram::this_test_program("guard");
+    let link = RunningLink::start(&rtt(1.0), &guard).unwrap();
+    let builder = PrivateServer::builder().inside(&link).guard(guard);
+    let server = std::env::var_os("WITH_SERVER").map(|_| builder.start().unwrap());
+    let server_pid = server.as_ref().map(|server| server.pid().to_string());
+    println!(
+        "\nowns {} {} {} {}",
+        link.delayed_address(),
+        link.direct_address(),
+        link.pid(),
+        server_pid.unwrap_or_default()
+    );
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// A process that owns a link.
+struct Owner {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    _stdout: BufReader<ChildStdout>,
+    /// Where its private folders are.
+    folder: Rc<TempDir>,
+    addresses: Addresses,
+    /// The link's process, and the server's if there is one.
+    helpers: Vec<u32>,
+}
+
+impl Owner {
+    /// `None` where there can be no link.
+    fn start(with_server: bool) -> Option<Self> {
+        may_link().then(|| Self::start_in(&Rc::new(temporary_folder()), with_server))
+    }
+
+    fn start_in(folder: &Rc<TempDir>, with_server: bool) -> Self {
+        let mut command = test_program(Path::new("/proc/self/exe"), "owner");
+        command
+            .env("TMPDIR", folder.path())
+            // As a shell would start it.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        if with_server {
+            command.env("WITH_SERVER", "");
+        }
+        let mut process = command.spawn().unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let line = stdout
+            .by_ref()
+            .lines()
+            .map(Result::unwrap)
+            .find(|line| line.starts_with("owns "))
+            .unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, delayed, direct, ref helpers @ ..] = words[..] else {
+            panic!("it said {line:?}")
+        };
+        let owner = Self {
+            stdin: process.stdin.take(),
+            _stdout: stdout,
+            process,
+            folder: Rc::clone(folder),
+            addresses: Addresses([delayed, direct].map(|address| address.parse().unwrap())),
+            helpers: helpers.iter().map(|pid| pid.parse().unwrap()).collect(),
+        };
+        assert!(owner.addresses.exist());
+        assert_eq!(owner.helpers.len(), 1 + usize::from(with_server));
+        assert!(owner.helpers.iter().all(|pid| runs(*pid)));
+        owner
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// The guard is the parent of the link's process.
+    fn guard(&self) -> Pid {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.helpers[0])).unwrap();
+        let after_name = stat.rsplit(')').next().unwrap();
+        Pid::from_raw(after_name.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap()
+    }
+
+    fn folders(&self) -> usize {
+        fs::read_dir(self.folder.path()).unwrap().count()
+    }
+
+    fn expect_nothing_left(mut self) {
+        self.process.wait().unwrap();
+        for pid in &self.helpers {
+            assert!(within(SECONDS, || !runs(*pid)), "process {pid} still runs");
+        }
+        assert!(
+            within(SECONDS, || !self.addresses.exist()),
+            "its devices are still there"
+        );
+        assert!(within(SECONDS, || self.folders() == 0), "a folder is still there");
+    }
+}
+
+/// True while the process exists and is not just waiting to be reaped.
+fn runs(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+}
+
+/// A program of these tests that runs one of them.
+fn test_program(program: &Path, test: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--ignored", "--nocapture"]);
+    command
+}
+
+fn temporary_folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(10 * MS);
+    }
+    true
+}

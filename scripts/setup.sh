@@ -2,7 +2,7 @@
 # Installs what is missing from the distribution's packages, and says what.
 #
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
-#   scripts/setup.sh demo     the same, and MariaDB's server program
+#   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh test     the same, and Chromium for the test of the HTML report
 #   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
 #
@@ -26,6 +26,8 @@ main() {
     have cc || packages+=(build-essential)
     have make || packages+=(make)
     perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
+    # Links of a certain length are for root alone.
+    [[ $purpose == build ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
     case "$purpose" in
         test) have_browser || add_browser ;;
         bench)

@@ -18,6 +18,7 @@ const UNUSABLE: u8 = 2;
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Guard => return ciphertax_lab::guard::main(),
+        Command::Link => return ciphertax_lab::link::main(),
         Command::Quick(arguments) => quick::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
     };

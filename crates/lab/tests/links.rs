@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -19,7 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ciphertax_lab::{DelayRelay, Error, GuardProgram, LinkKind, PrivateServer, RunningLink};
 use ciphertax_model::Link;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space, unshare_unsafe,
+};
 use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
@@ -263,6 +266,41 @@ fn an_owner_that_ends_by_itself_leaves_nothing() {
     };
     drop(owner.stdin.take());
     owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
+    if !may_link() {
+        return;
+    }
+    // This thread, and all that it starts, has no other devices than those it looks for.
+    // SAFETY: a network namespace changes nothing that other threads rely on.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
+    let folder = temporary_folder();
+    for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200] {
+        let mut owner = test_program(Path::new("/proc/self/exe"), "owner")
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(delay * MS);
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+    }
+    assert!(
+        within(SECONDS, || devices_here() == ["lo"]),
+        "{:?}",
+        devices_here()
+    );
+    assert!(within(SECONDS, || processes_in(folder.path()) == 0));
+    // A folder made just before there was a guard is left to the next start.
+    let folder = Rc::new(folder);
+    let mut next = Owner::start_in(&folder, false);
+    assert!(within(SECONDS, || next.folders() == 1));
+    drop(next.stdin.take());
+    next.expect_nothing_left();
+    assert!(within(SECONDS, || devices_here() == ["lo"]));
 }
 
 #[test]
@@ -812,6 +850,29 @@ impl Owner {
         );
         assert!(within(SECONDS, || self.folders() == 0), "a folder is still there");
     }
+}
+
+/// The names of the network devices in the namespace of this thread.
+fn devices_here() -> Vec<String> {
+    let devices = Command::new("ip").args(["-o", "link"]).output().unwrap();
+    String::from_utf8_lossy(&devices.stdout)
+        .lines()
+        .filter_map(|line| line.split(": ").nth(1))
+        .map(|name| name.split('@').next().unwrap_or(name).to_owned())
+        .collect()
+}
+
+/// How many processes have `folder` for temporary files.
+fn processes_in(folder: &Path) -> usize {
+    let needle = folder.as_os_str().as_bytes();
+    let in_folder = |process: &fs::DirEntry| {
+        fs::read(process.path().join("environ")).is_ok_and(|environment| {
+            environment
+                .split(|byte| *byte == 0)
+                .any(|word| word.ends_with(needle))
+        })
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(in_folder).count()
 }
 
 /// True while the process exists and is not just waiting to be reaped.

@@ -3,22 +3,31 @@
 #
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
-#   scripts/setup.sh test     the same, and Chromium for the test of the HTML report
+#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
+#   scripts/setup.sh test     what demo and tunnels need, and Chromium for the test of the HTML report
 #   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
-# MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax.
+# MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax. The
+# packages of the tunnels have services, so they are never installed, only unpacked there.
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ciphertax"
 private_mariadb="$cache/servers/mariadb"
+private_tunnels="$cache/tunnels"
 lists_are_fresh=""
+work=""
+apt_options=()
 
 main() {
     local purpose="${1:-}"
     case "$purpose" in
         build | demo | test | bench) ;;
-        *) fail "usage: scripts/setup.sh build|demo|test|bench" ;;
+        tunnels)
+            need_tunnels
+            return
+            ;;
+        *) fail "usage: scripts/setup.sh build|demo|tunnels|test|bench" ;;
     esac
     need_cargo
 
@@ -41,6 +50,9 @@ main() {
     fi
     if [[ $purpose != build ]]; then
         have_mariadb || install_mariadb
+    fi
+    if [[ $purpose == test ]]; then
+        need_tunnels
     fi
 }
 
@@ -88,34 +100,74 @@ mariadb_package() {
     apt-cache "$@" search --names-only '^mariadb-server-core(-[0-9.]+)?$' | awk '{ print $1 }' | sort -V | head -n 1
 }
 
-# Without root: downloads the package and what it needs that the system lacks, and unpacks them in the user's cache.
 unpack_mariadb() {
     say "unpacking MariaDB into $private_mariadb, for this user alone"
+    prepare_private_apt
+    local package
+    package="$(mariadb_package "${apt_options[@]}")"
+    [[ -n $package ]] || fail "no package mariadb-server-core in the package sources; on Ubuntu it is in 'universe'"
+    unpack "$private_mariadb" "$package"
+    have_mariadb || fail "the package $package holds no mariadbd; remove $private_mariadb and install MariaDB by hand"
+}
+
+# Each where the system lacks it; `ip` and `nsenter` are part of every Debian.
+need_tunnels() {
+    local packages=()
+    have_tunnel ssh || packages+=(openssh-client)
+    have_tunnel sshd || packages+=(openssh-server)
+    have_tunnel stunnel4 || have_tunnel stunnel || packages+=(stunnel4)
+    have_tunnel haproxy || packages+=(haproxy)
+    have_tunnel wireguard-go || packages+=(wireguard-go)
+    have_tunnel wg || packages+=(wireguard-tools)
+    have_tunnel nft || packages+=(nftables)
+    ((${#packages[@]})) || return 0
+    have apt-get || fail "these packages or their like are needed: ${packages[*]}; install them with your package manager"
+    say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
+    prepare_private_apt
+    # All of them, because unpacking replaces what is there.
+    unpack "$private_tunnels" openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables
+}
+
+have_tunnel() {
+    have "$1" || [[ -x "$private_tunnels/usr/bin/$1" || -x "$private_tunnels/usr/sbin/$1" ]]
+}
+
+# Package lists of our own: the system's may be absent or old, and only root may refresh them.
+prepare_private_apt() {
     mkdir -p "$cache" || fail "cannot write to $cache; set XDG_CACHE_HOME to a folder you may write to"
+    [[ -z $work ]] || return 0
     work="$(mktemp -d "$cache/unpack.XXXXXX")"
     trap 'rm -rf "$work"' EXIT
-    # The system's package lists may be absent or old, and only root may refresh them.
     mkdir -p "$work/apt/lists/partial" "$work/apt/archives/partial"
-    local options=(-q -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt")
-    apt-get "${options[@]}" update >&2 || fail "apt-get update failed; check the network and the package sources"
-    local package
-    package="$(mariadb_package "${options[@]}")"
-    [[ -n $package ]] || fail "no package mariadb-server-core in the package sources; on Ubuntu it is in 'universe'"
+    apt_options=(-q -o "Dir::State::Lists=$work/apt/lists" -o "Dir::Cache=$work/apt")
+    apt-get "${apt_options[@]}" update >&2 || fail "apt-get update failed; check the network and the package sources"
+}
 
-    local closure
-    # The C library must stay the one of the system, whose loader starts the program.
-    mapfile -t closure < <(apt-get "${options[@]}" -s --no-install-recommends install "$package" |
-        awk '$1 == "Inst" && $2 !~ /^libc(6|-bin)$/ { print $2 }')
-    ((${#closure[@]})) || fail "apt-get does not say what $package needs"
-    (cd "$work" && apt-get "${options[@]}" download "${closure[@]}" >&2) || fail "cannot download: ${closure[*]}"
+# Downloads packages and what they need that the system lacks, and unpacks them into a folder: no root, no services.
+unpack() {
+    local folder="$1" name
+    shift
+    local closure=()
+    # The C library must stay the one of the system, whose loader starts the programs. A package that the system has in
+    # its newest version is not among those to be installed.
+    mapfile -t closure < <(
+        {
+            printf '%s\n' "$@"
+            apt-get "${apt_options[@]}" -s --no-install-recommends install "$@" |
+                awk '$1 == "Inst" && $2 !~ /^libc(6|-bin)$/ { print $2 }'
+        } | sort -u
+    )
+    name="$(basename "$folder")"
+    mkdir -p "$work/$name"
+    (cd "$work/$name" && apt-get "${apt_options[@]}" download "${closure[@]}" >&2) ||
+        fail "cannot download: ${closure[*]}"
     local archive
-    for archive in "$work"/*.deb; do
-        dpkg -x "$archive" "$work/root"
+    for archive in "$work/$name"/*.deb; do
+        dpkg -x "$archive" "$work/$name/root"
     done
-    mkdir -p "$(dirname "$private_mariadb")"
-    rm -rf "$private_mariadb"
-    mv "$work/root" "$private_mariadb"
-    have_mariadb || fail "the package $package holds no mariadbd; remove $private_mariadb and install MariaDB by hand"
+    mkdir -p "$(dirname "$folder")"
+    rm -rf "$folder"
+    mv "$work/$name/root" "$folder"
 }
 
 install_packages() {

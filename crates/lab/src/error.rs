@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::tunnel::TunnelError;
+
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -44,7 +46,7 @@ pub enum Error {
     },
     /// Not enough space for a server.
     #[error(
-        "the disk is full: {folder} has {free_mb} MB free and a private server needs {needed_mb} MB; make room, or \
+        "the disk is full: {folder} has {free_mb} MB free and {needed_mb} MB are needed; make room, or \
          set TMPDIR to a folder on another disk"
     )]
     DiskFull {
@@ -121,6 +123,9 @@ pub enum Error {
         /// Why.
         problem: String,
     },
+    /// A tunnel.
+    #[error(transparent)]
+    Tunnel(#[from] TunnelError),
     /// OpenSSL could not make a key or a certificate.
     #[error("cannot make a certificate: {0}")]
     Certificate(#[from] openssl::error::ErrorStack),

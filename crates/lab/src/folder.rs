@@ -1,4 +1,4 @@
-//! The folder in which a private server lives.
+//! The folder in which a private server or a tunnel lives.
 //!
 //! Its owner and the guard each hold a shared lock on the folder itself. Whoever gets it exclusively knows that both
 //! are gone and may remove it (see [`crate::sweep`]).
@@ -30,6 +30,9 @@ const RANDOM_CHARACTERS: usize = 8;
 /// Space that a private server and a data set in memory need: redo log 100 MB, tablespaces, temporary tables.
 const NEEDED_MB: u64 = 400;
 
+/// Space that a tunnel needs: keys, settings and logs.
+const TUNNEL_MB: u64 = 10;
+
 /// A new folder with mode 0700, locked for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
@@ -38,12 +41,17 @@ pub(crate) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes a folder among the temporary files and locks it.
+    /// Makes a folder for a server among the temporary files and locks it.
     pub(crate) fn create() -> Result<Self> {
-        Self::create_in(&env::temp_dir())
+        Self::create_in(&env::temp_dir(), NEEDED_MB)
     }
 
-    fn create_in(parent: &Path) -> Result<Self> {
+    /// Makes a folder for a tunnel among the temporary files and locks it.
+    pub(crate) fn create_for_tunnel() -> Result<Self> {
+        Self::create_in(&env::temp_dir(), TUNNEL_MB)
+    }
+
+    fn create_in(parent: &Path, needed_mb: u64) -> Result<Self> {
         // Server and guard have working folders of their own.
         let parent = path::absolute(parent).map_err(|cause| Error::Folder {
             parent: parent.into(),
@@ -57,11 +65,11 @@ impl PrivateFolder {
             parent: parent.clone(),
             cause,
         })?;
-        if free_mb < NEEDED_MB {
+        if free_mb < needed_mb {
             return Err(Error::DiskFull {
                 folder: parent,
                 free_mb,
-                needed_mb: NEEDED_MB,
+                needed_mb,
             });
         }
         create_locked(&parent).map_err(|cause| Error::Folder { parent, cause })
@@ -163,7 +171,7 @@ mod tests {
     #[test]
     fn the_folder_is_for_its_owner_alone_and_goes_with_it() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = PrivateFolder::create_in(parent.path()).unwrap();
+        let folder = PrivateFolder::create_in(parent.path(), 0).unwrap();
         let path = folder.path().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         drop(folder);
@@ -173,14 +181,14 @@ mod tests {
     #[test]
     fn a_folder_in_use_cannot_be_locked_alone() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = PrivateFolder::create_in(parent.path()).unwrap();
+        let folder = PrivateFolder::create_in(parent.path(), 0).unwrap();
         assert!(lock_shared(folder.path()).unwrap().is_some());
         assert!(lock_alone(folder.path()).unwrap().is_none());
     }
 
     #[test]
     fn a_parent_that_is_not_there_is_named_with_the_remedy() {
-        let error = PrivateFolder::create_in(Path::new("/nowhere/at/all"))
+        let error = PrivateFolder::create_in(Path::new("/nowhere/at/all"), 0)
             .unwrap_err()
             .to_string();
         assert!(
@@ -193,7 +201,7 @@ mod tests {
     fn a_path_too_long_for_a_socket_is_refused() {
         let parent = PathBuf::from(format!("/tmp/{}", "x".repeat(90)));
         assert!(matches!(
-            PrivateFolder::create_in(&parent),
+            PrivateFolder::create_in(&parent, 0),
             Err(Error::PathTooLong { .. })
         ));
     }

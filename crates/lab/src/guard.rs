@@ -1,19 +1,23 @@
 //! Nothing is left behind, not even when ciphertax is killed.
 //!
-//! Every private server has a guard: a small process of its own session that is the server's *parent* and holds one end
-//! of a socket whose other end only the owner holds. When the owner closes it, or the kernel does because the owner
-//! died, the guard ends the server, removes the folder and exits. The same code runs after success, a panic and `kill -9`.
+//! Every private server has a guard, and so has every tunnel: a small process of its own session that is the *parent* of
+//! the server, or of the tunnel's programs, and holds one end of a socket whose other end only the owner holds. When the
+//! owner closes it, or the kernel does because the owner died, the guard ends them, removes the folder and exits. The same
+//! code runs after success, a panic and `kill -9`.
 //!
-//! There is no moment in which a server runs unseen:
+//! There is no moment in which a program runs unseen:
 //!
-//! - the guard locks the folder before any server is started, so nobody takes the folder for a stale one;
-//! - the server's number cannot be given to another process, since its parent does not reap it before the end;
-//! - if the guard itself is killed, the kernel kills the server (`PR_SET_PDEATHSIG`; the guard has one thread, which
+//! - the guard locks the folder before any program is started, so nobody takes the folder for a stale one;
+//! - a program's number cannot be given to another process, since its parent does not reap it before the end;
+//! - what a program started falls to the guard when the program has ended before it (`PR_SET_CHILD_SUBREAPER`);
+//! - if the guard itself is killed, the kernel kills the programs (`PR_SET_PDEATHSIG`; the guard has one thread, which
 //!   lives as long as it does), and [`sweep_stale`](crate::sweep_stale) removes the folder at the next start.
 //!
-//! The guard is in its own session, so that Ctrl-C at the terminal reaches neither it nor the server.
+//! The guard is in its own session, so that Ctrl-C at the terminal reaches neither it nor the programs.
 
-use std::ffi::{OsStr, OsString};
+mod order;
+
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -27,18 +31,28 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getpid, getppid, getrlimit, kill_process,
+    set_child_subreaper, set_parent_process_death_signal, setrlimit, setsid, wait,
+};
 
 use crate::error::{Error, Result};
+use crate::family::descendants;
 use crate::folder::{self, MARKER, PREFIX, PrivateFolder};
 use crate::log::LOG;
+use crate::privilege::run_as_nobody;
 use crate::sweep::remove_folder;
+use order::Order;
+pub(crate) use order::{Helper, User};
 
-/// How long a server may take to end by itself before it is killed. Its data go with it, so nothing is lost.
+/// How long programs may take to end by themselves before they are killed. Their data go with them, so nothing is lost.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How long the owner waits for an answer of its guard; ending takes [`GRACE`] and removing the folder.
+/// How long the owner waits for an answer of its guard; ending takes twice [`GRACE`] and removing the folder.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How many files a program of a tunnel may have open, if the system allows it: each connection is two or more.
+const TUNNEL_FILES: u64 = 65_536;
 
 /// Longest message between owner and guard in bytes.
 const LONGEST_MESSAGE: u32 = 1 << 20;
@@ -148,9 +162,28 @@ impl Guard {
         self.folder.path()
     }
 
-    /// Lets the guard start a server, after ending the one it had.
+    /// Lets the guard start a server, after ending all that it had.
     pub(crate) fn run(&mut self, command_line: &[OsString]) -> Result<Pid> {
-        let answer = self.ask(&command_line.join(OsStr::from_bytes(b"\0")).into_vec())?;
+        self.start_program(&Order::Replace(Helper {
+            command_line: command_line.to_vec(),
+            log: LOG.into(),
+            user: User::Owner,
+        }))
+    }
+
+    /// Lets the guard start a program beside those it has.
+    pub(crate) fn add(&mut self, helper: Helper) -> Result<Pid> {
+        self.start_program(&Order::Add(helper))
+    }
+
+    /// Ends one program, and waits until it has ended.
+    pub(crate) fn end(&mut self, program: Pid) -> Result<()> {
+        let pid = program.as_raw_nonzero().get().unsigned_abs();
+        self.ask(&Order::End(pid).encode()).map(drop)
+    }
+
+    fn start_program(&mut self, order: &Order) -> Result<Pid> {
+        let answer = self.ask(&order.encode())?;
         answer
             .parse()
             .ok()
@@ -160,14 +193,14 @@ impl Guard {
             })
     }
 
-    /// Ends the server, removes the folder and waits until that is done.
+    /// Ends every program, removes the folder and waits until that is done.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
         let _ = self.socket.shutdown(Shutdown::Write);
         let last_word = read_answer(&mut self.socket);
-        // Whatever it said: once it is dead, so is the server.
+        // Whatever it said: once it is dead, so are its programs.
         if last_word.is_err() {
             let _ = self.process.kill();
         }
@@ -221,12 +254,12 @@ fn spawn_guard(program: &GuardProgram, socket: UnixStream) -> Result<Child> {
     })
 }
 
-/// The guard's side: a locked folder, the server in it, and the owner.
+/// The guard's side: a locked folder, the programs that work in it, and the owner.
 struct Watch {
     owner: UnixStream,
     folder: PathBuf,
     _lock: File,
-    server: Option<Child>,
+    programs: Vec<Child>,
 }
 
 impl Watch {
@@ -234,14 +267,14 @@ impl Watch {
     fn begin(mut owner: UnixStream) -> io::Result<Self> {
         let folder = read_message(&mut owner)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let folder = PathBuf::from(OsString::from_vec(folder));
-        match lock_private_folder(&folder) {
+        match adopt_orphans().and_then(|()| lock_private_folder(&folder)) {
             Ok(lock) => {
                 write_answer(&mut owner, Ok("on duty"))?;
                 Ok(Self {
                     owner,
                     folder,
                     _lock: lock,
-                    server: None,
+                    programs: Vec::new(),
                 })
             }
             Err(error) => {
@@ -252,37 +285,108 @@ impl Watch {
     }
 
     fn until_owner_is_gone(mut self) {
-        while let Ok(Some(command_line)) = read_message(&mut self.owner) {
-            self.end_server();
-            let answer = match start_server(&command_line, &self.folder) {
-                Ok(server) => Ok(self.server.insert(server).id().to_string()),
-                Err(error) => Err(error),
-            };
+        while let Ok(Some(message)) = read_message(&mut self.owner) {
+            let answer = Order::decode(&message).and_then(|order| self.obey(&order));
             if write_answer(&mut self.owner, answer.as_deref()).is_err() {
                 break;
             }
         }
-        self.end_server();
+        self.end_all();
         let removed = remove_folder(&self.folder).map(|()| "removed");
         // Nobody listens if the owner was killed.
         let _ = write_answer(&mut self.owner, removed.as_deref());
     }
 
-    fn end_server(&mut self) {
-        let Some(mut server) = self.server.take() else {
-            return;
-        };
-        let _ = kill_process(Pid::from_child(&server), Signal::TERM);
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline {
-            if !matches!(server.try_wait(), Ok(None)) {
-                return;
+    /// Answers with the number of the process that was started.
+    fn obey(&mut self, order: &Order) -> io::Result<String> {
+        match order {
+            Order::Replace(helper) => {
+                self.end_all();
+                self.start(program(helper, &self.folder)?)
             }
-            thread::sleep(Duration::from_millis(5));
+            Order::Add(helper) => {
+                let mut command = program(helper, &self.folder)?;
+                raise_limit_of_files(&mut command);
+                self.start(command)
+            }
+            Order::End(pid) => {
+                end(self
+                    .programs
+                    .extract_if(.., |program| program.id() == *pid)
+                    .collect());
+                Ok(String::new())
+            }
         }
-        let _ = server.kill();
-        let _ = server.wait();
     }
+
+    /// Starts a program that dies with this process.
+    fn start(&mut self, mut command: Command) -> io::Result<String> {
+        // The last step before exec, because a change of user would undo it.
+        die_with_this_thread(&mut command);
+        let child = command.spawn()?;
+        let pid = child.id().to_string();
+        self.programs.push(child);
+        Ok(pid)
+    }
+
+    fn end_all(&mut self) {
+        end(std::mem::take(&mut self.programs));
+        end_orphans();
+    }
+}
+
+/// Ends programs, all at once: politely, and after [`GRACE`] for good.
+fn end(mut programs: Vec<Child>) {
+    for program in &programs {
+        let _ = kill_process(Pid::from_child(program), Signal::TERM);
+    }
+    let deadline = Instant::now() + GRACE;
+    loop {
+        programs.retain_mut(|program| matches!(program.try_wait(), Ok(None)));
+        if programs.is_empty() {
+            return;
+        }
+        if Instant::now() > deadline {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    for mut program in programs {
+        let _ = program.kill();
+        let _ = program.wait();
+    }
+}
+
+/// Waits for what the programs, which have all ended, left running: sessions of an sshd end by themselves when their
+/// client is gone. What has not ended after half of [`GRACE`] is killed.
+fn end_orphans() {
+    let begin = Instant::now();
+    while begin.elapsed() < GRACE {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            // No children, no orphans.
+            Err(_) => return,
+            Ok(None) => {
+                if begin.elapsed() > GRACE / 2 {
+                    kill_descendants();
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+fn kill_descendants() {
+    for pid in descendants(std::process::id()) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Makes this process the parent of whatever its programs leave running.
+fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// Locks a folder that will be removed, so it must be one of ours.
@@ -296,24 +400,49 @@ fn lock_private_folder(folder: &Path) -> io::Result<File> {
     folder::lock_shared(folder)?.ok_or_else(|| io::Error::other("the folder is being removed"))
 }
 
-/// Starts a server that dies with this process. `command_line` is its arguments, separated by zeros.
-fn start_server(command_line: &[u8], folder: &Path) -> io::Result<Child> {
-    let mut words = command_line.split(|byte| *byte == 0).map(OsStr::from_bytes);
-    let program = words.next().ok_or(io::ErrorKind::InvalidInput)?;
+/// The command of a program that works in `folder` and writes its log there.
+fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
+    let (program, arguments) = helper
+        .command_line
+        .split_first()
+        .ok_or(io::ErrorKind::InvalidInput)?;
     let log = OpenOptions::new()
         .append(true)
         .create(true)
         .mode(0o600)
-        .open(folder.join(LOG))?;
+        .open(folder.join(&helper.log))?;
     let mut command = Command::new(program);
     command
-        .args(words)
+        .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
-    die_with_this_thread(&mut command);
-    command.spawn()
+    if helper.user == User::Nobody {
+        run_as_nobody(&mut command);
+    }
+    Ok(command)
+}
+
+/// Raises the limit of open files to [`TUNNEL_FILES`] or to what the system allows.
+fn raise_limit_of_files(command: &mut Command) {
+    // SAFETY: both are system calls and touch no memory but their arguments, so they may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = getrlimit(Resource::Nofile);
+            let raised = limit.maximum.map_or(TUNNEL_FILES, |most| most.min(TUNNEL_FILES));
+            if limit.current.is_some_and(|current| current < raised) {
+                setrlimit(
+                    Resource::Nofile,
+                    Rlimit {
+                        current: Some(raised),
+                        maximum: limit.maximum,
+                    },
+                )?;
+            }
+            Ok(())
+        });
+    }
 }
 
 /// Makes the kernel kill the command's process when the thread that starts it ends, for whatever reason.

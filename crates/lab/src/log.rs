@@ -81,9 +81,13 @@ pub(crate) fn full_disk(folder: &Path) -> Option<Error> {
 
 /// The last lines of the log of the server in `folder`, in one line.
 pub(crate) fn tail(folder: &Path) -> String {
-    let path = folder.join(LOG);
-    let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-    let text = read_from(&path, length.saturating_sub(TAIL_BYTES));
+    tail_of(&folder.join(LOG))
+}
+
+/// The last lines of any log, in one line.
+pub(crate) fn tail_of(log: &Path) -> String {
+    let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
+    let text = read_from(log, length.saturating_sub(TAIL_BYTES));
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     match lines.len() {
         0 => "nothing".into(),
@@ -92,7 +96,7 @@ pub(crate) fn tail(folder: &Path) -> String {
 }
 
 /// The text of a file from `start` on; nothing if it cannot be read.
-fn read_from(path: &Path, start: u64) -> String {
+pub(crate) fn read_from(path: &Path, start: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = File::open(path) {
         let _ = file

@@ -1,0 +1,84 @@
+//! Which process started which.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The children of `pid`, their children, and so on, as far as they still run. A process that ends while this looks may
+/// be among them.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (child, parent) in processes_with_parents() {
+        children.entry(parent).or_default().push(child);
+    }
+    let mut found = Vec::new();
+    let mut open = vec![pid];
+    while let Some(pid) = open.pop() {
+        // Removed, so that no pid counts twice.
+        let here = children.remove(&pid).unwrap_or_default();
+        open.extend_from_slice(&here);
+        found.extend(here);
+    }
+    found.sort_unstable();
+    found
+}
+
+fn processes_with_parents() -> Vec<(u32, u32)> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            Some((pid, parent_in(&stat)?))
+        })
+        .collect()
+}
+
+/// The parent in `/proc/PID/stat`, where the second field is a name in parentheses that may hold anything. `None` for a
+/// process that has ended and waits to be reaped.
+fn parent_in(stat: &str) -> Option<u32> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace();
+    match fields.next()? {
+        "Z" | "X" => None,
+        _ => fields.next()?.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn grandchildren_are_found() {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", "cat; exit"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while descendants(child.id()).is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let grandchildren = descendants(child.id());
+        assert_eq!(grandchildren.len(), 1);
+        let ours = descendants(std::process::id());
+        assert!(ours.contains(&child.id()) && ours.contains(&grandchildren[0]));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(descendants(child.id()), [0; 0]);
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        assert_eq!(parent_in("7 (a) b (c) S 3 7 7"), Some(3));
+        assert_eq!(parent_in("7 (gone) Z 3 7 7"), None);
+        assert_eq!(parent_in(""), None);
+    }
+}

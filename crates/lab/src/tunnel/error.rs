@@ -1,0 +1,77 @@
+//! What can go wrong with a tunnel, each with its remedy.
+
+use std::net::SocketAddr;
+
+/// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// A program of the tunnel is not on this machine.
+    #[error(
+        "{program} is not installed: it is neither in PATH nor in {searched}; run `scripts/setup.sh tunnels`, or install \
+         the package {package}"
+    )]
+    NotInstalled {
+        /// The program.
+        program: String,
+        /// Debian's package of it.
+        package: String,
+        /// Where it was looked for besides `PATH`.
+        searched: String,
+    },
+    /// WireGuard without root.
+    #[error(
+        "WireGuard needs root for its network devices and for a network namespace of its own; run as root, or choose the \
+         tunnel ssh, stunnel or haproxy, which any user can run"
+    )]
+    NeedsRoot,
+    /// A target that this kind of tunnel cannot lead to.
+    #[error("{tunnel} leads to servers on an IPv4 loopback address alone, not to {target}")]
+    Target {
+        /// The tunnel.
+        tunnel: &'static str,
+        /// The server.
+        target: SocketAddr,
+    },
+    /// A program of the tunnel ended while it started.
+    #[error("{program} ended while it started the tunnel; it says: {log}")]
+    Ended {
+        /// The program.
+        program: String,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// The tunnel did not become ready.
+    #[error("{program} was not ready after {seconds} s; it says: {log}")]
+    NotReady {
+        /// The program.
+        program: String,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Last lines of its log.
+        log: String,
+    },
+    /// A command that prepares a tunnel failed.
+    #[error("`{command}` failed while it prepared the tunnel; it says: {problem}")]
+    Command {
+        /// The program and its first arguments, without secrets.
+        command: String,
+        /// What it wrote.
+        problem: String,
+    },
+    /// The system refuses what the tunnel needs.
+    #[error("cannot prepare the tunnel: {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's word.
+        cause: std::io::Error,
+    },
+    /// A tunnel that is not what it was asked to be.
+    #[error("the tunnel {tunnel} is not what it says: {problem}; nothing was measured through it")]
+    Disproved {
+        /// The tunnel.
+        tunnel: String,
+        /// What was expected and what was found.
+        problem: String,
+    },
+}

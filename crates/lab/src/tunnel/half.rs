@@ -1,0 +1,201 @@
+//! One of the programs that make a tunnel.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::family::descendants;
+use crate::guard::{Guard, Helper};
+use crate::log::{self, Readiness};
+use crate::port;
+use crate::process::Process;
+
+use super::error::TunnelError;
+use super::{Side, TunnelProcess};
+
+/// How long a program may take to become ready.
+pub(super) const STARTUP: Duration = Duration::from_secs(10);
+
+/// How often a port is chosen anew after somebody else took it.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// A running program of a tunnel, with the processes that it started.
+#[derive(Debug)]
+pub(super) struct Half {
+    name: &'static str,
+    side: Side,
+    process: Process,
+    log: PathBuf,
+}
+
+impl Half {
+    /// Starts a program.
+    pub(super) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
+        let log = guard.folder().join(&helper.log);
+        let process = Process::open(guard.add(helper)?)?;
+        Ok(Self {
+            name,
+            side,
+            process,
+            log,
+        })
+    }
+
+    /// Starts a program on a port that is free, and waits until it listens there.
+    pub(super) fn start_listening(
+        guard: &mut Guard,
+        name: &'static str,
+        side: Side,
+        helper: impl Fn(SocketAddr) -> Result<Helper>,
+    ) -> Result<(Self, SocketAddr)> {
+        let ports = port::private_range();
+        let no_port = || Error::NoPort {
+            low: *ports.start(),
+            high: *ports.end(),
+        };
+        for _ in 0..PORT_ATTEMPTS {
+            let port = port::free_in(&ports).ok_or_else(no_port)?;
+            let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+            let half = Self::start(guard, name, side, helper(address.into())?)?;
+            match half.wait_until_listening(address)? {
+                Readiness::Ready => return Ok((half, address.into())),
+                Readiness::PortTaken => half.end(guard)?,
+            }
+        }
+        Err(no_port())
+    }
+
+    /// Ends it and waits until it has ended.
+    pub(super) fn end(&self, guard: &mut Guard) -> Result<()> {
+        guard.end(self.process.pid())
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.process.has_ended()
+    }
+
+    /// What it has written so far.
+    pub(super) fn log(&self) -> String {
+        log::read_from(&self.log, 0)
+    }
+
+    /// Its process and all that came from it.
+    pub(super) fn processes(&self) -> impl Iterator<Item = TunnelProcess> {
+        let pid = self.pid();
+        [pid]
+            .into_iter()
+            .chain(descendants(pid))
+            .map(|pid| TunnelProcess {
+                name: self.name,
+                side: self.side,
+                pid,
+            })
+    }
+
+    pub(super) fn not_ready(&self) -> Error {
+        TunnelError::NotReady {
+            program: self.name.into(),
+            seconds: STARTUP.as_secs(),
+            log: log::tail_of(&self.log),
+        }
+        .into()
+    }
+
+    /// The error for a program that ended before it was told to.
+    pub(super) fn ended(&self) -> Error {
+        TunnelError::Ended {
+            program: self.name.into(),
+            log: log::tail_of(&self.log),
+        }
+        .into()
+    }
+
+    /// Adds this program's last words to the error of one that ended because of it.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        match error {
+            Error::Tunnel(TunnelError::Ended { program, log }) => TunnelError::Ended {
+                program,
+                log: format!("{log}; {} says: {}", self.name, log::tail_of(&self.log)),
+            }
+            .into(),
+            other => other,
+        }
+    }
+
+    /// Asks the kernel who listens. A connection instead would go on to the server and be counted there as an aborted
+    /// one, and each of these programs ends if it cannot have its port.
+    fn wait_until_listening(&self, address: SocketAddrV4) -> Result<Readiness> {
+        let deadline = Instant::now() + STARTUP;
+        loop {
+            let listens = is_listening(address);
+            let ended = self.has_ended();
+            if listens && !ended {
+                return Ok(Readiness::Ready);
+            }
+            if ended && self.log().contains("Address already in use") {
+                return Ok(Readiness::PortTaken);
+            }
+            if ended {
+                return Err(self.ended());
+            }
+            if Instant::now() > deadline {
+                return Err(self.not_ready());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// True if somebody listens on exactly this address.
+fn is_listening(address: SocketAddrV4) -> bool {
+    fs::read_to_string(Path::new("/proc/net/tcp")).is_ok_and(|table| listens_in(&table, address))
+}
+
+/// Looks into the kernel's table of sockets: number, local and remote address in hexadecimal as they lie in memory, state.
+fn listens_in(table: &str, address: SocketAddrV4) -> bool {
+    const LISTEN: &str = "0A";
+    let local = format!(
+        "{:08X}:{:04X}",
+        u32::from_ne_bytes(address.ip().octets()),
+        address.port()
+    );
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next() == Some(&local) && fields.nth(1) == Some(LISTEN)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_listener_is_seen_without_being_connected_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
+            panic!("bound to IPv4");
+        };
+        assert!(is_listening(address));
+        drop(listener);
+        assert!(!is_listening(address));
+    }
+
+    #[test]
+    fn a_connection_is_no_listener() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let SocketAddr::V4(address) = stream.local_addr().unwrap() else {
+            panic!("connected by IPv4");
+        };
+        assert!(!is_listening(address));
+    }
+}

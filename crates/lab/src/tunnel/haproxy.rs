@@ -1,0 +1,167 @@
+//! HAProxy on both sides.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::folder::create_private_file;
+use crate::guard::{Helper, User};
+
+use super::pair::{Pair, Route, Word};
+use super::program::Program;
+use super::tls::{SUITE, VERSION, issue_certificate};
+
+/// Certificate and key in one file, as HAProxy wants them.
+const CERTIFICATE_WITH_KEY: &str = "haproxy.pem";
+
+/// Idle connections live as long as client and server want.
+const DEFAULTS: &str = "defaults\n\
+                        \x20   mode tcp\n\
+                        \x20   timeout connect 10s\n\
+                        \x20   timeout client 24d\n\
+                        \x20   timeout server 24d\n";
+
+/// What a talkative client half writes before version and cipher of a session.
+const MARK: &str = "tunnel session: ";
+
+/// TCP to TLS on the client's side, TLS to TCP on the server's. Sessions are resumed, as HAProxy does unless told
+/// otherwise.
+#[derive(Debug)]
+pub(super) struct Haproxy {
+    program: Program,
+    version: String,
+    suite: &'static str,
+}
+
+impl Haproxy {
+    pub(super) fn find() -> Result<Self> {
+        let program = Program::find(&["haproxy"], "haproxy")?;
+        Ok(Self {
+            version: program.version("-v", "version")?,
+            program,
+            suite: SUITE,
+        })
+    }
+
+    fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
+        let name = format!("haproxy-{side}-{}", listen.port());
+        let path = folder.join(format!("{name}.cfg"));
+        create_private_file(&path)?
+            .write_all(settings.as_bytes())
+            .map_err(Error::write(&path))?;
+        let mut command_line = self.program.command_line(["-db", "-f"]);
+        command_line.push(path.into());
+        Ok(Helper {
+            command_line,
+            log: format!("{name}.log"),
+            user: User::Owner,
+        })
+    }
+
+    fn tls(&self) -> String {
+        format!(
+            "ssl ssl-min-ver {VERSION} ssl-max-ver {VERSION} ciphersuites {}",
+            self.suite
+        )
+    }
+}
+
+impl Pair for Haproxy {
+    fn names(&self) -> [&'static str; 2] {
+        ["haproxy", "haproxy"]
+    }
+
+    fn prepare(&self, folder: &Path) -> Result<()> {
+        let files = issue_certificate(folder)?;
+        let both = folder.join(CERTIFICATE_WITH_KEY);
+        let mut file = create_private_file(&both)?;
+        for part in [&files.certificate, &files.key] {
+            let pem = fs::read(part).map_err(Error::read(part))?;
+            file.write_all(&pem).map_err(Error::write(&both))?;
+        }
+        Ok(())
+    }
+
+    fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
+        let settings = format!(
+            "{DEFAULTS}\
+             listen tunnel\n\
+             \x20   bind {listen} {tls} crt {CERTIFICATE_WITH_KEY}\n\
+             \x20   server near {target}\n",
+            tls = self.tls()
+        );
+        self.helper(folder, "server", listen, &settings)
+    }
+
+    fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
+        let log = if route.talkative {
+            format!(
+                "    log stdout format raw local0 info\n    log-format \"{MARK}%[ssl_bc_protocol] %[ssl_bc_cipher]\"\n"
+            )
+        } else {
+            String::new()
+        };
+        let settings = format!(
+            "{DEFAULTS}\
+             listen tunnel\n\
+             {log}\
+             \x20   bind {listen}\n\
+             \x20   server far {peer} {tls} verify required ca-file ca.pem verifyhost localhost\n",
+            peer = route.peer,
+            tls = self.tls()
+        );
+        self.helper(folder, "client", listen, &settings)
+    }
+
+    /// `tunnel session: TLSv1.3 TLS_AES_256_GCM_SHA384`
+    fn word(&self, log: &str) -> Option<Word> {
+        let session = log.lines().find_map(|line| line.split_once(MARK))?.1.trim();
+        let (_, suite) = session.split_once(' ')?;
+        Some(Word {
+            ciphers: vec![suite.to_owned()],
+            text: session.to_owned(),
+        })
+    }
+
+    fn cipher(&self) -> &str {
+        self.suite
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        [
+            ("program", self.version.clone()),
+            ("cipher", format!("{VERSION} {}", self.suite)),
+            ("topology", "one TLS connection for each, sessions resumed".into()),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::tests::refusal;
+
+    #[test]
+    fn the_cipher_is_read() {
+        let haproxy = Haproxy::find().unwrap();
+        let word = haproxy.word("[NOTICE] x\ntunnel session: TLSv1.3 TLS_AES_256_GCM_SHA384\n");
+        assert_eq!(word.unwrap().ciphers, ["TLS_AES_256_GCM_SHA384"]);
+        assert_eq!(haproxy.word("[NOTICE] x\n"), None);
+    }
+
+    #[test]
+    fn a_cipher_that_the_server_half_refuses_carries_nothing() {
+        let client = Haproxy::find().unwrap();
+        let server = Haproxy {
+            suite: "TLS_AES_128_GCM_SHA256",
+            ..Haproxy::find().unwrap()
+        };
+        let error = refusal(server, client);
+        assert!(error.contains("is not what it says"), "{error}");
+    }
+}

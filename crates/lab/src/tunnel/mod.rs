@@ -1,0 +1,314 @@
+//! Tunnels between client and server: SSH, stunnel, HAProxy and WireGuard.
+//!
+//! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
+//! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
+//! a guard as private servers do (see [`guard`](crate::guard)): they end, and their keys go, however their owner ends.
+//!
+//! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
+//! meanwhile.
+
+mod datagram_relay;
+mod error;
+mod half;
+mod haproxy;
+mod mysql;
+mod pair;
+mod program;
+mod proof;
+mod ssh;
+mod stunnel;
+mod tls;
+mod wireguard;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use ciphertax_model::Tunnel;
+use ciphertax_model::record::Proof;
+
+use crate::error::Result;
+use crate::folder::PrivateFolder;
+use crate::guard::{Guard, GuardProgram};
+use crate::sweep::sweep_stale;
+
+pub use error::TunnelError;
+use half::Half;
+use haproxy::Haproxy;
+pub use mysql::select_canary;
+use pair::RunningPair;
+use ssh::Ssh;
+use stunnel::Stunnel;
+use wireguard::Wireguard;
+
+/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard.
+///
+/// # Errors
+/// If a program of it is missing or does not start, and for WireGuard without root.
+pub fn start(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<RunningTunnel> {
+    let prepared = Prepared::new(kind, target)?;
+    sweep_stale();
+    let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
+    let (carrier, address, halves) = prepared.start(&mut guard, target)?;
+    Ok(RunningTunnel {
+        kind,
+        address,
+        facts: carrier.facts(),
+        halves,
+        carrier,
+        guard,
+    })
+}
+
+/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this process
+/// ends in whatever way.
+#[derive(Debug)]
+pub struct RunningTunnel {
+    kind: Tunnel,
+    address: SocketAddr,
+    facts: BTreeMap<String, String>,
+    halves: Vec<Half>,
+    carrier: Carrier,
+    guard: Guard,
+}
+
+/// A process that carries a tunnel's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TunnelProcess {
+    /// The program.
+    pub name: &'static str,
+    /// The half it belongs to.
+    pub side: Side,
+    /// Its process number.
+    pub pid: u32,
+}
+
+/// A half of a tunnel: who would pay for it if client and server had a machine each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// On the client's machine.
+    Client,
+    /// On the server's machine.
+    Server,
+}
+
+impl RunningTunnel {
+    /// Where clients connect to in place of the server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The processes that carry bytes now: of SSH, the sessions of sshd too, which do the work and are there from the
+    /// start to the end. Their CPU is neither the client's nor the server's.
+    pub fn processes(&self) -> Vec<TunnelProcess> {
+        self.halves.iter().flat_map(Half::processes).collect()
+    }
+
+    /// What was started, for the record: `program` with its version, `cipher`, `topology`.
+    pub fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// Proves that what enters in clear travels encrypted, with the cipher asked for.
+    ///
+    /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
+    /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
+    /// [`select_canary`] does it for MySQL and its kin.
+    ///
+    /// # Errors
+    /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence
+    /// would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
+    pub fn prove(
+        &mut self,
+        mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
+    ) -> Result<Vec<Proof>> {
+        let canary = proof::canary();
+        let evidence = match &self.carrier {
+            Carrier::Pair(pair) => pair.prove(self.kind, &mut self.guard, &canary, &mut exchange),
+            Carrier::Wireguard(wireguard) => wireguard.prove(self.address, &canary, &mut exchange),
+        }?;
+        exchange(self.address, &canary)
+            .map_err(|problem| proof::disproved(self.kind, format!("without the relays, {problem}")))?;
+        Ok(evidence.into_proofs())
+    }
+
+    /// False once one of its programs has ended.
+    pub fn is_alive(&self) -> bool {
+        !self.halves.iter().any(Half::has_ended)
+    }
+
+    /// The folder of its keys and logs.
+    pub fn folder(&self) -> &Path {
+        self.guard.folder()
+    }
+
+    /// Ends it and removes everything it had. Dropping does the same without a word.
+    ///
+    /// # Errors
+    /// If something could not be removed.
+    pub fn stop(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.guard.finish()?;
+        match &self.carrier {
+            Carrier::Pair(_) => Ok(()),
+            Carrier::Wireguard(wireguard) => wireguard.wait_until_gone(),
+        }
+    }
+}
+
+impl Drop for RunningTunnel {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// A tunnel whose programs have been found.
+enum Prepared {
+    Pair(Box<dyn pair::Pair>),
+    Wireguard(Box<wireguard::Programs>),
+}
+
+impl Prepared {
+    fn new(kind: Tunnel, target: SocketAddr) -> Result<Self> {
+        Ok(match kind {
+            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?)),
+            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?)),
+            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?)),
+            Tunnel::Wireguard => Self::Wireguard(Box::new(wireguard::Programs::find(target)?)),
+        })
+    }
+
+    fn start(self, guard: &mut Guard, target: SocketAddr) -> Result<(Carrier, SocketAddr, Vec<Half>)> {
+        Ok(match self {
+            Self::Pair(pair) => {
+                let (pair, address, halves) = RunningPair::start(pair, guard, target)?;
+                (Carrier::Pair(pair), address, halves)
+            }
+            Self::Wireguard(programs) => {
+                let (wireguard, address, halves) = Wireguard::start(*programs, guard, target)?;
+                (Carrier::Wireguard(Box::new(wireguard)), address, halves)
+            }
+        })
+    }
+}
+
+/// What carries the bytes, by the way it is proved.
+#[derive(Debug)]
+enum Carrier {
+    Pair(RunningPair),
+    Wireguard(Box<Wireguard>),
+}
+
+impl Carrier {
+    fn facts(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Pair(pair) => pair.facts(),
+            Self::Wireguard(wireguard) => wireguard.facts(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use ciphertax_model::SshCipher;
+
+    use super::pair::{Pair, Route, Word};
+    use super::*;
+    use crate::guard::Helper;
+
+    #[test]
+    #[ignore = "the guard of the tunnels in these tests"]
+    fn guard() {
+        crate::guard::main();
+    }
+
+    #[test]
+    fn without_root_wireguard_names_what_works() {
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let error = start(Tunnel::Wireguard, echo(), &guard).unwrap_err().to_string();
+        assert!(
+            error.contains("needs root") && error.contains("stunnel"),
+            "{error}"
+        );
+    }
+
+    /// What keeps a tunnel of two halves that do not fit together from being measured.
+    pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
+        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let mut guard = Guard::start(&guard, PrivateFolder::create_for_tunnel().unwrap()).unwrap();
+        let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
+        RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo())
+            .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[derive(Debug)]
+    struct Mismatched<S, C> {
+        server: S,
+        client: C,
+    }
+
+    impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
+        fn names(&self) -> [&'static str; 2] {
+            self.client.names()
+        }
+
+        fn prepare(&self, folder: &Path) -> Result<()> {
+            self.client.prepare(folder)
+        }
+
+        fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
+            self.server.server_half(folder, listen, target)
+        }
+
+        fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
+            self.client.client_half(folder, listen, route)
+        }
+
+        fn word(&self, log: &str) -> Option<Word> {
+            self.client.word(log)
+        }
+
+        fn cipher(&self) -> &str {
+            self.client.cipher()
+        }
+
+        fn facts(&self) -> BTreeMap<String, String> {
+            self.client.facts()
+        }
+    }
+
+    /// Sends a canary to [`echo`].
+    pub(super) fn echoed(address: SocketAddr, canary: &str) -> std::result::Result<(), String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let mut stream = TcpStream::connect(address).map_err(failed)?;
+        stream.write_all(canary.as_bytes()).map_err(failed)?;
+        stream.read_exact(&mut vec![0; canary.len()]).map_err(failed)
+    }
+
+    /// A server that sends back what it gets.
+    pub(super) fn echo() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut buffer = [0; 1024];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    stream.write_all(&buffer[..count]).unwrap();
+                }
+            }
+        });
+        address
+    }
+}

@@ -1,0 +1,295 @@
+//! The programs that tunnels are made of.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
+
+use crate::error::{Error, Result};
+use crate::guard;
+
+use super::error::TunnelError;
+
+/// Where packages put programs that are often not in an ordinary user's `PATH`.
+const SYSTEM_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+
+/// How long a command that prepares something may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An installed program: of the system, or unpacked into the user's cache by `scripts/setup.sh`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    path: PathBuf,
+    /// Where its shared libraries are; empty for a program of the system.
+    libraries: Vec<PathBuf>,
+}
+
+impl Program {
+    /// The system's program of one of these names; where there is none, the one in the user's cache.
+    pub(super) fn find(names: &[&str], package: &str) -> Result<Self> {
+        let in_system: Vec<PathBuf> = env::var_os("PATH")
+            .iter()
+            .flat_map(env::split_paths)
+            .chain(SYSTEM_FOLDERS.map(PathBuf::from))
+            .collect();
+        Self::find_in(names, package, &in_system, cache_root().as_deref())
+    }
+
+    fn find_in(names: &[&str], package: &str, in_system: &[PathBuf], cache: Option<&Path>) -> Result<Self> {
+        let first = |folders: &[PathBuf]| {
+            folders
+                .iter()
+                .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+                .find(|path| path.is_file())
+                .and_then(|path| std::path::absolute(path).ok())
+        };
+        if let Some(path) = first(in_system) {
+            return Ok(Self {
+                path,
+                libraries: Vec::new(),
+            });
+        }
+        let in_cache: Vec<PathBuf> = cache
+            .iter()
+            .flat_map(|root| [root.join("usr/bin"), root.join("usr/sbin")])
+            .collect();
+        match (first(&in_cache), cache) {
+            (Some(path), Some(root)) => Ok(Self {
+                path,
+                libraries: library_folders(root),
+            }),
+            _ => {
+                let searched = SYSTEM_FOLDERS
+                    .map(PathBuf::from)
+                    .into_iter()
+                    .chain(in_cache)
+                    .map(|folder| folder.display().to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Err(TunnelError::NotInstalled {
+                    program: names.join(" or "),
+                    package: package.into(),
+                    searched,
+                }
+                .into())
+            }
+        }
+    }
+
+    /// The words that run it.
+    pub(super) fn command_line<Word: Into<OsString>>(
+        &self,
+        arguments: impl IntoIterator<Item = Word>,
+    ) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if !self.libraries.is_empty() {
+            let mut path = OsString::from("LD_LIBRARY_PATH=");
+            for (index, folder) in self.libraries.iter().enumerate() {
+                if index > 0 {
+                    path.push(":");
+                }
+                path.push(folder);
+            }
+            words.extend(["/usr/bin/env".into(), path]);
+        }
+        words.push(self.path.clone().into_os_string());
+        words.extend(arguments.into_iter().map(Into::into));
+        words
+    }
+
+    /// The first line with `mark` that it writes when it is asked for its version; the exit code does not matter.
+    pub(super) fn version(&self, option: &str, mark: &str) -> Result<String> {
+        let said = run(&self.command_line([option]), "")?;
+        let line = [&said.output, &said.complaints]
+            .into_iter()
+            .flat_map(|text| text.lines())
+            .find(|line| line.contains(mark));
+        Ok(line.unwrap_or("of unknown version").trim().to_owned())
+    }
+}
+
+/// Runs a command that ends by itself, and fails if it fails. What it reads from its standard input is in no argument
+/// list and no message.
+pub(super) fn run_to_success(command_line: &[OsString], input: &str) -> Result<String> {
+    let said = run(command_line, input)?;
+    if said.success {
+        return Ok(said.output);
+    }
+    Err(TunnelError::Command {
+        command: displayed(command_line),
+        problem: one_line(&said.complaints),
+    }
+    .into())
+}
+
+struct Said {
+    success: bool,
+    output: String,
+    complaints: String,
+}
+
+fn run(command_line: &[OsString], input: &str) -> Result<Said> {
+    let mut command = Command::new(&command_line[0]);
+    command
+        .args(&command_line[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is for the owner alone to act upon.
+        .process_group(0);
+    // This thread waits for the end, so it lives as long as the process does.
+    guard::die_with_this_thread(&mut command);
+    let failed = |cause| Error::Spawn {
+        program: PathBuf::from(&command_line[0]),
+        cause,
+    };
+    let mut process = command.spawn().map_err(failed)?;
+    // A command that does not read says why.
+    let _ = process
+        .stdin
+        .take()
+        .map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let success = match wait_at_most(&mut process, PATIENCE).map_err(failed)? {
+        Some(success) => success,
+        None => {
+            let _ = process.kill();
+            let _ = process.wait();
+            return Err(TunnelError::Command {
+                command: displayed(command_line),
+                problem: format!("nothing for {} s", PATIENCE.as_secs()),
+            }
+            .into());
+        }
+    };
+    Ok(Said {
+        success,
+        output: text_of(process.stdout.take()),
+        complaints: text_of(process.stderr.take()),
+    })
+}
+
+/// Whether it succeeded; `None` if it has not ended in time. These commands write less than a pipe holds.
+fn wait_at_most(process: &mut Child, time: Duration) -> io::Result<Option<bool>> {
+    let deadline = Instant::now() + time;
+    loop {
+        if let Some(status) = process.try_wait()? {
+            return Ok(Some(status.success()));
+        }
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn text_of(stream: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    match lines.len() {
+        0 => "nothing".into(),
+        _ => lines.join(" | "),
+    }
+}
+
+fn displayed(command_line: &[OsString]) -> String {
+    let words: Vec<_> = command_line.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+/// Where `scripts/setup.sh` unpacks the programs for a user who has none.
+fn cache_root() -> Option<PathBuf> {
+    let cache = match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var_os("HOME")?).join(".cache"),
+    };
+    Some(cache.join("ciphertax/tunnels"))
+}
+
+/// The folders of shared libraries below `root`: on Debian and Ubuntu named for the architecture.
+fn library_folders(root: &Path) -> Vec<PathBuf> {
+    ["usr/lib", "lib"]
+        .iter()
+        .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
+        .flat_map(|entries| entries.flatten())
+        .filter(|entry| entry.file_name().to_string_lossy().contains("-linux-gnu"))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_comes_before_the_cache() {
+        let (system, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let bin = cache.path().join("usr/bin");
+        let libraries = cache.path().join("usr/lib/x86_64-linux-gnu");
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&libraries).unwrap();
+        fs::write(bin.join("carrier"), "").unwrap();
+        let find = || {
+            Program::find_in(
+                &["carrier"],
+                "carriers",
+                &[system.path().to_owned()],
+                Some(cache.path()),
+            )
+            .unwrap()
+            .command_line(["-x"])
+        };
+        assert_eq!(
+            find(),
+            [
+                "/usr/bin/env".into(),
+                OsString::from(format!("LD_LIBRARY_PATH={}", libraries.display())),
+                bin.join("carrier").into(),
+                "-x".into()
+            ]
+        );
+        fs::write(system.path().join("carrier"), "").unwrap();
+        assert_eq!(
+            find(),
+            [system.path().join("carrier").into(), OsString::from("-x")]
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_its_package() {
+        let error = Program::find_in(
+            &["stunnel4", "stunnel"],
+            "stunnel4",
+            &[],
+            Some(Path::new("/cache")),
+        )
+        .unwrap_err()
+        .to_string();
+        for words in [
+            "stunnel4 or stunnel is not installed",
+            "the package stunnel4",
+            "/cache/usr/bin",
+            "scripts/setup.sh tunnels",
+        ] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_fails_is_reported_in_its_own_words() {
+        let words = ["/bin/sh", "-c", "cat >&2; exit 3"].map(OsString::from);
+        let error = run_to_success(&words, "no\nway\n").unwrap_err().to_string();
+        assert!(error.contains("no | way"), "{error}");
+    }
+}

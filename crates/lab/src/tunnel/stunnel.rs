@@ -1,0 +1,154 @@
+//! stunnel on both sides.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::folder::create_private_file;
+use crate::guard::{Helper, User};
+
+use super::pair::{Pair, Route, Word};
+use super::program::Program;
+use super::tls::{SUITE, VERSION, issue_certificate};
+
+/// In the foreground, without files of its own, and without waiting for more bytes before it sends few.
+const COMMON: &str = "foreground = yes\n\
+                      pid =\n\
+                      syslog = no\n\
+                      socket = l:TCP_NODELAY=1\n\
+                      socket = r:TCP_NODELAY=1\n";
+
+/// One connection through TLS for each that is carried. Sessions are resumed, as stunnel does unless told otherwise.
+#[derive(Debug)]
+pub(super) struct Stunnel {
+    program: Program,
+    version: String,
+    suite: &'static str,
+}
+
+impl Stunnel {
+    pub(super) fn find() -> Result<Self> {
+        let program = Program::find(&["stunnel4", "stunnel"], "stunnel4")?;
+        Ok(Self {
+            version: program.version("-version", "stunnel 5")?,
+            program,
+            suite: SUITE,
+        })
+    }
+
+    fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
+        let name = format!("stunnel-{side}-{}", listen.port());
+        let path = folder.join(format!("{name}.conf"));
+        create_private_file(&path)?
+            .write_all(settings.as_bytes())
+            .map_err(Error::write(&path))?;
+        Ok(Helper {
+            command_line: self.program.command_line([path]),
+            log: format!("{name}.log"),
+            user: User::Owner,
+        })
+    }
+}
+
+impl Pair for Stunnel {
+    fn names(&self) -> [&'static str; 2] {
+        ["stunnel", "stunnel"]
+    }
+
+    fn prepare(&self, folder: &Path) -> Result<()> {
+        issue_certificate(folder).map(drop)
+    }
+
+    fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
+        let settings = format!(
+            "{COMMON}\
+             debug = warning\n\
+             [tunnel]\n\
+             accept = {listen}\n\
+             connect = {target}\n\
+             cert = server-cert.pem\n\
+             key = server-key.pem\n\
+             sslVersion = {VERSION}\n\
+             ciphersuites = {}\n",
+            self.suite
+        );
+        self.helper(folder, "server", listen, &settings)
+    }
+
+    fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
+        let settings = format!(
+            "{COMMON}\
+             debug = {level}\n\
+             [tunnel]\n\
+             client = yes\n\
+             accept = {listen}\n\
+             connect = {peer}\n\
+             CAfile = ca.pem\n\
+             verifyChain = yes\n\
+             checkIP = {host}\n\
+             sslVersion = {VERSION}\n\
+             ciphersuites = {suite}\n",
+            level = if route.talkative { "info" } else { "warning" },
+            peer = route.peer,
+            host = route.peer.ip(),
+            suite = self.suite,
+        );
+        self.helper(folder, "client", listen, &settings)
+    }
+
+    /// `LOG6[0]: TLSv1.3 ciphersuite: TLS_AES_256_GCM_SHA384 (256-bit encryption)`
+    fn word(&self, log: &str) -> Option<Word> {
+        let text = log.lines().find(|line| line.contains(" ciphersuite: "))?;
+        let text = text.split_once("]: ").map_or(text, |(_, text)| text);
+        let (_, suite) = text.split_once(" ciphersuite: ")?;
+        Some(Word {
+            ciphers: vec![suite.split_whitespace().next()?.to_owned()],
+            text: text.to_owned(),
+        })
+    }
+
+    fn cipher(&self) -> &str {
+        self.suite
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        [
+            ("program", self.version.clone()),
+            ("cipher", format!("{VERSION} {}", self.suite)),
+            ("topology", "one TLS connection for each, sessions resumed".into()),
+        ]
+        .map(|(name, fact)| (name.to_owned(), fact))
+        .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::tests::refusal;
+
+    #[test]
+    fn the_cipher_is_read() {
+        let log = "2026.01.01 00:00:00 LOG6[ui]: Configuration successful\n\
+                   2026.01.01 00:00:00 LOG6[0]: TLSv1.3 ciphersuite: TLS_AES_256_GCM_SHA384 (256-bit encryption)\n";
+        let word = Stunnel::find().unwrap().word(log).unwrap();
+        assert_eq!(word.ciphers, ["TLS_AES_256_GCM_SHA384"]);
+        assert_eq!(
+            word.text,
+            "TLSv1.3 ciphersuite: TLS_AES_256_GCM_SHA384 (256-bit encryption)"
+        );
+    }
+
+    #[test]
+    fn a_cipher_that_the_server_half_refuses_carries_nothing() {
+        let client = Stunnel::find().unwrap();
+        let server = Stunnel {
+            suite: "TLS_AES_128_GCM_SHA256",
+            ..Stunnel::find().unwrap()
+        };
+        let error = refusal(server, client);
+        assert!(error.contains("is not what it says"), "{error}");
+    }
+}

@@ -1,0 +1,727 @@
+//! Real tunnels to a real private MariaDB: what they carry, what proves them, who pays, and that nothing of them stays.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
+use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_model::{SshCipher, Tunnel};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{ConnectOptions, Session};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+const SECONDS: Duration = Duration::from_secs(5);
+
+#[test]
+#[ignore = "the guard of the servers and tunnels in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn every_tunnel_carries_queries_and_is_proved() {
+    let server = server();
+    for kind in kinds() {
+        let mut tunnel = start(kind, server.address());
+        let facts = tunnel.facts().clone();
+        let options = options(&server);
+        let proofs = tunnel
+            .prove(select_canary(&options))
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let witnesses: Vec<&str> = proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        assert_eq!(witnesses, ["wire", "tunnel"]);
+        // The word of the programs has the cipher that the record names.
+        let cipher = facts["cipher"].split(' ').next_back().unwrap();
+        assert!(proofs[1].evidence.contains(cipher), "{kind}: {proofs:?}");
+        assert!(!facts["program"].contains("unknown"), "{facts:?}");
+        // Proved tunnels go on carrying, to the server itself.
+        assert_eq!(ask(&options, tunnel.address(), "SELECT 6 * 7"), "42");
+        assert_ne!(tunnel.address(), server.address());
+        assert!(tunnel.is_alive());
+        tunnel.prove(select_canary(&options)).unwrap();
+    }
+}
+
+#[test]
+fn every_cipher_of_ssh_is_the_one_its_processes_use() {
+    let server = server();
+    for cipher in SshCipher::ALL {
+        let mut tunnel = start(Tunnel::Ssh(cipher), server.address());
+        let proofs = tunnel.prove(select_canary(&options(&server))).unwrap();
+        let both_ways = proofs[1]
+            .evidence
+            .matches(&format!("cipher: {} ", cipher.name()))
+            .count();
+        assert_eq!(both_ways, 2, "{proofs:?}");
+        assert_eq!(tunnel.facts()["cipher"], cipher.name());
+    }
+}
+
+#[test]
+fn each_side_has_processes_and_they_pay_for_what_flows() {
+    const BYTES: usize = 8 << 20;
+    let server = server();
+    let options = options(&server);
+    for kind in kinds() {
+        let tunnel = start(kind, server.address());
+        let processes = tunnel.processes();
+        let before: Vec<u64> = processes.iter().map(cpu_ns).collect();
+        let length = ask(
+            &options,
+            tunnel.address(),
+            &format!("SELECT REPEAT('x', {BYTES})"),
+        )
+        .len();
+        assert_eq!(length, BYTES);
+        // Whoever carried bytes was there before and is there still.
+        assert_eq!(tunnel.processes(), processes, "{kind}");
+        for side in [Side::Client, Side::Server] {
+            let spent: u64 = processes
+                .iter()
+                .zip(&before)
+                .filter(|(process, _)| process.side == side)
+                .map(|(process, before)| cpu_ns(process) - before)
+                .sum();
+            // Nothing copies and encrypts ten bytes in a nanosecond.
+            assert!(spent > BYTES as u64 / 10, "{kind}, {side:?}: {spent} ns");
+        }
+    }
+}
+
+#[test]
+fn the_processes_of_ssh_include_the_sessions_of_sshd() {
+    let tunnel = start(Tunnel::Ssh(SshCipher::Aes256Ctr), echo());
+    let servers = tunnel
+        .processes()
+        .into_iter()
+        .filter(|process| process.side == Side::Server)
+        .count();
+    assert!(servers >= 2, "{:?}", tunnel.processes());
+}
+
+#[test]
+fn many_connections_at_once_all_arrive() {
+    const CONNECTIONS: usize = 200;
+    let target = echo();
+    for kind in kinds() {
+        let tunnel = start(kind, target);
+        let mut streams: Vec<TcpStream> = (0..CONNECTIONS)
+            .map(|_| TcpStream::connect(tunnel.address()).unwrap())
+            .collect();
+        for (number, stream) in streams.iter_mut().enumerate() {
+            stream.write_all(format!("{number:08}").as_bytes()).unwrap();
+        }
+        for (number, stream) in streams.iter_mut().enumerate() {
+            let mut answer = [0; 8];
+            stream.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, format!("{number:08}").as_bytes(), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_canary_that_does_not_come_back_is_no_proof() {
+    let server = server();
+    let wrong = ConnectOptions {
+        user: "nobody".into(),
+        ..options(&server)
+    };
+    for kind in kinds() {
+        let mut tunnel = start(kind, server.address());
+        let error = tunnel.prove(select_canary(&wrong)).unwrap_err().to_string();
+        assert!(
+            error.contains(&kind.to_string()) && error.contains("Access denied"),
+            "{error}"
+        );
+        // What stood in the way has gone although the proof failed.
+        assert_eq!(ask(&options(&server), tunnel.address(), "SELECT 1"), "1");
+    }
+}
+
+#[test]
+fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
+    for kind in kinds() {
+        let mut tunnel = start(kind, echo());
+        let victim = tunnel.processes()[0].pid;
+        kill_process(Pid::from_raw(victim as i32).unwrap(), Signal::KILL).unwrap();
+        assert!(within(SECONDS, || !tunnel.is_alive()), "{kind}");
+        if !matches!(kind, Tunnel::Wireguard) {
+            assert!(tunnel.prove(|address, _| connect(address)).is_err());
+        }
+        let (folder, address) = (tunnel.folder().to_owned(), tunnel.address());
+        tunnel.stop().unwrap();
+        assert!(!folder.exists());
+        assert!(connect(address).is_err());
+    }
+}
+
+#[test]
+fn nothing_is_left_after_stop_and_after_drop() {
+    let target = echo();
+    for kind in kinds() {
+        for stop in [true, false] {
+            let tunnel = start(kind, target);
+            let (folder, address, processes) =
+                (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
+            let devices = devices_of(kind, address);
+            assert_eq!(devices.is_empty(), kind != Tunnel::Wireguard, "{devices:?}");
+            if stop {
+                tunnel.stop().unwrap();
+            } else {
+                drop(tunnel);
+            }
+            assert!(!folder.exists());
+            assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");
+            assert!(devices.iter().all(|device| !device.exists()), "{devices:?}");
+            assert!(connect(address).is_err());
+        }
+    }
+}
+
+#[test]
+fn tunnels_live_side_by_side() {
+    let target = echo();
+    let tunnels: Vec<RunningTunnel> = kinds()
+        .into_iter()
+        .chain(kinds())
+        .map(|kind| start(kind, target))
+        .collect();
+    let addresses: BTreeSet<SocketAddr> = tunnels.iter().map(RunningTunnel::address).collect();
+    assert_eq!(addresses.len(), tunnels.len());
+    for address in addresses {
+        connect(address).unwrap();
+    }
+}
+
+#[test]
+fn only_its_user_may_read_its_keys_and_no_argument_holds_one() {
+    for kind in kinds() {
+        let tunnel = start(kind, echo());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(tunnel.folder()), 0o700);
+        for entry in fs::read_dir(tunnel.folder()).unwrap().flatten() {
+            let secret = fs::read_to_string(entry.path()).unwrap().contains("PRIVATE KEY");
+            assert!(
+                !secret || mode(&entry.path()) == 0o600,
+                "{}",
+                entry.path().display()
+            );
+        }
+        for process in tunnel.processes() {
+            let arguments = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap();
+            let arguments = String::from_utf8_lossy(&arguments).into_owned();
+            assert!(
+                !arguments.contains("PRIVATE") && !arguments.contains("PrivateKey"),
+                "{arguments}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ports_are_below_the_ephemeral_range() {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+    for kind in kinds().into_iter().filter(|kind| *kind != Tunnel::Wireguard) {
+        let tunnel = start(kind, echo());
+        assert!(tunnel.address().ip().is_loopback());
+        assert!(tunnel.address().port() < first_ephemeral, "{}", tunnel.address());
+    }
+}
+
+#[test]
+fn an_owner_killed_by_sigkill_leaves_nothing() {
+    for kind in kinds() {
+        let owner = Owner::start(kind, echo());
+        owner.kill();
+        owner.expect_nothing_left();
+    }
+}
+
+#[test]
+fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
+    let target = echo();
+    for kind in kinds() {
+        let parent = temporary_folder();
+        let before = devices();
+        for delay in [5, 20, 50, 80, 120, 180, 250, 350] {
+            let mut process = owner_command(&example(), parent.path(), kind, target)
+                .spawn()
+                .unwrap();
+            thread::sleep(Duration::from_millis(delay));
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        assert!(
+            within(SECONDS, || processes_with(parent.path()).is_empty()),
+            "{kind}: {:?}",
+            processes_with(parent.path())
+        );
+        // A folder made just before there was a guard is left to the next start.
+        let owner = Owner::start_in(&example(), parent, kind, target);
+        assert!(within(SECONDS, || folders_in(owner.parent.path())
+            == [owner.folder.clone()]));
+        owner.kill();
+        owner.expect_nothing_left();
+        if kind == Tunnel::Wireguard {
+            assert!(
+                within(SECONDS, || devices().is_subset(&before)),
+                "{:?}",
+                devices()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
+    for kind in kinds() {
+        let owner = Owner::start(kind, echo());
+        let guard = parent_of(owner.pids[0]);
+        // First the owner is stopped, so that it cannot clean up.
+        kill_process(owner.pid(), Signal::STOP).unwrap();
+        kill_process(Pid::from_raw(guard as i32).unwrap(), Signal::KILL).unwrap();
+        assert!(within(SECONDS, || !owner.runs()), "{kind}");
+        assert!(within(SECONDS, || owner
+            .devices
+            .iter()
+            .all(|device| !device.exists())));
+        owner.kill();
+        let Owner {
+            mut process,
+            parent,
+            folder,
+            ..
+        } = owner;
+        process.wait().unwrap();
+        assert!(folder.exists());
+        let next = Owner::start_in(&example(), parent, kind, echo());
+        assert!(!folder.exists());
+        next.kill();
+        next.expect_nothing_left();
+    }
+}
+
+#[test]
+fn it_works_for_an_ordinary_user_except_for_wireguard() {
+    if !geteuid().is_root() {
+        return; // Then every test here has just shown it.
+    }
+    let parent = temporary_folder();
+    let program = parent.path().join("owner");
+    fs::copy(example(), &program).unwrap();
+    // As if the user had unpacked the programs himself.
+    if let Some(unpacked) = unpacked_tunnels() {
+        let cache = parent.path().join("cache/ciphertax");
+        fs::create_dir_all(&cache).unwrap();
+        let copied = Command::new("cp").arg("-r").arg(unpacked).arg(cache).status();
+        assert!(copied.unwrap().success());
+    }
+    let user = ordinary_user();
+    give(parent.path(), user);
+    for kind in kinds().into_iter().filter(|kind| *kind != Tunnel::Wireguard) {
+        let mut command = owner_command(&program, parent.path(), kind, echo());
+        run_as(&mut command, user, parent.path());
+        let mut process = command.spawn().unwrap();
+        let owner = Described::read(&mut process, &program);
+        let mut stream = TcpStream::connect(owner.address).unwrap();
+        stream.write_all(b"x").unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+        for pid in &owner.pids {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            assert!(
+                status.contains(&format!("Uid:\t{}\t", user[0]))
+                    && status.contains("CapEff:\t0000000000000000"),
+                "{status}"
+            );
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(within(SECONDS, || !owner.folder.exists()));
+        assert!(within(SECONDS, || processes_with(parent.path()).is_empty()));
+    }
+    let mut command = owner_command(&program, parent.path(), Tunnel::Wireguard, echo());
+    run_as(&mut command, user, parent.path());
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        error.contains("WireGuard needs root") && error.contains("stunnel"),
+        "{error}"
+    );
+    assert_eq!(folders_in(parent.path()), Vec::<PathBuf>::new());
+}
+
+/// One cipher of SSH stands for all where the cipher does not matter; WireGuard only where it can be.
+fn kinds() -> Vec<Tunnel> {
+    let mut kinds = vec![
+        Tunnel::Ssh(SshCipher::Aes256Gcm),
+        Tunnel::Stunnel,
+        Tunnel::Haproxy,
+    ];
+    if geteuid().is_root() {
+        kinds.push(Tunnel::Wireguard);
+    }
+    kinds
+}
+
+fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
+    tunnel::start(kind, target, &GuardProgram::this_test_program("guard"))
+        .unwrap_or_else(|error| panic!("{kind}: {error}"))
+}
+
+fn server() -> PrivateServer {
+    PrivateServer::builder()
+        .guard(GuardProgram::this_test_program("guard"))
+        .option("--max-allowed-packet=64M")
+        .start()
+        .unwrap()
+}
+
+fn options(server: &PrivateServer) -> ConnectOptions {
+    ConnectOptions {
+        host: server.address().ip().to_string(),
+        port: server.address().port(),
+        user: server.user().into(),
+        password: server.password().clone(),
+        database: None,
+        tls: None,
+    }
+}
+
+/// The first field of the first row.
+fn ask(options: &ConnectOptions, address: SocketAddr, sql: &str) -> String {
+    let options = ConnectOptions {
+        host: address.ip().to_string(),
+        port: address.port(),
+        ..options.clone()
+    };
+    let reactor = Reactor::new().unwrap();
+    let question = async {
+        let (mut session, _) = Session::connect(&reactor, &options).await.unwrap();
+        session.query(sql).await.unwrap()[0].text(0)
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    reactor
+        .run_one(question, deadline)
+        .unwrap()
+        .expect("an answer in time")
+}
+
+/// CPU time of a process in nanoseconds, with that of threads that have ended.
+fn cpu_ns(process: &TunnelProcess) -> u64 {
+    let (mut clock, mut time) = (
+        0,
+        libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        },
+    );
+    // SAFETY: both write to variables that outlive the calls.
+    unsafe {
+        assert_eq!(libc::clock_getcpuclockid(process.pid as i32, &raw mut clock), 0);
+        assert_eq!(libc::clock_gettime(clock, &raw mut time), 0);
+    }
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A process that owns a tunnel, with temporary files of its own.
+struct Owner {
+    process: Child,
+    parent: tempfile::TempDir,
+    address: SocketAddr,
+    folder: PathBuf,
+    pids: Vec<u32>,
+    devices: Vec<PathBuf>,
+}
+
+impl Owner {
+    fn start(kind: Tunnel, target: SocketAddr) -> Self {
+        Self::start_in(&example(), temporary_folder(), kind, target)
+    }
+
+    fn start_in(program: &Path, parent: tempfile::TempDir, kind: Tunnel, target: SocketAddr) -> Self {
+        let mut process = owner_command(program, parent.path(), kind, target)
+            .spawn()
+            .unwrap();
+        let Described {
+            address,
+            folder,
+            pids,
+        } = Described::read(&mut process, program);
+        let owner = Self {
+            process,
+            parent,
+            address,
+            folder,
+            pids,
+            devices: devices_of(kind, address),
+        };
+        assert!(owner.runs());
+        connect(owner.address).unwrap();
+        owner
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    fn kill(&self) {
+        kill_process(self.pid(), Signal::KILL).unwrap();
+    }
+
+    fn runs(&self) -> bool {
+        self.pids.iter().any(|pid| is_running(*pid))
+    }
+
+    fn expect_nothing_left(mut self) {
+        self.process.wait().unwrap();
+        assert!(within(SECONDS, || !self.runs()), "{:?} still run", self.pids);
+        assert!(
+            within(SECONDS, || !self.folder.exists()),
+            "the folder is still there"
+        );
+        assert!(
+            within(SECONDS, || processes_with(self.parent.path()).is_empty()),
+            "{:?}",
+            processes_with(self.parent.path())
+        );
+        assert!(
+            within(SECONDS, || self.devices.iter().all(|device| !device.exists())),
+            "{:?}",
+            self.devices
+        );
+        assert_eq!(folders_in(self.parent.path()), Vec::<PathBuf>::new());
+        assert!(connect(self.address).is_err());
+    }
+}
+
+/// What an owner says of its tunnel.
+struct Described {
+    address: SocketAddr,
+    folder: PathBuf,
+    pids: Vec<u32>,
+}
+
+impl Described {
+    fn read(process: &mut Child, program: &Path) -> Self {
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [address, folder, pids] = words[..] else {
+            panic!("{} said {line:?}", program.display())
+        };
+        Self {
+            address: address.parse().unwrap(),
+            folder: folder.into(),
+            pids: pids.split(',').map(|pid| pid.parse().unwrap()).collect(),
+        }
+    }
+}
+
+fn owner_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
+    let name = match kind {
+        Tunnel::Ssh(cipher) => format!("ssh:{}", cipher.name()),
+        Tunnel::Stunnel => "stunnel".into(),
+        Tunnel::Haproxy => "haproxy".into(),
+        Tunnel::Wireguard => "wireguard".into(),
+    };
+    let mut command = Command::new(program);
+    command
+        .args([name, target.to_string()])
+        .env("TMPDIR", temporary)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    command
+}
+
+/// Cargo builds examples with the tests, beside the folder of the test programs.
+fn example() -> PathBuf {
+    let deps = std::env::current_exe().unwrap();
+    deps.ancestors().nth(2).unwrap().join("examples/tunnel")
+}
+
+fn run_as(command: &mut Command, [user, group]: [u32; 2], home: &Path) {
+    command
+        .uid(user)
+        .gid(group)
+        .env("HOME", home)
+        .env("XDG_CACHE_HOME", home.join("cache"));
+}
+
+/// User and group of an account that is neither root nor `nobody`, whom some systems treat in a way of its own.
+fn ordinary_user() -> [u32; 2] {
+    fs::read_to_string("/etc/passwd")
+        .unwrap()
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>())
+        .filter(|fields| Path::new(fields[6]).is_file())
+        .map(|fields| [fields[2].parse().unwrap(), fields[3].parse().unwrap()])
+        .find(|[user, _]| (1..65_534).contains(user))
+        .expect("an account besides root")
+}
+
+fn give(folder: &Path, [user, group]: [u32; 2]) {
+    let changed = Command::new("chown")
+        .args(["-R", &format!("{user}:{group}")])
+        .arg(folder)
+        .status();
+    assert!(changed.unwrap().success());
+}
+
+/// What `scripts/setup.sh tunnels` has unpacked for the user of these tests.
+fn unpacked_tunnels() -> Option<PathBuf> {
+    let cache = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
+    };
+    Some(cache.join("ciphertax/tunnels")).filter(|folder| folder.is_dir())
+}
+
+/// A server that sends back what it gets, on each connection at once.
+fn echo() -> SocketAddr {
+    static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                thread::spawn(move || {
+                    let mut buffer = [0; 1024];
+                    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                        if stream.write_all(&buffer[..count]).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+        });
+        address
+    });
+    *ADDRESS
+}
+
+/// Sends a byte through the tunnel and waits for it to come back.
+fn connect(address: SocketAddr) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2)).map_err(failed)?;
+    stream.set_read_timeout(Some(SECONDS)).map_err(failed)?;
+    stream.write_all(b"x").map_err(failed)?;
+    stream.read_exact(&mut [0]).map_err(failed)
+}
+
+/// The network devices that a tunnel brought into this namespace: those whose name begins as that of the device which
+/// leads to its address.
+fn devices_of(kind: Tunnel, address: SocketAddr) -> Vec<PathBuf> {
+    if kind != Tunnel::Wireguard {
+        return Vec::new();
+    }
+    let SocketAddr::V4(address) = address else {
+        panic!("an IPv4 address")
+    };
+    let destination = format!("{:08X}", u32::from_ne_bytes(address.ip().octets()));
+    let routes = fs::read_to_string("/proc/net/route").unwrap();
+    let route = routes
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|fields| fields[1] == destination)
+        .unwrap();
+    let name = &route[0][..route[0].len() - 1];
+    devices()
+        .into_iter()
+        .filter(|device| device.file_name().unwrap().to_str().unwrap().starts_with(name))
+        .collect()
+}
+
+/// All network devices of this namespace that tunnels have made.
+fn devices() -> BTreeSet<PathBuf> {
+    fs::read_dir("/sys/class/net")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("ctax"))
+        .collect()
+}
+
+fn parent_of(pid: u32) -> u32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let after_name = stat.rsplit(')').next().unwrap();
+    after_name.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn still_running(processes: &[TunnelProcess]) -> Vec<u32> {
+    let pids = processes.iter().map(|process| process.pid);
+    pids.filter(|pid| is_running(*pid)).collect()
+}
+
+/// True while a process exists and is not just waiting to be reaped.
+fn is_running(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
+}
+
+fn temporary_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Private folders among the temporary files.
+fn folders_in(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("ciphertax-server-")
+        })
+        .collect()
+}
+
+/// Command lines of the processes that have `folder` among their arguments or temporary files.
+fn processes_with(folder: &Path) -> Vec<String> {
+    let needle = folder.to_str().unwrap();
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .map(|entry| {
+            let text = |file| {
+                String::from_utf8_lossy(&fs::read(entry.path().join(file)).unwrap_or_default()).into_owned()
+            };
+            (text("cmdline"), text("environ"))
+        })
+        .filter(|(line, environment)| line.contains(needle) || environment.contains(needle))
+        .map(|(line, _)| line)
+        .collect()
+}
+
+fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}

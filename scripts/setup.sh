@@ -110,9 +110,10 @@ unpack_mariadb() {
     have_mariadb || fail "the package $package holds no mariadbd; remove $private_mariadb and install MariaDB by hand"
 }
 
-# Each where the system lacks it; `ip` and `nsenter` are part of every Debian.
+# WireGuard's namespaces also need what every Debian has (util-linux, mount), and `ip`, which containers often lack.
 need_tunnels() {
     local packages=()
+    have_tunnel ip || packages+=(iproute2)
     have_tunnel ssh || packages+=(openssh-client)
     have_tunnel sshd || packages+=(openssh-server)
     have_tunnel stunnel4 || have_tunnel stunnel || packages+=(stunnel4)
@@ -125,11 +126,18 @@ need_tunnels() {
     say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
     prepare_private_apt
     # All of them, because unpacking replaces what is there.
-    unpack "$private_tunnels" openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables
+    have ip || set -- iproute2
+    unpack "$private_tunnels" "$@" \
+        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables
 }
 
 have_tunnel() {
-    have "$1" || [[ -x "$private_tunnels/usr/bin/$1" || -x "$private_tunnels/usr/sbin/$1" ]]
+    local folder
+    have "$1" && return
+    for folder in usr/bin usr/sbin bin sbin; do
+        [[ -x "$private_tunnels/$folder/$1" ]] && return
+    done
+    return 1
 }
 
 # Package lists of our own: the system's may be absent or old, and only root may refresh them.

@@ -19,7 +19,7 @@ mod order;
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -259,7 +259,13 @@ struct Watch {
     owner: UnixStream,
     folder: PathBuf,
     _lock: File,
-    programs: Vec<Child>,
+    programs: Vec<Running>,
+}
+
+/// A program, and the other end of its standard input: whoever reads that waits for as long as it runs.
+struct Running {
+    process: Child,
+    _input: PipeWriter,
 }
 
 impl Watch {
@@ -310,10 +316,8 @@ impl Watch {
                 self.start(command)
             }
             Order::End(pid) => {
-                end(self
-                    .programs
-                    .extract_if(.., |program| program.id() == *pid)
-                    .collect());
+                let asked_for = |program: &mut Running| program.process.id() == *pid;
+                end(self.programs.extract_if(.., asked_for).collect());
                 Ok(String::new())
             }
         }
@@ -323,9 +327,13 @@ impl Watch {
     fn start(&mut self, mut command: Command) -> io::Result<String> {
         // The last step before exec, because a change of user would undo it.
         die_with_this_thread(&mut command);
-        let child = command.spawn()?;
-        let pid = child.id().to_string();
-        self.programs.push(child);
+        let (theirs, ours) = io::pipe()?;
+        let process = command.stdin(theirs).spawn()?;
+        let pid = process.id().to_string();
+        self.programs.push(Running {
+            process,
+            _input: ours,
+        });
         Ok(pid)
     }
 
@@ -336,13 +344,13 @@ impl Watch {
 }
 
 /// Ends programs, all at once: politely, and after [`GRACE`] for good.
-fn end(mut programs: Vec<Child>) {
+fn end(mut programs: Vec<Running>) {
     for program in &programs {
-        let _ = kill_process(Pid::from_child(program), Signal::TERM);
+        let _ = kill_process(Pid::from_child(&program.process), Signal::TERM);
     }
     let deadline = Instant::now() + GRACE;
     loop {
-        programs.retain_mut(|program| matches!(program.try_wait(), Ok(None)));
+        programs.retain_mut(|program| matches!(program.process.try_wait(), Ok(None)));
         if programs.is_empty() {
             return;
         }
@@ -352,8 +360,8 @@ fn end(mut programs: Vec<Child>) {
         thread::sleep(Duration::from_millis(5));
     }
     for mut program in programs {
-        let _ = program.kill();
-        let _ = program.wait();
+        let _ = program.process.kill();
+        let _ = program.process.wait();
     }
 }
 
@@ -415,7 +423,6 @@ fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
     command
         .args(arguments)
         .current_dir(folder)
-        .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log);
     if helper.user == User::Nobody {

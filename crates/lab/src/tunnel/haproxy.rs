@@ -33,6 +33,7 @@ const MARK: &str = "tunnel session: ";
 pub(super) struct Haproxy {
     program: Program,
     version: String,
+    library: String,
     suite: &'static str,
 }
 
@@ -40,7 +41,8 @@ impl Haproxy {
     pub(super) fn find() -> Result<Self> {
         let program = Program::find(&["haproxy"], "haproxy")?;
         Ok(Self {
-            version: program.version("-v", "version")?,
+            version: program.version("HAProxy", "-v", "version ")?,
+            library: program.says("-vv", "Running on OpenSSL version : ")?,
             program,
             suite: SUITE,
         })
@@ -133,6 +135,7 @@ impl Pair for Haproxy {
     fn facts(&self) -> BTreeMap<String, String> {
         [
             ("program", self.version.clone()),
+            ("library", self.library.clone()),
             ("cipher", format!("{VERSION} {}", self.suite)),
             ("topology", "one TLS connection for each, sessions resumed".into()),
         ]

@@ -23,6 +23,8 @@ mod wireguard;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ciphertax_model::Tunnel;
 use ciphertax_model::record::Proof;
@@ -41,6 +43,10 @@ use ssh::Ssh;
 use stunnel::Stunnel;
 use wireguard::Wireguard;
 
+/// How long a tunnel's processes must have been the same, and how long that is waited for.
+const STEADY: Duration = Duration::from_millis(100);
+const STEADY_AT_LAST: Duration = Duration::from_secs(2);
+
 /// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard.
 ///
 /// # Errors
@@ -50,14 +56,16 @@ pub fn start(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<R
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
     let (carrier, address, halves) = prepared.start(&mut guard, target)?;
-    Ok(RunningTunnel {
+    let tunnel = RunningTunnel {
         kind,
         address,
         facts: carrier.facts(),
         halves,
         carrier,
         guard,
-    })
+    };
+    tunnel.wait_for_steady_processes();
+    Ok(tunnel)
 }
 
 /// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this process
@@ -104,7 +112,8 @@ impl RunningTunnel {
         self.halves.iter().flat_map(Half::processes).collect()
     }
 
-    /// What was started, for the record: `program` with its version, `cipher`, `topology`.
+    /// What was started, for the record: `program` and `library` with their versions, `cipher`,
+    /// `topology`.
     pub fn facts(&self) -> &BTreeMap<String, String> {
         &self.facts
     }
@@ -129,6 +138,7 @@ impl RunningTunnel {
         }?;
         exchange(self.address, &canary)
             .map_err(|problem| proof::disproved(self.kind, format!("without the relays, {problem}")))?;
+        self.wait_for_steady_processes();
         Ok(evidence.into_proofs())
     }
 
@@ -148,6 +158,22 @@ impl RunningTunnel {
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
         self.end()
+    }
+
+    /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others finds
+    /// them all. Only sshd has such.
+    fn wait_for_steady_processes(&self) {
+        let deadline = Instant::now() + STEADY_AT_LAST;
+        let mut processes = self.processes();
+        let mut since = Instant::now();
+        while since.elapsed() < STEADY && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+            let now = self.processes();
+            if now != processes {
+                processes = now;
+                since = Instant::now();
+            }
+        }
     }
 
     fn end(&mut self) -> Result<()> {

@@ -54,7 +54,7 @@ impl Program {
         }
         let in_cache: Vec<PathBuf> = cache
             .iter()
-            .flat_map(|root| [root.join("usr/bin"), root.join("usr/sbin")])
+            .flat_map(|root| ["usr/bin", "usr/sbin", "bin", "sbin"].map(|folder| root.join(folder)))
             .collect();
         match (first(&in_cache), cache) {
             (Some(path), Some(root)) => Ok(Self {
@@ -100,14 +100,24 @@ impl Program {
         words
     }
 
-    /// The first line with `mark` that it writes when it is asked for its version; the exit code does not matter.
-    pub(super) fn version(&self, option: &str, mark: &str) -> Result<String> {
+    /// `name`, and the word that follows `mark` in what it says with `option`.
+    pub(super) fn version(&self, name: &str, option: &str, mark: &str) -> Result<String> {
+        let said = self.says(option, mark)?;
+        Ok(format!(
+            "{name} {}",
+            said.split_whitespace().next().unwrap_or_default()
+        ))
+    }
+
+    /// What follows `mark` in the first line with it that the program writes with `option`, as in `-V`. The exit code
+    /// does not matter.
+    pub(super) fn says(&self, option: &str, mark: &str) -> Result<String> {
         let said = run(&self.command_line([option]), "")?;
-        let line = [&said.output, &said.complaints]
+        let words = [&said.output, &said.complaints]
             .into_iter()
             .flat_map(|text| text.lines())
-            .find(|line| line.contains(mark));
-        Ok(line.unwrap_or("of unknown version").trim().to_owned())
+            .find_map(|line| line.split_once(mark));
+        Ok(words.map_or("unknown", |(_, words)| words).trim().to_owned())
     }
 }
 

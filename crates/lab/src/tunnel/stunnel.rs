@@ -25,6 +25,7 @@ const COMMON: &str = "foreground = yes\n\
 pub(super) struct Stunnel {
     program: Program,
     version: String,
+    library: String,
     suite: &'static str,
 }
 
@@ -32,7 +33,9 @@ impl Stunnel {
     pub(super) fn find() -> Result<Self> {
         let program = Program::find(&["stunnel4", "stunnel"], "stunnel4")?;
         Ok(Self {
-            version: program.version("-version", "stunnel 5")?,
+            version: program.version("stunnel", "-version", "stunnel ")?,
+            // Of the one it was compiled with, it says `Compiled`, or `Compiled/running` if that is the same.
+            library: program.says("-version", "unning")?.replacen("with ", "", 1),
             program,
             suite: SUITE,
         })
@@ -116,6 +119,7 @@ impl Pair for Stunnel {
     fn facts(&self) -> BTreeMap<String, String> {
         [
             ("program", self.version.clone()),
+            ("library", self.library.clone()),
             ("cipher", format!("{VERSION} {}", self.suite)),
             ("topology", "one TLS connection for each, sessions resumed".into()),
         ]

@@ -101,7 +101,7 @@ impl Programs {
         };
         let wireguard = Program::find(&["wireguard-go"], "wireguard-go")?;
         Ok(Self {
-            version: wireguard.version("--version", "wireguard-go")?,
+            version: wireguard.version("wireguard-go", "--version", "wireguard-go ")?,
             wireguard,
             wg: Program::find(&["wg"], "wireguard-tools")?,
             nft: Program::find(&["nft"], "nftables")?,
@@ -187,8 +187,11 @@ impl Wireguard {
         };
         let middle = socket.local_addr().map_err(failed)?;
         let between = DatagramRelay::start(socket, [client, server]).map_err(failed)?;
-        self.send_to(middle, middle)?;
-        let outcome = send_through(Tunnel::Wireguard, address, &between, canary, exchange);
+        let outcome = self
+            .send_to(middle, middle)
+            .and_then(|()| send_through(Tunnel::Wireguard, address, &between, canary, exchange));
+        // First, so that nothing more comes from there.
+        drop(between);
         self.send_to(server, client)?;
         let bytes_between = outcome?;
         Ok(Evidence {
@@ -334,18 +337,9 @@ impl Wireguard {
         ))
     }
 
-    /// Connects through the tunnel to a listener of our own, so that the server is left in peace.
     fn wait_until_passable(&self, halves: &[&Half]) -> Result<()> {
-        let server = IpAddr::V4(*self.programs.target.ip());
-        let failed = |cause| TunnelError::System {
-            what: "listen behind the tunnel".into(),
-            cause,
-        };
-        let listener = TcpListener::bind((server, 0)).map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        let entry = SocketAddr::from((self.addresses.entry, port));
         let deadline = Instant::now() + STARTUP;
-        while TcpStream::connect_timeout(&entry, TRIAL).is_err() {
+        while !self.is_passable()? {
             for half in halves {
                 if half.has_ended() {
                     return Err(half.ended());
@@ -358,18 +352,46 @@ impl Wireguard {
         Ok(())
     }
 
-    /// Tells each end where to send.
+    /// Connects through the tunnel to a listener of our own, so that the server is left in peace.
+    fn is_passable(&self) -> Result<bool> {
+        let server = IpAddr::V4(*self.programs.target.ip());
+        let failed = |cause| TunnelError::System {
+            what: "listen behind the tunnel".into(),
+            cause,
+        };
+        let listener = TcpListener::bind((server, 0)).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        let entry = SocketAddr::from((self.addresses.entry, port));
+        Ok(TcpStream::connect_timeout(&entry, TRIAL).is_ok())
+    }
+
+    /// Tells each end where to send, again and again until both do: an end that still hears from the other by the old
+    /// way goes on to answer there.
     fn send_to(&self, from_client: SocketAddr, from_server: SocketAddr) -> Result<()> {
-        for (device, peer, endpoint) in [
-            (&self.devices.client, &self.server_key, from_client),
-            (&self.devices.server, &self.client_key, from_server),
-        ] {
-            self.wg(
-                &["set", device, "peer", &peer.0, "endpoint", &endpoint.to_string()],
-                "",
-            )?;
+        let ways = [
+            (&self.devices.client, &self.server_key, from_client.to_string()),
+            (&self.devices.server, &self.client_key, from_server.to_string()),
+        ];
+        let deadline = Instant::now() + STARTUP;
+        while Instant::now() < deadline {
+            for (device, peer, endpoint) in &ways {
+                self.wg(&["set", device, "peer", &peer.0, "endpoint", endpoint], "")?;
+            }
+            let passable = self.is_passable()?;
+            let mut taken = true;
+            for (device, _, endpoint) in &ways {
+                let now = self.wg(&["show", device, "endpoints"], "")?;
+                taken &= now.split_whitespace().nth(1) == Some(endpoint);
+            }
+            if passable && taken {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(TunnelError::System {
+            what: "lead the ends of WireGuard to each other".into(),
+            cause: io::ErrorKind::TimedOut.into(),
+        }
+        .into())
     }
 
     /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both ways.

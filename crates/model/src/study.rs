@@ -9,7 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::certificate::{Certificate, CertificateKind};
+use crate::contradictions::{Contradiction, contradictions};
+use crate::file::StudyText;
 use crate::link::Link;
+use crate::problem::{Place, StudyError, StudyProblem};
+use crate::published::Published;
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -43,14 +47,18 @@ pub struct Study {
     #[serde(default = "default_slice_s")]
     pub slice_s: f64,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
+    /// Links and tunnels have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
     pub placement: Placement,
     /// The arms; the first is the baseline.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
-    /// The cells; all arms are measured in each.
+    /// The cells; in each, all arms are measured or those it names.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
+    /// Figures published elsewhere, shown beside the measured ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 /// Where the threads of a private server and of its load run.
@@ -95,6 +103,9 @@ pub struct Cell {
     pub workload: Workload,
     /// How hard it is asked.
     pub load: Load,
+    /// The names of the arms it measures, the baseline among them; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arms: Option<Vec<String>>,
     /// The private server, by its name in the catalogue; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -104,6 +115,17 @@ pub struct Cell {
     /// The distance to the server; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+}
+
+impl Cell {
+    /// True if two cells differ in nothing but their names.
+    fn measures_the_same(&self, other: &Self) -> bool {
+        let renamed = Self {
+            name: self.name.clone(),
+            ..other.clone()
+        };
+        *self == renamed
+    }
 }
 
 /// Which private server a cell is measured on; cells that agree in this share one.
@@ -180,105 +202,30 @@ fn default_chain_length() -> u8 {
     1
 }
 
-/// Why a study cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// The file is not TOML of the right shape; the message holds line and column.
-    #[error("study cannot be read: {0}")]
-    Toml(#[from] toml::de::Error),
-    /// The file is well-formed but contradicts itself.
-    #[error("study {study}: {problem}")]
-    Invalid {
-        /// The study's name.
-        study: String,
-        /// What is wrong and what is expected.
-        problem: String,
-    },
-}
-
 impl Study {
-    /// Parses and validates a study file.
+    /// Parses and validates the text of a study. [`StudyText`] takes a file's name, scales and settings too.
     ///
     /// # Errors
-    /// Says where the text is not of the right shape, or which settings contradict each other.
+    /// Says everything that is wrong with it, each with its line and column.
     pub fn from_toml(text: &str) -> Result<Self, StudyError> {
-        let study: Self = toml::from_str(text)?;
-        study.validated()
+        StudyText::new("study", text).study()
     }
 
     /// Checks what the types alone cannot.
     ///
     /// # Errors
-    /// Names the first contradiction found.
+    /// Names all contradictions.
     pub fn validated(self) -> Result<Self, StudyError> {
-        match self.problem() {
-            None => Ok(self),
-            Some(problem) => Err(StudyError::Invalid {
-                study: self.name.clone(),
-                problem,
-            }),
+        let name = format!("study {}", self.name);
+        let problem = |contradiction: Contradiction| StudyProblem {
+            place: Place::Study(name.clone()),
+            message: contradiction.message,
+        };
+        let problems: Vec<StudyProblem> = contradictions(&self).into_iter().map(problem).collect();
+        match problems.is_empty() {
+            true => Ok(self),
+            false => Err(StudyError::new(name, problems)),
         }
-    }
-
-    fn problem(&self) -> Option<String> {
-        if self.arms.len() < 2 {
-            return Some("a comparison needs at least two arms: a baseline and a variant".into());
-        }
-        if self.cells.is_empty() {
-            return Some("there is no cell: nothing would be measured".into());
-        }
-        if let Some(name) = first_repeated(self.arms.iter().map(|arm| arm.name.as_str())) {
-            return Some(format!("two arms are named {name:?}; arm names must be unique"));
-        }
-        if let Some(name) = first_repeated(self.cells.iter().map(|cell| cell.name.as_str())) {
-            return Some(format!("two cells are named {name:?}; cell names must be unique"));
-        }
-        if self.arms.iter().any(|arm| arm.name == BASELINE_AGAIN) {
-            return Some(format!(
-                "the arm name {BASELINE_AGAIN:?} is taken by the noise-floor arm"
-            ));
-        }
-        if !(0.05..=10.0).contains(&self.slice_s) {
-            return Some(format!(
-                "slice_s is {}; it must lie between 0.05 and 10 seconds",
-                self.slice_s
-            ));
-        }
-        if !(self.time_s >= 1.0 && self.time_s <= 86_400.0) {
-            return Some(format!(
-                "time_s is {}; it must lie between 1 second and one day",
-                self.time_s
-            ));
-        }
-        for (name, value) in [
-            ("cpu", self.precision.cpu),
-            ("throughput", self.precision.throughput),
-        ] {
-            if !(0.0005..=0.5).contains(&value) {
-                return Some(format!(
-                    "precision.{name} is {value}; it must lie between 0.0005 and 0.5"
-                ));
-            }
-        }
-        for cell in &self.cells {
-            let load = &cell.load;
-            if load.connections == 0 || load.connections > 100_000 {
-                return Some(format!(
-                    "cell {}: connections must lie between 1 and 100000",
-                    cell.name
-                ));
-            }
-            if load.workers == Some(0) || load.workers.is_some_and(|workers| workers > load.connections) {
-                return Some(format!(
-                    "cell {}: workers must lie between 1 and connections",
-                    cell.name
-                ));
-            }
-            if load.gather_us > 10_000 {
-                return Some(format!("cell {}: gather_us must be at most 10000", cell.name));
-            }
-        }
-        None
     }
 
     /// The arm all others are compared with.
@@ -296,6 +243,47 @@ impl Study {
             .chain(std::iter::once(again))
             .chain(self.arms[1..].iter().cloned())
             .collect()
+    }
+
+    /// The arms that a cell measures, in the study's order; the first is the baseline.
+    pub fn arms_of(&self, cell: &Cell) -> impl Iterator<Item = &Arm> {
+        let is_measured = |arm: &&Arm| cell.arms.as_ref().is_none_or(|names| names.contains(&arm.name));
+        self.arms.iter().filter(is_measured)
+    }
+
+    /// What is really measured in a cell: its arms, and the baseline once more, which gives the noise floor.
+    pub fn measured_arms_of(&self, cell: &Cell) -> Vec<Arm> {
+        let names: HashSet<&str> = self.arms_of(cell).map(|arm| arm.name.as_str()).collect();
+        let mut arms = self.measured_arms();
+        arms.retain(|arm| arm.name == BASELINE_AGAIN || names.contains(arm.name.as_str()));
+        arms
+    }
+
+    /// The same study on a server that somebody else runs: it has the certificate it has, and its threads stay where
+    /// they are. Cells that differ in nothing but their private server are one; it is named for what is left.
+    #[must_use]
+    pub fn on_external_server(mut self) -> Self {
+        self.placement = Placement::Free;
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut renamed = HashSet::new();
+        for mut cell in std::mem::take(&mut self.cells) {
+            let old_name = cell.name.clone();
+            let (server, certificate) = (cell.server.take(), cell.certificate.take());
+            if server.is_some() || certificate.is_some() {
+                cell.name = name_without_server(&cell);
+            }
+            cell.name = unused(cell.name, &cells);
+            if cell.name != old_name {
+                renamed.insert(old_name);
+            }
+            if !cells.iter().any(|other| other.measures_the_same(&cell)) {
+                cells.push(cell);
+            }
+        }
+        self.cells = cells;
+        // What was published is of the server that the cell had.
+        self.published.retain(|row| !renamed.contains(&row.cell));
+        self
     }
 
     /// Where a cell is measured, if on a private server.
@@ -342,7 +330,19 @@ impl Study {
     }
 }
 
-fn first_repeated<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut seen = HashSet::new();
-    names.into_iter().find(|name| !seen.insert(*name))
+/// `connect at 45 ms`
+fn name_without_server(cell: &Cell) -> String {
+    let workload = cell.workload.name();
+    match cell.link {
+        Some(link) => format!("{workload} at {} ms", link.rtt_ms),
+        None => workload.to_owned(),
+    }
+}
+
+/// The name, with a number if a cell has it already.
+fn unused(name: String, cells: &[Cell]) -> String {
+    let is_used = |name: &String| cells.iter().any(|cell| cell.name == *name);
+    let numbered = (2..).map(|number| format!("{name} {number}"));
+    let mut candidates = std::iter::once(name.clone()).chain(numbered);
+    candidates.find(|name| !is_used(name)).unwrap_or(name)
 }

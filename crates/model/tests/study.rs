@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Study, Transport};
+use ciphertax_model::{Arm, Cell, Study, Transport};
 
 const STUDY: &str = r#"
 name = "small"
@@ -39,6 +39,64 @@ fn a_study_gets_the_baseline_again_as_its_second_arm() {
 }
 
 #[test]
+fn a_cell_measures_the_arms_it_names_and_the_baseline_again() {
+    let text = STUDY
+        .replace(
+            "[[cell]]",
+            "[[arm]]\nname = \"old\"\ntransport = \"tls1.2\"\n[[cell]]",
+        )
+        .replace("load = {", "arms = [\"old\", \"plain\"]\nload = {");
+    let study = Study::from_toml(&text).unwrap();
+    let names = |arms: Vec<Arm>| arms.into_iter().map(|arm| arm.name).collect::<Vec<_>>();
+    let cell = &study.cells[0];
+    assert_eq!(names(study.arms_of(cell).cloned().collect()), ["plain", "old"]);
+    assert_eq!(
+        names(study.measured_arms_of(cell)),
+        ["plain", BASELINE_AGAIN, "old"]
+    );
+    let all = Cell {
+        arms: None,
+        ..cell.clone()
+    };
+    assert_eq!(study.measured_arms_of(&all), study.measured_arms());
+}
+
+#[test]
+fn on_the_users_own_server_cells_that_differ_in_their_private_server_are_one() {
+    let cell = |name: &str, rest: &str| {
+        format!("[[cell]]\nname = {name:?}\nworkload = \"connect\"\nload.connections = 1\n{rest}\n")
+    };
+    let published = |cell: &str| {
+        let row = "source = \"s\"\narm = \"tls\"\nmetric = \"throughput\"\nchange = -0.5";
+        format!("[[published]]\ncell = {cell:?}\n{row}\n")
+    };
+    let text = [
+        STUDY.to_owned(),
+        cell("old", "server = \"mysql-5.6\""),
+        cell("new", "server = \"mysql\"\ncertificate = \"rsa-4096\""),
+        cell("far", "server = \"mysql\"\nlink.rtt_ms = 44.5"),
+        cell("busy", "server = \"mysql\"\nload.workers = 1"),
+        published("select"),
+        published("old"),
+    ];
+    let text = text
+        .concat()
+        .replace("time_s = 10", "time_s = 10\nplacement = \"free\"");
+    let study = Study::from_toml(&text).unwrap().on_external_server();
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(names, ["select", "connect", "connect at 44.5 ms", "connect 2"]);
+    assert!(
+        study
+            .cells
+            .iter()
+            .all(|cell| cell.server.is_none() && cell.certificate.is_none())
+    );
+    let published: Vec<&str> = study.published.iter().map(|row| row.cell.as_str()).collect();
+    assert_eq!(published, ["select"]);
+    study.validated().unwrap();
+}
+
+#[test]
 fn defaults_are_those_of_the_method() {
     let study = Study::from_toml(STUDY).unwrap();
     assert_eq!(
@@ -52,11 +110,14 @@ fn defaults_are_those_of_the_method() {
 fn what_a_type_refuses_is_reported_with_its_line() {
     let message = refusal(|text| text.replace("tls1.3", "preferred"));
     assert!(
-        message.contains("line 12") && message.contains("preferred"),
+        message.starts_with("study:12:13: \"transport\" cannot be \"preferred\""),
         "{message}"
     );
     let message = refusal(|text| text.replace("time_s", "tiem_s"));
-    assert!(message.contains("tiem_s"), "{message}");
+    assert_eq!(
+        message,
+        "study:4:1: unknown key \"tiem_s\"; did you mean \"time_s\"?"
+    );
 }
 
 #[test]

@@ -1,0 +1,396 @@
+//! Contradictions in a study that its types allow.
+
+use std::collections::HashSet;
+
+use crate::arm::Arm;
+use crate::authentication::{AuthenticationMethod, PasswordCache};
+use crate::cipher;
+use crate::link::Link;
+use crate::nearest::hint;
+use crate::published::{Published, PublishedFigure};
+use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study};
+use crate::tls::{Group, Resumption, TlsLibrary};
+use crate::transport::TlsVersion;
+
+/// Something that is wrong, and where in the study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contradiction {
+    pub(crate) path: Path,
+    pub(crate) message: String,
+}
+
+/// The keys that lead to a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Path(Vec<Step>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Key(&'static str),
+    /// The entry of a list, from 0.
+    Entry(usize),
+}
+
+impl Path {
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// The value itself, named by `key` and in a list by its place there.
+    fn of(key: &'static str) -> Self {
+        Self::default().key(key)
+    }
+
+    fn key(&self, key: &'static str) -> Self {
+        self.step(Step::Key(key))
+    }
+
+    fn entry(&self, index: usize) -> Self {
+        self.step(Step::Entry(index))
+    }
+
+    fn step(&self, step: Step) -> Self {
+        Self(self.0.iter().copied().chain([step]).collect())
+    }
+}
+
+/// All contradictions of a study.
+pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
+    let mut found = Found::default();
+    check_names(study, &mut found);
+    check_measuring(study, &mut found);
+    check_placement(study, &mut found);
+    if let Some(link) = &study.link {
+        check_link(link, &Path::of("link"), &mut found);
+    }
+    for (index, arm) in study.arms.iter().enumerate() {
+        check_arm(arm, &Path::of("arm").entry(index), &mut found);
+    }
+    for (index, cell) in study.cells.iter().enumerate() {
+        check_cell(study, cell, &Path::of("cell").entry(index), &mut found);
+    }
+    for (index, row) in study.published.iter().enumerate() {
+        check_published(study, row, &Path::of("published").entry(index), &mut found);
+    }
+    found.0
+}
+
+#[derive(Default)]
+struct Found(Vec<Contradiction>);
+
+impl Found {
+    fn add(&mut self, path: Path, message: impl Into<String>) {
+        let message = message.into();
+        self.0.push(Contradiction { path, message });
+    }
+}
+
+fn check_names(study: &Study, found: &mut Found) {
+    if study.arms.len() < 2 {
+        let message = "a comparison needs at least two arms: a baseline and a variant";
+        found.add(Path::of("arm"), message);
+    }
+    if study.cells.is_empty() {
+        found.add(Path::of("cell"), "there is no cell: nothing would be measured");
+    }
+    let arms: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let cells: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    for (kind, names) in [("arm", arms), ("cell", cells)] {
+        let mut seen = HashSet::new();
+        for (index, name) in names.into_iter().enumerate() {
+            let path = Path::of(kind).entry(index).key("name");
+            if !seen.insert(name) {
+                let message = format!("two {kind}s are named {name:?}; {kind} names must be unique");
+                found.add(path, message);
+            } else if name.trim().is_empty() || name.contains(char::is_control) {
+                let message = format!("{name:?} is no name: it must be one line of text");
+                found.add(path, message);
+            } else if kind == "arm" && name == BASELINE_AGAIN {
+                found.add(
+                    path,
+                    format!("the arm name {name:?} is taken by the noise-floor arm"),
+                );
+            }
+        }
+    }
+}
+
+fn check_measuring(study: &Study, found: &mut Found) {
+    if !(0.05..=10.0).contains(&study.slice_s) {
+        let message = format!(
+            "slice_s is {}; it must lie between 0.05 and 10 seconds",
+            study.slice_s
+        );
+        found.add(Path::of("slice_s"), message);
+    }
+    if !(1.0..=86_400.0).contains(&study.time_s) {
+        let message = format!(
+            "time_s is {}; it must lie between 1 second and one day",
+            study.time_s
+        );
+        found.add(Path::of("time_s"), message);
+    }
+    let precision = &study.precision;
+    for (key, value) in [("cpu", precision.cpu), ("throughput", precision.throughput)] {
+        if !(0.0005..=0.5).contains(&value) {
+            let message = format!("precision.{key} is {value}; it must lie between 0.0005 and 0.5");
+            found.add(Path::of("precision").key(key), message);
+        }
+    }
+    if !(1..=4).contains(&study.chain_length) {
+        let message = format!(
+            "chain_length is {}; it must lie between 1 and 4",
+            study.chain_length
+        );
+        found.add(Path::of("chain_length"), message);
+    }
+}
+
+fn check_link(link: &Link, path: &Path, found: &mut Found) {
+    let Link {
+        rtt_ms,
+        jitter_ms,
+        bandwidth_mbit,
+    } = *link;
+    if !(0.0..=10_000.0).contains(&rtt_ms) {
+        let message = format!("rtt_ms is {rtt_ms}; it must lie between 0 and 10000 milliseconds");
+        found.add(path.key("rtt_ms"), message);
+    } else if !(0.0..=rtt_ms / 2.0).contains(&jitter_ms) {
+        let message = format!(
+            "jitter_ms is {jitter_ms}; it must lie between 0 and half of rtt_ms, which is {}",
+            rtt_ms / 2.0
+        );
+        found.add(path.key("jitter_ms"), message);
+    }
+    if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !(0.001..=1e6).contains(bandwidth)) {
+        let message = format!("bandwidth_mbit is {bandwidth}; it must lie between 0.001 and 1000000 Mbit/s");
+        found.add(path.key("bandwidth_mbit"), message);
+    }
+}
+
+fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
+    if arm.transport.is_encrypted() {
+        check_tls(arm, &path.key("tls"), found);
+    } else if !arm.tls.is_default() {
+        let message = format!(
+            "arm {:?} is plain, so its tls settings say nothing; leave them out or give it a TLS transport",
+            arm.name
+        );
+        found.add(path.key("tls"), message);
+    }
+    check_authentication(arm, path, found);
+}
+
+fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
+    let (name, tls) = (&arm.name, &arm.tls);
+    let version = arm.transport.tls_version();
+    let is_before = |least| version.is_some_and(|version| version < least);
+    if let Some(cipher) = &tls.cipher {
+        if let Some(problem) = cipher::problem(cipher, version, tls.library) {
+            found.add(path.key("cipher"), format!("arm {name:?}: {problem}"));
+        } else if tls.group.is_some() && !cipher::uses_group(cipher) {
+            let message = format!(
+                "arm {name:?}: {cipher} exchanges keys without a group; leave group out or take a cipher whose name \
+                 begins with ECDHE- or TLS_"
+            );
+            found.add(path.key("group"), message);
+        }
+    }
+    if tls.group == Some(Group::X25519MlKem768) && is_before(TlsVersion::V1_3) {
+        let message = format!("arm {name:?}: X25519MLKEM768 is a group of TLS 1.3 alone");
+        found.add(path.key("group"), message);
+    }
+    if tls.resumption == Resumption::SessionId && version == Some(TlsVersion::V1_3) {
+        let message = format!(
+            "arm {name:?}: TLS 1.3 resumes by ticket alone; take resumption = \"ticket\", or TLS 1.2 or older"
+        );
+        found.add(path.key("resumption"), message);
+    }
+    if tls.library == TlsLibrary::Rustls {
+        if is_before(TlsVersion::V1_2) {
+            let message =
+                format!("arm {name:?}: rustls knows TLS 1.2 and 1.3 alone; take library = \"openssl\"");
+            found.add(path.key("library"), message);
+        }
+        if tls.resumption == Resumption::SessionId {
+            let message = format!(
+                "arm {name:?}: sessions are resumed by id with library = \"openssl\" alone; with rustls take \
+                 resumption = \"ticket\""
+            );
+            found.add(path.key("resumption"), message);
+        }
+    }
+}
+
+fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
+    let name = &arm.name;
+    let authentication = path.key("authentication");
+    let method = arm.authentication.method;
+    if arm.authentication.password_cache == PasswordCache::Cold
+        && method != Some(AuthenticationMethod::CachingSha2Password)
+    {
+        let message = format!(
+            "arm {name:?}: only caching_sha2_password has a password cache; leave password_cache out or set \
+             method = \"caching_sha2_password\""
+        );
+        found.add(authentication.key("password_cache"), message);
+    }
+    if method == Some(AuthenticationMethod::UnixSocket) {
+        let method = authentication.key("method");
+        if arm.transport.is_encrypted() {
+            let message =
+                format!("arm {name:?}: a login by unix_socket is not over TCP, so it cannot use TLS");
+            found.add(method.clone(), message);
+        }
+        if arm.tunnel.is_some() {
+            let message =
+                format!("arm {name:?}: a login by unix_socket is not over TCP, so it cannot use a tunnel");
+            found.add(method, message);
+        }
+    }
+}
+
+fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    check_load(name, &cell.load, &path.key("load"), found);
+    if let Some(link) = &cell.link {
+        check_link(link, &path.key("link"), found);
+    }
+    check_arms_of_cell(study, cell, &path.key("arms"), found);
+    let is_distant = study.link(cell).is_some();
+    for arm in study.arms_of(cell).filter(|_| is_distant) {
+        if arm.tunnel.is_some() {
+            let message = format!(
+                "cell {name:?}: the tunnel of arm {:?} cannot be measured over a link yet; leave the arm out with \
+                 arms = […]",
+                arm.name
+            );
+            found.add(path.key("link"), message);
+        }
+        if arm.authentication.method == Some(AuthenticationMethod::UnixSocket) {
+            let message = format!(
+                "cell {name:?}: arm {:?} logs in by unix_socket, which no link reaches; leave the arm out with \
+                 arms = […]",
+                arm.name
+            );
+            found.add(path.key("link"), message);
+        }
+    }
+}
+
+/// A link and a tunnel are processes of their own. On the one CPU of server and load they would be billed to both.
+fn check_placement(study: &Study, found: &mut Found) {
+    let in_the_way = |cell: &Cell| match study.arms_of(cell).find(|arm| arm.tunnel.is_some()) {
+        _ if study.link(cell).is_some() => Some(format!("the link of cell {:?}", cell.name)),
+        Some(arm) => Some(format!("the tunnel of arm {:?}", arm.name)),
+        None => None,
+    };
+    let what = study.cells.iter().find_map(in_the_way);
+    if let (Placement::Together, Some(what)) = (study.placement, what) {
+        let message = format!(
+            "placement = \"together\" puts server and load on one CPU, but {what} needs a CPU of its own; take \
+             placement = \"free\""
+        );
+        found.add(Path::of("placement"), message);
+    }
+}
+
+fn check_load(cell: &str, load: &Load, path: &Path, found: &mut Found) {
+    if !(1..=100_000).contains(&load.connections) {
+        let message = format!("cell {cell:?}: connections must lie between 1 and 100000");
+        found.add(path.key("connections"), message);
+    } else if load
+        .workers
+        .is_some_and(|workers| !(1..=load.connections).contains(&workers))
+    {
+        let message = format!(
+            "cell {cell:?}: workers must lie between 1 and connections, which is {}",
+            load.connections
+        );
+        found.add(path.key("workers"), message);
+    }
+    if load.gather_us > 10_000 {
+        let message = format!("cell {cell:?}: gather_us must be at most 10000");
+        found.add(path.key("gather_us"), message);
+    }
+}
+
+fn check_arms_of_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let Some(names) = &cell.arms else {
+        return;
+    };
+    let known: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let mut seen = HashSet::new();
+    for (index, name) in names.iter().enumerate() {
+        if !known.contains(&name.as_str()) {
+            let message = format!("unknown arm {name:?}{}", hint(name, &known));
+            found.add(path.entry(index), message);
+        } else if !seen.insert(name) {
+            found.add(
+                path.entry(index),
+                format!("cell {:?} names arm {name:?} twice", cell.name),
+            );
+        }
+    }
+    let Some(baseline) = known.first() else {
+        return;
+    };
+    if !names.iter().any(|name| name == baseline) {
+        let message = format!(
+            "cell {:?}: its arms must include {baseline:?}, the baseline they are compared with",
+            cell.name
+        );
+        found.add(path.clone(), message);
+    } else if names.len() < 2 {
+        let message = format!(
+            "cell {:?}: a comparison needs a variant beside the baseline",
+            cell.name
+        );
+        found.add(path.clone(), message);
+    }
+}
+
+fn check_published(study: &Study, row: &Published, path: &Path, found: &mut Found) {
+    let cells: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
+    let variants = study.arms.iter().skip(1).map(|arm| arm.name.as_str());
+    let variants: Vec<&str> = variants.collect();
+    let is_variant = variants.contains(&row.arm.as_str());
+    if !is_variant {
+        let message = format!(
+            "{:?} is no variant of the study{}",
+            row.arm,
+            hint(&row.arm, &variants)
+        );
+        found.add(path.key("arm"), message);
+    }
+    match study.cells.iter().find(|cell| cell.name == row.cell) {
+        None => {
+            let message = format!("unknown cell {:?}{}", row.cell, hint(&row.cell, &cells));
+            found.add(path.key("cell"), message);
+        }
+        Some(cell) if is_variant && !study.arms_of(cell).any(|arm| arm.name == row.arm) => {
+            let message = format!("arm {:?} is not measured in cell {:?}", row.arm, row.cell);
+            found.add(path.key("arm"), message);
+        }
+        Some(_) => {}
+    }
+    match row.figure() {
+        None => {
+            let message = "a published figure is either change, or baseline and variant, or within";
+            found.add(path.clone(), message);
+        }
+        // A ratio must be a positive number; a bound too.
+        Some(PublishedFigure::Change(change)) if change > -1.0 && change.is_finite() => {}
+        Some(PublishedFigure::Within(bound)) if bound > 0.0 && bound.is_finite() => {}
+        Some(PublishedFigure::Change(_)) => {
+            let message = "change must be a fraction above -1: -0.25 is a quarter less; baseline and variant must \
+                           be positive";
+            found.add(path.clone(), message);
+        }
+        Some(PublishedFigure::Within(_)) => {
+            found.add(
+                path.key("within"),
+                "within must be a positive fraction: 0.05 is five percent",
+            );
+        }
+    }
+}

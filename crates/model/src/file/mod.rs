@@ -1,0 +1,226 @@
+//! Study files: TOML with scales and settings in, a valid study or everything that is wrong with it out.
+
+mod document;
+mod patch;
+mod shape;
+
+use document::{Content, Fault, Node, Origin, Table, line_and_column};
+use patch::Additions;
+
+use crate::contradictions::{Path, Step, contradictions};
+use crate::nearest::hint;
+use crate::problem::{Place, StudyError, StudyProblem};
+use crate::study::Study;
+
+/// The text of a study, and what is to be changed in it.
+#[derive(Debug, Clone)]
+pub struct StudyText<'a> {
+    name: &'a str,
+    text: &'a str,
+    scale: Option<&'a str>,
+    settings: &'a [String],
+}
+
+impl<'a> StudyText<'a> {
+    /// `text` as it is; problems are reported as `name:line:column`.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Self {
+            name,
+            text,
+            scale: None,
+            settings: &[],
+        }
+    }
+
+    /// Applies the table `[scale.SCALE]` of the text.
+    #[must_use]
+    pub fn scale(self, scale: Option<&'a str>) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Applies settings `key=value`, after the scale and in this order.
+    #[must_use]
+    pub fn settings(self, settings: &'a [String]) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The study that the text describes. What the text says of scales that are not asked for is checked too.
+    ///
+    /// # Errors
+    /// All that is wrong: if the text is no TOML, what is wrong with that; else unknown and missing keys, wrong types,
+    /// unknown names, and settings that contradict each other.
+    pub fn study(&self) -> Result<Study, StudyError> {
+        let (base, scales) = self.document().map_err(|faults| self.error(faults))?;
+        let mut faults = Vec::new();
+        let study = self.read(base.clone(), &scales, &mut faults);
+        for entry in &scales.entries {
+            if self.scale != Some(&entry.key) {
+                let other = StudyText::new(self.name, self.text).scale(Some(&entry.key));
+                other.read(base.clone(), &scales, &mut faults);
+            }
+        }
+        match study {
+            Some(study) if faults.is_empty() => Ok(study),
+            _ => Err(self.error(faults)),
+        }
+    }
+
+    /// The names of the scales that the text knows.
+    ///
+    /// # Errors
+    /// If the text is no TOML.
+    pub fn scales(&self) -> Result<Vec<String>, StudyError> {
+        let (_, scales) = self.document().map_err(|faults| self.error(faults))?;
+        Ok(scales.entries.into_iter().map(|entry| entry.key).collect())
+    }
+
+    /// The document without its scales, and the scales.
+    fn document(&self) -> Result<(Table, Table), Vec<Fault>> {
+        let mut study = document::parse(self.text)?;
+        let scales = match study.remove("scale") {
+            None => Table::default(),
+            Some(Node {
+                content: Content::Table(scales),
+                ..
+            }) => scales,
+            Some(node) => {
+                let message = "\"scale\" must be a table of scales, for example [scale.published]";
+                return Err(vec![Fault::at(node.origin, message)]);
+            }
+        };
+        Ok((study, scales))
+    }
+
+    /// Patches and checks; a study comes out only if its shape is right.
+    fn read(&self, mut study: Table, scales: &Table, faults: &mut Vec<Fault>) -> Option<Study> {
+        if let Some(scale) = self.scale {
+            self.apply_scale(scale, &mut study, scales, faults);
+        }
+        for (index, setting) in self.settings.iter().enumerate() {
+            match patch::from_setting(setting, index, &study) {
+                Ok(patch) => patch::apply(&mut study, &patch, Additions::Refused, faults),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        remove_figures_of_other_scales(&mut study, scales);
+        shape::check(&mut study, faults);
+        match study.to_value().try_into::<Study>() {
+            Ok(typed) => {
+                faults.extend(contradictions(&typed).into_iter().map(|contradiction| Fault {
+                    origin: origin_of(&study, &contradiction.path),
+                    message: contradiction.message,
+                }));
+                Some(typed)
+            }
+            // The walk has told what is wrong, and where.
+            Err(_) if !faults.is_empty() => None,
+            Err(error) => {
+                faults.push(Fault {
+                    origin: None,
+                    message: error.message().to_owned(),
+                });
+                None
+            }
+        }
+    }
+
+    fn apply_scale(&self, scale: &str, study: &mut Table, scales: &Table, faults: &mut Vec<Fault>) {
+        match scales.get(scale) {
+            Some(Node {
+                content: Content::Table(patch),
+                ..
+            }) => patch::apply(study, patch, Additions::Allowed, faults),
+            Some(node) => {
+                let message = format!("scale {scale:?} must be a table, headed [scale.{scale}]");
+                faults.push(Fault::at(node.origin, message));
+            }
+            None => {
+                let known: Vec<&str> = scales.entries.iter().map(|entry| entry.key.as_str()).collect();
+                let hint = match known[..] {
+                    [] => "; it has none".to_owned(),
+                    _ => hint(scale, &known),
+                };
+                faults.push(Fault {
+                    origin: None,
+                    message: format!("the study has no scale {scale:?}{hint}"),
+                });
+            }
+        }
+    }
+
+    fn error(&self, mut faults: Vec<Fault>) -> StudyError {
+        faults.sort();
+        faults.dedup();
+        let problem = |fault: Fault| StudyProblem {
+            place: self.place(fault.origin),
+            message: fault.message,
+        };
+        StudyError::new(self.name, faults.into_iter().map(problem).collect())
+    }
+
+    fn place(&self, origin: Option<Origin>) -> Place {
+        match origin {
+            None => Place::Study(self.name.to_owned()),
+            Some(Origin::Text(byte)) => {
+                let (line, column) = line_and_column(self.text, byte);
+                Place::Text {
+                    file: self.name.to_owned(),
+                    line,
+                    column,
+                }
+            }
+            Some(Origin::Setting(index)) => Place::Setting(self.settings[index].clone()),
+        }
+    }
+}
+
+/// Published figures stand beside measured ones; those of arms and cells that only another scale has are left out.
+fn remove_figures_of_other_scales(study: &mut Table, scales: &Table) {
+    let is_kept = |study: &Table, row: &Node| {
+        ["arm", "cell"].into_iter().all(|kind| {
+            let name = row.as_table().and_then(|row| row.get(kind)?.as_str());
+            name.is_none_or(|name| study.names(kind).contains(&name) || !is_patched(kind, name, scales))
+        })
+    };
+    let Some(mut published) = study.remove("published") else {
+        return;
+    };
+    if let Content::List(rows) = &mut published.content {
+        rows.retain(|row| is_kept(study, row));
+    }
+    let origin = published.origin;
+    study.entries.push(document::Entry {
+        key: "published".to_owned(),
+        origin,
+        node: published,
+    });
+}
+
+/// True if a scale says something of the arm or cell with this name.
+fn is_patched(kind: &str, name: &str, scales: &Table) -> bool {
+    let mut scales = scales.entries.iter().filter_map(|scale| scale.node.as_table());
+    scales.any(|scale| {
+        let named = scale.get(kind).and_then(Node::as_table);
+        named.is_some_and(|named| named.get(name).is_some())
+    })
+}
+
+/// Where the value at `path` was written, or the nearest table around it; `None` for the document as a whole.
+fn origin_of(study: &Table, path: &Path) -> Option<Origin> {
+    let mut origin = None;
+    let mut content: Option<&Content> = None;
+    for step in path.steps() {
+        let next = match (step, content) {
+            (Step::Key(key), None) => study.get(key),
+            (Step::Key(key), Some(Content::Table(table))) => table.get(key),
+            (Step::Entry(index), Some(Content::List(nodes))) => nodes.get(*index),
+            _ => None,
+        };
+        let Some(node) = next else {
+            return origin;
+        };
+        origin = Some(node.origin);
+        content = Some(&node.content);
+    }
+    origin
+}

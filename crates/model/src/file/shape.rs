@@ -1,0 +1,281 @@
+//! A document against the JSON schema of [`Study`]: unknown keys, missing keys, wrong types and wrong names, all of them.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::document::{Content, Fault, Node, Table};
+use crate::nearest::{hint, list, nearest};
+use crate::study::Study;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Study).to_value());
+
+/// Finds all faults of shape. What is unknown is taken out, so that the rest can still be looked at.
+pub(super) fn check(study: &mut Table, faults: &mut Vec<Fault>) {
+    if let Shape::Table(expected) = shape(&SCHEMA) {
+        check_table(&expected, study, None, faults);
+    }
+}
+
+/// What the schema wants at one place.
+enum Shape<'a> {
+    Table(TableShape<'a>),
+    /// One of several names, some of which take a value of their own.
+    Choice(Vec<Choice<'a>>),
+    /// A list of values of this schema.
+    List(&'a Value),
+    Text,
+    Whole {
+        least: i64,
+        most: i64,
+    },
+    Number,
+    Boolean,
+    /// Something that is left to the types.
+    Any,
+}
+
+struct TableShape<'a> {
+    known: &'a Map<String, Value>,
+    required: Vec<&'a str>,
+    /// False if any other key is welcome.
+    is_closed: bool,
+}
+
+struct Choice<'a> {
+    name: &'a str,
+    /// The schema of its value, in `name = { choice = value }`; `None` for a choice that is only its name.
+    value: Option<&'a Value>,
+}
+
+fn shape(schema: &'static Value) -> Shape<'static> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return match SCHEMA.pointer(reference.trim_start_matches('#')) {
+            Some(schema) => shape(schema),
+            None => Shape::Any,
+        };
+    }
+    if let Some(alternatives) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+        let mut alternatives = alternatives.iter().filter(|schema| schema["type"] != "null");
+        return match (alternatives.next(), alternatives.next()) {
+            (Some(only), None) => shape(only),
+            _ => choices(schema).map_or(Shape::Any, Shape::Choice),
+        };
+    }
+    if !schema["const"].is_null() || !schema["enum"].is_null() {
+        return names(schema).map_or(Shape::Any, Shape::Choice);
+    }
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => &kinds[..],
+        kind => std::slice::from_ref(kind),
+    };
+    let mut kinds = kinds
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|kind| *kind != "null");
+    match (kinds.next(), kinds.next()) {
+        (Some("object"), None) => table_shape(schema).map_or(Shape::Any, Shape::Table),
+        (Some("array"), None) => Shape::List(&schema["items"]),
+        (Some("string"), None) => Shape::Text,
+        (Some("integer"), None) => whole(schema),
+        (Some("number"), None) => Shape::Number,
+        (Some("boolean"), None) => Shape::Boolean,
+        _ => Shape::Any,
+    }
+}
+
+fn table_shape(schema: &'static Value) -> Option<TableShape<'static>> {
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    Some(TableShape {
+        known: schema["properties"].as_object()?,
+        required: required.iter().filter_map(Value::as_str).collect(),
+        is_closed: schema["additionalProperties"] == false,
+    })
+}
+
+/// The range of a whole number; the schema names the type where it gives no bound of its own.
+fn whole(schema: &Value) -> Shape<'static> {
+    let (least, most) = match schema["format"].as_str() {
+        Some("uint8") => (0, u8::MAX.into()),
+        Some("uint16") => (0, u16::MAX.into()),
+        Some("uint32") => (0, u32::MAX.into()),
+        Some("uint64" | "uint") => (0, i64::MAX),
+        Some("int32") => (i32::MIN.into(), i32::MAX.into()),
+        _ => (i64::MIN, i64::MAX),
+    };
+    Shape::Whole {
+        least: schema["minimum"].as_i64().unwrap_or(least).max(least),
+        most: schema["maximum"].as_i64().unwrap_or(most).min(most),
+    }
+}
+
+/// The variants of an enumeration; `None` if the schema is none.
+fn choices(schema: &'static Value) -> Option<Vec<Choice<'static>>> {
+    let alternatives = schema["oneOf"].as_array().or(schema["anyOf"].as_array())?;
+    let mut choices = Vec::new();
+    for alternative in alternatives.iter().filter(|schema| schema["type"] != "null") {
+        if let Some(more) = names(alternative) {
+            choices.extend(more);
+            continue;
+        }
+        let properties = alternative["properties"].as_object()?;
+        let (name, value) = properties.iter().next().filter(|_| properties.len() == 1)?;
+        choices.push(Choice {
+            name,
+            value: Some(value),
+        });
+    }
+    Some(choices)
+}
+
+/// Choices that are only their names.
+fn names(schema: &'static Value) -> Option<Vec<Choice<'static>>> {
+    let names = match (&schema["const"], &schema["enum"]) {
+        (Value::String(_), _) => std::slice::from_ref(&schema["const"]),
+        (_, Value::Array(names)) => &names[..],
+        _ => return None,
+    };
+    let choice = |name: &'static Value| name.as_str().map(|name| Choice { name, value: None });
+    names.iter().filter(|name| !name.is_null()).map(choice).collect()
+}
+
+/// `what` is what the value is called in a message.
+fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut Vec<Fault>) {
+    let kind = node.kind();
+    let mut wrong = |expected: &str| {
+        faults.push(Fault::at(
+            node.origin,
+            format!("{what} must be {expected}, not {kind}"),
+        ));
+    };
+    match (shape(schema), &mut node.content) {
+        (Shape::Any, _)
+        | (Shape::Text, Content::Scalar(toml::Value::String(_)))
+        | (Shape::Boolean, Content::Scalar(toml::Value::Boolean(_)))
+        | (Shape::Number, Content::Scalar(toml::Value::Integer(_) | toml::Value::Float(_))) => {}
+        (Shape::Whole { least, most }, Content::Scalar(toml::Value::Integer(value))) => {
+            if !(least..=most).contains(value) {
+                let message = format!("{what} is {value}; it must lie between {least} and {most}");
+                faults.push(Fault::at(node.origin, message));
+            }
+        }
+        (Shape::Table(expected), Content::Table(table)) => {
+            check_table(&expected, table, Some(node.origin), faults);
+        }
+        (Shape::List(items), Content::List(nodes)) => {
+            let what = format!("an entry of {what}");
+            for node in nodes {
+                check_value(items, node, &what, faults);
+            }
+        }
+        (Shape::Choice(choices), _) => check_choice(&choices, node, what, faults),
+        (Shape::Table(_), _) => wrong("a table"),
+        (Shape::List(items), Content::Table(_)) if matches!(shape(items), Shape::Table(_)) => {
+            let name = what.trim_matches('"');
+            wrong(&format!("a list of tables, each headed [[{name}]]"));
+        }
+        (Shape::List(_), _) => wrong("a list"),
+        (Shape::Text, _) => wrong("a string"),
+        (Shape::Whole { .. }, _) => wrong("a whole number"),
+        (Shape::Number, _) => wrong("a number"),
+        (Shape::Boolean, _) => wrong("true or false"),
+    }
+}
+
+/// `at` is where the table begins; `None` for the whole document.
+fn check_table(
+    expected: &TableShape<'static>,
+    table: &mut Table,
+    at: Option<super::document::Origin>,
+    faults: &mut Vec<Fault>,
+) {
+    let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
+    let mut meant = Vec::new();
+    table.entries.retain_mut(|entry| {
+        if let Some(schema) = expected.known.get(&entry.key) {
+            check_value(schema, &mut entry.node, &format!("{:?}", entry.key), faults);
+            return true;
+        }
+        if expected.is_closed {
+            let message = format!("unknown key {:?}{}", entry.key, hint(&entry.key, &known));
+            faults.push(Fault::at(entry.origin, message));
+            meant.extend(nearest(&entry.key, known.iter().copied()));
+        }
+        !expected.is_closed
+    });
+    for key in &expected.required {
+        // A key that was misspelt is there, and told already.
+        if table.get(key).is_none() && !meant.contains(key) {
+            faults.push(Fault {
+                origin: at,
+                message: format!("key {key:?} is missing"),
+            });
+        }
+    }
+}
+
+fn check_choice(choices: &[Choice<'static>], node: &mut Node, what: &str, faults: &mut Vec<Fault>) {
+    let known: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
+    let find = |name: &str| choices.iter().find(|choice| choice.name == name);
+    let origin = node.origin;
+    let kind = node.kind();
+    let message = match &mut node.content {
+        Content::Scalar(toml::Value::String(name)) => match find(name) {
+            Some(Choice { value: None, .. }) => return,
+            Some(Choice { value: Some(_), .. }) => {
+                format!("{name:?} needs a value: write {what} as {{ {name} = … }}")
+            }
+            None => format!("{what} cannot be {name:?}{}", hint(name, &known)),
+        },
+        Content::Table(table) => match &mut table.entries[..] {
+            [entry] => match find(&entry.key) {
+                Some(Choice {
+                    value: Some(schema), ..
+                }) => {
+                    let what = format!("{:?}", entry.key);
+                    return check_value(schema, &mut entry.node, &what, faults);
+                }
+                Some(Choice { name, value: None }) => {
+                    format!("{name:?} takes no value: write {what} as {name:?}")
+                }
+                None => format!("{what} cannot be {:?}{}", entry.key, hint(&entry.key, &known)),
+            },
+            _ => format!("{what} must be exactly one of {}", list(&known)),
+        },
+        _ => format!("{what} must be one of {}, not {kind}", list(&known)),
+    };
+    faults.push(Fault::at(origin, message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schema that is not understood would let everything pass.
+    #[test]
+    fn every_part_of_the_schema_is_understood() {
+        let mut seen = 0;
+        let mut open = vec![(String::from("study"), &*SCHEMA)];
+        while let Some((name, schema)) = open.pop() {
+            seen += 1;
+            let more: Vec<(String, &'static Value)> = match shape(schema) {
+                Shape::Any => panic!("{name} is not understood: {schema}"),
+                Shape::Table(table) => table
+                    .known
+                    .iter()
+                    .map(|(key, schema)| (key.clone(), schema))
+                    .collect(),
+                Shape::List(items) => vec![(format!("entry of {name}"), items)],
+                Shape::Choice(choices) => {
+                    let values = choices
+                        .iter()
+                        .filter_map(|choice| Some((choice.name, choice.value?)));
+                    values.map(|(name, schema)| (name.to_owned(), schema)).collect()
+                }
+                _ => Vec::new(),
+            };
+            open.extend(more);
+        }
+        assert!(seen > 40, "only {seen} parts were seen");
+    }
+}

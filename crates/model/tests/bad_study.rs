@@ -1,0 +1,346 @@
+//! What is wrong with a study file is said all at once, where it is, and with what is meant or known.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use ciphertax_model::{Place, StudyText};
+use insta::assert_snapshot;
+
+fn refusal(text: &str) -> String {
+    StudyText::new("study.toml", text)
+        .study()
+        .unwrap_err()
+        .to_string()
+}
+
+/// A good study, changed.
+fn changed(from: &str, to: &str) -> String {
+    assert!(STUDY.contains(from), "{from}");
+    refusal(&STUDY.replacen(from, to, 1))
+}
+
+const STUDY: &str = r#"name = "small"
+question = "What does TLS cost?"
+time_s = 10
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[arm]]
+name = "ssh"
+transport = "plain"
+tunnel = { ssh = "aes256-ctr" }
+
+[[cell]]
+name = "near"
+workload = "oltp_point_select"
+load = { connections = 8 }
+
+[[cell]]
+name = "far"
+workload = "connect"
+load = { connections = 8 }
+link = { rtt_ms = 45 }
+arms = ["plain", "tls"]
+"#;
+
+#[test]
+fn the_study_itself_is_good() {
+    StudyText::new("study.toml", STUDY).study().unwrap();
+}
+
+#[test]
+fn everything_of_the_wrong_shape_is_told_at_once() {
+    assert_snapshot!(refusal(
+        r#"
+name = 5
+questoin = "What does TLS cost?"
+link = { rtt_ms = 1, colour = "blue" }
+time_s = "ten"
+certificate = "rsa-4069"
+precision = 0.01
+chain_length = 300
+
+[[arm]]
+name = "plain"
+transport = "preferred"
+
+[[arm]]
+name = "tls"
+transport = "tls1.4"
+tls = { group = "p-384", cypher = "AES256-SHA", resumption = ["ticket"] }
+tunnel = { sssh = "aes256-cbc" }
+
+[[arm]]
+transport = "tls"
+tunnel = "ssh"
+
+[[arm]]
+name = "tunnels"
+transport = "tls"
+tunnel = { stunnel = 1 }
+authentication = { method = "native" }
+
+[[cell]]
+name = "select"
+workload = "oltp_pointselect"
+load = { connections = 8.5, workers = -1, gather_us = 99999999999 }
+arms = ["plain", 3]
+"#
+    ), @r#"
+    22 problems in study.toml
+    study.toml:2:8: "name" must be a string, not a whole number
+    study.toml:3:1: unknown key "questoin"; did you mean "question"?
+    study.toml:4:22: unknown key "colour"; known are "bandwidth_mbit", "jitter_ms", "rtt_ms"
+    study.toml:5:10: "time_s" must be a number, not a string
+    study.toml:6:15: "certificate" cannot be "rsa-4069"; did you mean "rsa-4096"?
+    study.toml:7:13: "precision" must be a table, not a number with a fraction
+    study.toml:8:16: "chain_length" is 300; it must lie between 0 and 255
+    study.toml:12:13: "transport" cannot be "preferred"; known are "plain", "tls", "tls1.0", "tls1.1", "tls1.2", "tls1.3"
+    study.toml:16:13: "transport" cannot be "tls1.4"; did you mean "tls1.3"?
+    study.toml:17:17: "group" cannot be "p-384"; did you mean "P-384"?
+    study.toml:17:26: unknown key "cypher"; did you mean "cipher"?
+    study.toml:17:62: "resumption" must be one of "off", "session_id", "ticket", not a list
+    study.toml:18:10: "tunnel" cannot be "sssh"; did you mean "ssh"?
+    study.toml:20:1: key "name" is missing
+    study.toml:22:10: "ssh" needs a value: write "tunnel" as { ssh = … }
+    study.toml:27:10: "stunnel" takes no value: write "tunnel" as "stunnel"
+    study.toml:28:29: "method" cannot be "native"; did you mean "mysql_native_password"?
+    study.toml:32:12: "workload" cannot be "oltp_pointselect"; did you mean "oltp_point_select"?
+    study.toml:33:24: "connections" must be a whole number, not a number with a fraction
+    study.toml:33:39: "workers" is -1; it must lie between 0 and 4294967295
+    study.toml:33:55: "gather_us" is 99999999999; it must lie between 0 and 4294967295
+    study.toml:34:18: an entry of "arms" must be a string, not a whole number
+    "#);
+}
+
+#[test]
+fn a_table_where_a_list_of_tables_belongs_is_explained() {
+    assert_snapshot!(refusal(
+        r#"
+name = "x"
+question = "?"
+time_s = 1
+[arm]
+name = "plain"
+[cell]
+name = "select"
+"#
+    ), @r#"
+    2 problems in study.toml
+    study.toml:5:1: "arm" must be a list of tables, each headed [[arm]], not a table
+    study.toml:7:1: "cell" must be a list of tables, each headed [[cell]], not a table
+    "#);
+}
+
+#[test]
+fn contradictions_are_told_with_what_is_unknown() {
+    assert_snapshot!(refusal(
+        r#"
+name = "x"
+question = "?"
+time_s = 0
+slice_s = 60
+serverr = "mariadb"
+placement = "together"
+chain_length = 5
+precision.cpu = 2.0
+link = { rtt_ms = 10, jitter_ms = 6 }
+
+[[arm]]
+name = "plain"
+transport = "plain"
+tls.group = "X25519"
+authentication.password_cache = "cold"
+
+[[arm]]
+name = "old"
+transport = "tls1.1"
+[arm.tls]
+cipher = "TLS_AES_128_GCM_SHA256"
+group = "X25519MLKEM768"
+library = "rustls"
+resumption = "session_id"
+
+[[arm]]
+name = "new"
+transport = "tls1.3"
+tunnel = "stunnel"
+[arm.tls]
+cipher = "AES256-SHA"
+resumption = "session_id"
+[arm.authentication]
+method = "unix_socket"
+
+[[arm]]
+name = "new"
+transport = "tls1.2"
+tls = { cipher = "AES256-SHA", group = "P-256" }
+
+[[arm]]
+name = "baseline again"
+transport = "tls"
+
+[[cell]]
+name = "far"
+workload = "connect"
+load = { connections = 0, gather_us = 20000 }
+link = { rtt_ms = 1e9, bandwidth_mbit = 0 }
+arms = ["old", "odl", "old"]
+
+[[cell]]
+name = "far"
+workload = "connect"
+load = { connections = 8, workers = 9 }
+arms = ["plain"]
+"#
+    ), @r#"
+    30 problems in study.toml
+    study.toml:4:10: time_s is 0; it must lie between 1 second and one day
+    study.toml:5:11: slice_s is 60; it must lie between 0.05 and 10 seconds
+    study.toml:6:1: unknown key "serverr"; did you mean "server"?
+    study.toml:7:13: placement = "together" puts server and load on one CPU, but the link of cell "far" needs a CPU of its own; take placement = "free"
+    study.toml:8:16: chain_length is 5; it must lie between 1 and 4
+    study.toml:9:17: precision.cpu is 2; it must lie between 0.0005 and 0.5
+    study.toml:10:35: jitter_ms is 6; it must lie between 0 and half of rtt_ms, which is 5
+    study.toml:15:1: arm "plain" is plain, so its tls settings say nothing; leave them out or give it a TLS transport
+    study.toml:16:33: arm "plain": only caching_sha2_password has a password cache; leave password_cache out or set method = "caching_sha2_password"
+    study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3, not of TLSv1.1
+    study.toml:23:9: arm "old": X25519MLKEM768 is a group of TLS 1.3 alone
+    study.toml:24:11: arm "old": rustls knows TLS 1.2 and 1.3 alone; take library = "openssl"
+    study.toml:25:14: arm "old": sessions are resumed by id with library = "openssl" alone; with rustls take resumption = "ticket"
+    study.toml:32:10: arm "new": AES256-SHA is a cipher suite of TLSv1, TLSv1.1, TLSv1.2, not of TLSv1.3
+    study.toml:33:14: arm "new": TLS 1.3 resumes by ticket alone; take resumption = "ticket", or TLS 1.2 or older
+    study.toml:35:10: arm "new": a login by unix_socket is not over TCP, so it cannot use TLS
+    study.toml:35:10: arm "new": a login by unix_socket is not over TCP, so it cannot use a tunnel
+    study.toml:38:8: two arms are named "new"; arm names must be unique
+    study.toml:40:40: arm "new": AES256-SHA exchanges keys without a group; leave group out or take a cipher whose name begins with ECDHE- or TLS_
+    study.toml:43:8: the arm name "baseline again" is taken by the noise-floor arm
+    study.toml:49:24: cell "far": connections must lie between 1 and 100000
+    study.toml:49:39: cell "far": gather_us must be at most 10000
+    study.toml:50:19: rtt_ms is 1000000000; it must lie between 0 and 10000 milliseconds
+    study.toml:50:41: bandwidth_mbit is 0; it must lie between 0.001 and 1000000 Mbit/s
+    study.toml:51:8: cell "far": its arms must include "plain", the baseline they are compared with
+    study.toml:51:16: unknown arm "odl"; did you mean "old"?
+    study.toml:51:23: cell "far" names arm "old" twice
+    study.toml:54:8: two cells are named "far"; cell names must be unique
+    study.toml:56:37: cell "far": workers must lie between 1 and connections, which is 8
+    study.toml:57:8: cell "far": a comparison needs a variant beside the baseline
+    "#);
+}
+
+#[test]
+fn published_figures_must_be_of_something_that_is_measured() {
+    let published = |row: &str| {
+        let rows = row.replace("ROW", "[[published]]\nsource = \"s\"\nmetric = \"throughput\"\n");
+        refusal(&format!("{STUDY}{rows}"))
+    };
+    assert_snapshot!(published(
+        r#"
+ROW
+cell = "fra"
+arm = "tls"
+change = -0.5
+ROW
+cell = "far"
+arm = "ssh"
+change = -0.5
+ROW
+cell = "near"
+arm = "plain"
+change = -1.5
+ROW
+cell = "near"
+arm = "tls"
+baseline = 100
+ROW
+cell = "near"
+arm = "tls"
+change = -0.5
+within = 0.5
+ROW
+cell = "near"
+arm = "tls"
+baseline = 0
+variant = 100
+ROW
+cell = "near"
+arm = "tls"
+within = -0.05
+"#
+    ), @r#"
+    8 problems in study.toml
+    study.toml:34:8: unknown cell "fra"; did you mean "far"?
+    study.toml:42:7: arm "ssh" is not measured in cell "far"
+    study.toml:44:1: change must be a fraction above -1: -0.25 is a quarter less; baseline and variant must be positive
+    study.toml:49:7: "plain" is no variant of the study; known are "tls", "ssh"
+    study.toml:51:1: a published figure is either change, or baseline and variant, or within
+    study.toml:58:1: a published figure is either change, or baseline and variant, or within
+    study.toml:66:1: change must be a fraction above -1: -0.25 is a quarter less; baseline and variant must be positive
+    study.toml:80:10: within must be a positive fraction: 0.05 is five percent
+    "#);
+}
+
+#[test]
+fn what_is_no_toml_is_told_line_by_line() {
+    assert_snapshot!(changed("transport = \"tls1.3\"", "transport = tls1.3\ntls.group = \"P-256\n= 3"), @r#"
+    3 problems in study.toml
+    study.toml:11:13: string values must be quoted
+    study.toml:12:19: invalid basic string, expected `"`
+    study.toml:13:1: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`
+    "#);
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    for number in ["nan", "inf", "-inf", "1e400", "99999999999999999999"] {
+        let message = changed("time_s = 10", &format!("time_s = {number}"));
+        assert!(message.starts_with("study.toml:3:10: time_s is "), "{message}");
+    }
+}
+
+#[test]
+fn a_tunnel_over_a_link_is_not_there_yet() {
+    assert_snapshot!(changed("arms = [\"plain\", \"tls\"]", ""), @r#"study.toml:27:8: cell "far": the tunnel of arm "ssh" cannot be measured over a link yet; leave the arm out with arms = […]"#);
+}
+
+#[test]
+fn a_cell_without_the_baseline_is_refused() {
+    assert_snapshot!(changed("[\"plain\", \"tls\"]", "[\"tls\"]"), @r#"study.toml:28:8: cell "far": its arms must include "plain", the baseline they are compared with"#);
+}
+
+#[test]
+fn a_link_and_a_tunnel_need_a_cpu_beside_that_of_server_and_load() {
+    assert_snapshot!(changed("time_s = 10", "time_s = 10\nplacement = \"together\""), @r#"study.toml:4:13: placement = "together" puts server and load on one CPU, but the tunnel of arm "ssh" needs a CPU of its own; take placement = "free""#);
+}
+
+#[test]
+fn a_problem_has_a_place_that_programs_can_read() {
+    let text = STUDY.replace("time_s", "tiem_s");
+    let error = StudyText::new("study.toml", &text).study().unwrap_err();
+    let [problem] = error.problems() else {
+        panic!("{error}");
+    };
+    let place = Place::Text {
+        file: "study.toml".into(),
+        line: 3,
+        column: 1,
+    };
+    assert_eq!(problem.place, place);
+}
+
+#[test]
+fn contradictions_made_by_a_program_are_told_without_a_line() {
+    let mut study = StudyText::new("study.toml", STUDY).study().unwrap();
+    study.time_s = 0.0;
+    study.cells[0].load.connections = 0;
+    assert_snapshot!(study.validated().unwrap_err(), @r#"
+    2 problems in study small
+    study small: time_s is 0; it must lie between 1 second and one day
+    study small: cell "near": connections must lie between 1 and 100000
+    "#);
+}

@@ -18,6 +18,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Say in two minutes what TLS costs: no arguments needed
     Quick(QuickArguments),
+    /// Measure a study: a built-in one or one of your own
+    Run(RunArguments),
+    /// Show the studies that are built in
+    Studies(StudiesArguments),
     /// Make the report of a run again, also of one that was cut off
     Report(ReportArguments),
     /// Remove a private server whose owner is gone; started by ciphertax itself
@@ -28,7 +32,16 @@ pub(crate) enum Command {
     Link,
 }
 
-const QUICK_HELP: &str = "\
+/// How every command that measures ends.
+macro_rules! exit_status {
+    () => {
+        "Exit status: 0 measured; 1 the run ended early, its partial report is kept; 2 nothing was measured, the \
+         message says why; 130 stopped by Ctrl-C."
+    };
+}
+
+const QUICK_HELP: &str = concat!(
+    "\
 Without a target a private MariaDB is made, measured and removed again. With a target, your own server is measured: \
 ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches nothing else.
 
@@ -41,12 +54,23 @@ Examples:
   CIPHERTAX_PASSWORD=… ciphertax quick mysql://app@db.example:3306/
   ciphertax quick 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
 
-Exit status: 0 measured; 1 the run ended early, its partial report is kept; 2 nothing was measured, the message says \
-why; 130 stopped by Ctrl-C.";
+",
+    exit_status!()
+);
 
 #[derive(Debug, Args)]
 #[command(after_long_help = QUICK_HELP)]
 pub(crate) struct QuickArguments {
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArguments,
+    /// Key of the private server's certificate [default: ecdsa-p256]
+    #[arg(long, value_name = "KIND", value_parser = certificate_kind(), conflicts_with = "target")]
+    pub(crate) certificate: Option<CertificateKind>,
+}
+
+/// What all commands take that measure.
+#[derive(Debug, Args)]
+pub(crate) struct MeasuringArguments {
     /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA]
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
@@ -55,18 +79,79 @@ pub(crate) struct QuickArguments {
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
-    /// Folder for the run, which must not exist [default: ciphertax-quick-DATE-TIME]
+    /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Seconds of measuring at most; less if the answer is precise earlier [default: 110]
+    /// Seconds of measuring at most; less if the answer is precise earlier [default: the study's]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
-    /// Key of the private server's certificate [default: ecdsa-p256]
-    #[arg(long, value_name = "KIND", value_parser = certificate_kind(), conflicts_with = "target")]
-    pub(crate) certificate: Option<CertificateKind>,
     /// Seed of the order of the slices, to repeat a run [default: random]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+}
+
+const RUN_HELP: &str = concat!(
+    "\
+Without a target, the private servers that the study names are made, measured and removed again. With a target, your \
+own server is measured: ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches \
+nothing else. Cells that differ only in their private server are then one.
+
+--set changes any key of the study, before it is checked:
+  time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
+  arm.NAME.tls.group=P-384                                               keys of one arm
+  cell.NAME.load.connections=64                                          keys of one cell
+  tls.library=rustls                                                     of all arms with TLS
+  authentication.method=ed25519                                          of all arms
+  load.connections=8                                                     of all cells
+
+Examples:
+  ciphertax studies                                    what is built in
+  ciphertax run mysql-tls-library
+  ciphertax run mysql-tls-library --set tls.library=rustls --precision 0.005
+  ciphertax run mysql-tls-tunnel-wan --scale published
+  ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
+  ciphertax run mine.toml 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
+
+docs/study-files.md describes every key.
+
+",
+    exit_status!()
+);
+
+#[derive(Debug, Args)]
+#[command(after_long_help = RUN_HELP)]
+pub(crate) struct RunArguments {
+    /// Name of a built-in study, or a study file
+    pub(crate) study: String,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArguments,
+    /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]
+    #[arg(long, value_name = "CPU", value_parser = fraction, allow_negative_numbers = true)]
+    pub(crate) precision: Option<f64>,
+    /// Other sizes that the study has, for example `published`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scale: Option<String>,
+    /// Change a key of the study; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+const STUDIES_HELP: &str = "\
+Examples:
+  ciphertax studies
+  ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
+  ciphertax run mine.toml
+
+docs/study-files.md describes every key.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = STUDIES_HELP)]
+pub(crate) struct StudiesArguments {
+    /// Print the file of this study
+    pub(crate) name: Option<String>,
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -84,6 +169,14 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|seconds| (1.0..=86_400.0).contains(seconds))
         .ok_or_else(|| "give a number of seconds between 1 and 86400".to_owned())
+}
+
+/// The limits are the study's, said here in the words of the command line.
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|fraction| (0.0005..=0.5).contains(fraction))
+        .ok_or_else(|| "give a fraction between 0.0005 and 0.5: 0.01 is one percent".to_owned())
 }
 
 fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {

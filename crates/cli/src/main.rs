@@ -1,11 +1,15 @@
 //! The `ciphertax` command.
 
 mod arguments;
+mod built_in;
+mod measuring;
 mod progress;
 mod quick;
 mod report;
+mod run;
 mod show;
 mod signals;
+mod studies;
 
 use std::process::ExitCode;
 
@@ -20,6 +24,8 @@ fn main() -> ExitCode {
         Command::Guard => return ciphertax_lab::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
         Command::Quick(arguments) => quick::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
     };
     outcome.unwrap_or_else(|problem| {

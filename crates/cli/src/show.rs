@@ -28,6 +28,11 @@ pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), 
             terminal::closing(run, &path, style)
         )
     };
+    print(&text)
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> Result<(), String> {
     match io::stdout().write_all(text.as_bytes()) {
         // Whoever closed the other end has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -9,3 +9,4 @@ mod lies;
 mod ordinary_user;
 mod own_server;
 mod quick;
+mod studies;

@@ -1,0 +1,59 @@
+//! `ciphertax run`.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use ciphertax_model::{StudyText, nearest};
+
+use crate::arguments::RunArguments;
+use crate::built_in;
+use crate::measuring::{Words, measure, option};
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
+    let (name, text) = find(&arguments.study)?;
+    let mut study = StudyText::new(&name, &text)
+        .scale(arguments.scale.as_deref())
+        .settings(&arguments.set)
+        .study()
+        .map_err(|error| error.to_string())?;
+    study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
+    measure(study, &arguments.measuring, words(arguments))
+}
+
+/// The name and the text of a study. A file is named as the user has named it.
+fn find(study: &str) -> Result<(String, String), String> {
+    if let Some(text) = built_in::text(study) {
+        return Ok((format!("{study}.toml"), text.to_owned()));
+    }
+    let path = Path::new(study);
+    if !path.exists() && !study.contains('/') && !study.ends_with(".toml") {
+        return Err(unknown(study));
+    }
+    match fs::read_to_string(path) {
+        Ok(text) => Ok((study.to_owned(), text)),
+        Err(error) => Err(format!("the study file {study} cannot be read: {error}")),
+    }
+}
+
+/// What to say of a name that neither a study nor a file has.
+pub(crate) fn unknown(study: &str) -> String {
+    let names: Vec<&str> = built_in::names().collect();
+    let hint = nearest(study, names.iter().copied()).map(|near| format!("; did you mean {near}?"));
+    format!(
+        "unknown study {study:?}{} Known are {}; for a file of your own give its path",
+        hint.unwrap_or_else(|| ".".to_owned()),
+        names.join(", ")
+    )
+}
+
+fn words(arguments: &RunArguments) -> Words {
+    let settings = arguments.set.iter();
+    Words {
+        command: vec!["run".to_owned(), arguments.study.clone()],
+        options: option("--precision", arguments.precision)
+            .chain(option("--scale", arguments.scale.as_ref()))
+            .chain(settings.flat_map(|setting| option("--set", Some(setting))))
+            .collect(),
+    }
+}

@@ -1,0 +1,64 @@
+//! `docs/study-files.md` says every key and every name that a study file may hold.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ciphertax_model::Study;
+use serde_json::Value;
+
+#[test]
+fn the_reference_mentions_every_key_and_every_name() {
+    let reference = reference();
+    let mut words = BTreeSet::new();
+    collect(&schemars::schema_for!(Study).to_value(), &mut words);
+    assert!(
+        words.contains("connections") && words.contains("rsa-4096"),
+        "{words:?}"
+    );
+    let is_mentioned = |word: &&String| {
+        let forms = [format!("`{word}`"), format!("`\"{word}\"`"), format!("{word} =")];
+        forms.iter().any(|form| reference.contains(form))
+    };
+    let missing: Vec<&String> = words.iter().filter(|word| !is_mentioned(word)).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/study-files.md does not mention {missing:?}"
+    );
+}
+
+#[test]
+fn the_reference_begins_with_a_good_study_and_ends_with_a_scale_of_it() {
+    let reference = reference();
+    let mut examples = reference.split("```toml\n").skip(1);
+    let mut example = || examples.next().unwrap().split("```").next().unwrap();
+    let study = format!("{}\n{}", example(), example());
+    let text = ciphertax_model::StudyText::new("study-files.md", &study);
+    assert_eq!(text.study().unwrap().cells.len(), 1);
+    let published = text.scale(Some("published")).study().unwrap();
+    let connections: Vec<u32> = published.cells.iter().map(|cell| cell.load.connections).collect();
+    assert_eq!(connections, [64, 20]);
+}
+
+fn reference() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study-files.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// All keys, and all names a key can have as its value.
+fn collect(schema: &Value, words: &mut BTreeSet<String>) {
+    match schema {
+        Value::Array(schemas) => schemas.iter().for_each(|schema| collect(schema, words)),
+        Value::Object(schema) => {
+            if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+                words.extend(properties.keys().cloned());
+            }
+            let names = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+            let names = names.chain(schema.get("const")).filter_map(Value::as_str);
+            words.extend(names.map(str::to_owned));
+            schema.values().for_each(|schema| collect(schema, words));
+        }
+        _ => {}
+    }
+}

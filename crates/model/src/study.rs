@@ -303,11 +303,6 @@ impl Study {
         cell.link.or(self.link)
     }
 
-    /// What is really measured in a cell: its arms, and the baseline once more.
-    pub fn measured_arms_of(&self, _cell: &Cell) -> Vec<Arm> {
-        self.measured_arms()
-    }
-
     /// Where the cells are measured, each place once, in the order of the cells.
     pub fn sites(&self) -> Vec<Site> {
         let mut sites = Vec::new();

@@ -10,6 +10,7 @@ mod estimates;
 mod findings;
 mod phases;
 mod precision;
+mod published;
 mod sentence;
 
 use ciphertax_model::Cell;
@@ -57,6 +58,7 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.connect_phases = phases::rows(&cells)?;
     run.churn = churn::rows(&study, &cells)?;
     run.capacity = capacity::rows(&cells)?;
+    run.published = published::rows(&run);
     run.void = void_rows(samples);
     run.findings = findings::all(&run, &cells);
     run.verdict = sentence::verdict(&run);

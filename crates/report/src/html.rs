@@ -11,6 +11,7 @@ mod costs;
 mod figure;
 mod method;
 mod page;
+mod published;
 mod ratios;
 mod void;
 

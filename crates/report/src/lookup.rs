@@ -1,8 +1,8 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, Run, RunStatus, ServerPlacement,
-    ServerRecord, Severity, Verdict, VoidReason,
+    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, PublishedRow, Run, RunStatus,
+    ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Metric, Placement, Workload};
 
@@ -126,6 +126,35 @@ pub(crate) fn verdict_word(row: &EstimateRow) -> String {
         (None, Verdict::Gains) => "gains?".into(),
         (None, Verdict::NoCost) => "no cost".into(),
         (None, Verdict::CannotTell) => "cannot tell".into(),
+    }
+}
+
+/// A published figure in words: a change, or a bound.
+pub(crate) fn published_figure(row: &PublishedRow) -> String {
+    match (row.change, row.within) {
+        (Some(change), _) => format::change(change),
+        (None, Some(bound)) => format!("within ±{}", format::share(bound)),
+        (None, None) => format::ABSENT.into(),
+    }
+}
+
+/// The measured change with its interval.
+pub(crate) fn measured_change(row: &PublishedRow) -> String {
+    row.measured.map_or("not measured".into(), |measured| {
+        format!(
+            "{} {}",
+            format::change(measured.value),
+            format::change_interval(measured.value, measured.low, measured.high)
+        )
+    })
+}
+
+/// The words of an agreement.
+pub(crate) fn agreement_word(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::Agrees => "agrees",
+        Agreement::Differs => "differs",
+        Agreement::CannotTell => "cannot tell",
     }
 }
 

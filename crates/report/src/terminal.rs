@@ -41,6 +41,7 @@ pub fn render(run: &Run, style: Style) -> String {
     }
     consequences(&mut page, run);
     findings(&mut page, run);
+    published(&mut page, run);
     void_slices(&mut page, run);
     page.text
 }
@@ -260,6 +261,33 @@ fn findings(page: &mut Page, run: &Run) {
         let word = lookup::severity_word(finding.severity);
         page.item(&format!("{word}: {}", finding.summary));
         page.detail(&finding.evidence);
+    }
+}
+
+/// Figures published elsewhere, beside the measured ones.
+fn published(page: &mut Page, run: &Run) {
+    if run.published.is_empty() {
+        return;
+    }
+    page.heading("Published figures");
+    page.paragraph(
+        "Their absolute values come from other hardware, so ratios are compared: baseline to variant, fewer is negative.",
+        Tone::Dim,
+    );
+    for row in &run.published {
+        page.item(&format!(
+            "{}, {}, {}: published {} ({}), measured {}: {}",
+            row.cell,
+            row.arm,
+            row.metric,
+            lookup::published_figure(row),
+            row.source,
+            lookup::measured_change(row),
+            lookup::agreement_word(row.agreement)
+        ));
+        for text in row.explanation.iter().chain(&row.note) {
+            page.paragraph(&format!("    {text}"), Tone::Dim);
+        }
     }
 }
 

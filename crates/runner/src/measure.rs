@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
-use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_model::Tunnel;
+use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
 
 use crate::error::RunError;

@@ -45,7 +45,10 @@ fn of_targets(study: &Study) -> Vec<String> {
             cell.name
         )
     }));
-    let own = study.cells.iter().filter(|cell| cell.server.is_some() || cell.certificate.is_some());
+    let own = study
+        .cells
+        .iter()
+        .filter(|cell| cell.server.is_some() || cell.certificate.is_some());
     refusals.extend(own.map(|cell| {
         format!(
             "cell {}: it names a server or a certificate of its own, which the target cannot become; leave the target out",

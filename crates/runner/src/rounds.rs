@@ -84,7 +84,9 @@ impl<'a> Rounds<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<BlockEnd, RunError> {
-        self.sites[cell.site].server.set_distance(self.study.link(cell.cell))?;
+        self.sites[cell.site]
+            .server
+            .set_distance(self.study.link(cell.cell))?;
         for (position, arm) in cell.next_order().into_iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::RunEnds(RunStatus::Partial {

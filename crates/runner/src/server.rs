@@ -178,7 +178,10 @@ impl Server {
         };
         let no_ca = || RunError::Server {
             server: self.display.clone(),
-            problem: format!("the arm {} verifies it, but no CA is known; add ssl-ca=… to the target", arm.name),
+            problem: format!(
+                "the arm {} verifies it, but no CA is known; add ssl-ca=… to the target",
+                arm.name
+            ),
         };
         let verification = match arm.tls.verification {
             None => self.verification.clone(),
@@ -214,7 +217,10 @@ impl Server {
         expectation: &Expectation,
     ) -> Result<Proved, RunError> {
         let mut proved = prove(&arm.name, options, expectation)?;
-        let tunnel = self.tunnels.iter_mut().find(|(kind, _)| Some(*kind) == arm.tunnel);
+        let tunnel = self
+            .tunnels
+            .iter_mut()
+            .find(|(kind, _)| Some(*kind) == arm.tunnel);
         if let Some((_, tunnel)) = tunnel {
             proved.proofs.extend(tunnel.prove(select_canary(options))?);
         }

@@ -47,7 +47,12 @@ impl OpenSite {
         let server = match (&site, &plan.target) {
             (Some(site), _) => {
                 progress.stage(&Stage::StartingServer(site.to_string()));
-                let arms: Vec<&Arm> = arms.iter().zip(&measured).filter(|(_, is)| **is).map(|(arm, _)| arm).collect();
+                let arms: Vec<&Arm> = arms
+                    .iter()
+                    .zip(&measured)
+                    .filter(|(_, is)| **is)
+                    .map(|(arm, _)| arm)
+                    .collect();
                 Server::private(&plan.study, site, &arms)?
             }
             (None, Some(target)) => {
@@ -148,8 +153,16 @@ fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
 
 /// For every arm, whether any cell of the site measures it.
 fn measured_at(study: &Study, site: Option<&Site>, arms: &[Arm]) -> Vec<bool> {
-    let cells: Vec<&Cell> = study.cells.iter().filter(|cell| holds(site, study, cell)).collect();
+    let cells: Vec<&Cell> = study
+        .cells
+        .iter()
+        .filter(|cell| holds(site, study, cell))
+        .collect();
     arms.iter()
-        .map(|arm| cells.iter().any(|cell| study.measured_arms_of(cell).contains(arm)))
+        .map(|arm| {
+            cells
+                .iter()
+                .any(|cell| study.measured_arms_of(cell).contains(arm))
+        })
         .collect()
 }

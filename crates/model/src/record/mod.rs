@@ -7,9 +7,9 @@ mod trace;
 
 pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
 pub use run::{
-    ArmRecord, ArmRole, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven, ChurnPoint, ChurnRow,
-    EstimateRow, Finding, Host, Interval, Measurement, PhaseRow, Run, RunStatus, SCHEMA, ServerPlacement,
-    ServerRecord, SessionRecord, Severity, Tool, Verdict, VoidRow,
+    Agreement, ArmRecord, ArmRole, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven, ChurnPoint,
+    ChurnRow, EstimateRow, Finding, Host, Interval, Measurement, PhaseRow, PublishedRow, Run, RunStatus,
+    SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity, Tool, Verdict, VoidRow,
 };
 pub use sample::{CpuTime, HistogramText, OperationSample, PhaseSample, Sample, VoidReason};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -62,6 +62,9 @@ pub struct Run {
     pub capacity: Vec<CapacityRow>,
     /// Causes, suspicions and advice, each with what triggered it.
     pub findings: Vec<Finding>,
+    /// Figures published elsewhere, beside what was measured.
+    #[serde(default)]
+    pub published: Vec<PublishedRow>,
     /// Slices that do not count, and why.
     pub void: Vec<VoidRow>,
 }
@@ -91,6 +94,7 @@ impl Run {
             churn: Vec::new(),
             capacity: Vec::new(),
             findings: Vec::new(),
+            published: Vec::new(),
             void: Vec::new(),
         }
     }
@@ -449,6 +453,43 @@ pub struct Finding {
     pub summary: String,
     /// The measured evidence.
     pub evidence: String,
+}
+
+/// A figure published elsewhere, beside what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedRow {
+    /// On what it was measured: server, library, machine.
+    pub source: String,
+    /// Name of the cell that measures the same.
+    pub cell: String,
+    /// Name of the variant.
+    pub arm: String,
+    /// What was compared.
+    pub metric: Metric,
+    /// The published change, as a fraction; absent where only a bound was published.
+    pub change: Option<f64>,
+    /// The published bound, as a fraction: no larger change either way.
+    pub within: Option<f64>,
+    /// The measured change with its 95 % interval, as fractions; absent where it was not measured.
+    pub measured: Option<Interval>,
+    /// Whether both say the same.
+    pub agreement: Agreement,
+    /// What was measured that explains the figure.
+    pub explanation: Option<String>,
+    /// What a reader should know who compares the two.
+    pub note: Option<String>,
+}
+
+/// Whether a published figure and a measured one say the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// The measured interval, with what does not count as a difference, holds the published figure.
+    Agrees,
+    /// It does not.
+    Differs,
+    /// The interval is too wide, or nothing was measured.
+    CannotTell,
 }
 
 /// A slice that does not count.

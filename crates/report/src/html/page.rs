@@ -10,6 +10,7 @@ use super::consequences::{CapacityView, ChurnView, budgets, sides};
 use super::costs::CellView;
 use super::figure::{ArmName, Item};
 use super::method::method;
+use super::published::PublishedView;
 use super::ratios::RatioGroup;
 use super::void::VoidView;
 use crate::{format, lookup};
@@ -34,6 +35,7 @@ pub(super) struct Page {
     budgets: Vec<String>,
     capacity: Vec<CapacityView>,
     findings: Vec<FindingView>,
+    published: Vec<PublishedView>,
     void: VoidView,
     method: Vec<Item>,
     settings: Vec<Item>,
@@ -82,6 +84,11 @@ impl Page {
                 .map(|row| CapacityView::of(run, row))
                 .collect(),
             findings: findings(run),
+            published: run
+                .published
+                .iter()
+                .map(|row| PublishedView::of(run, row))
+                .collect(),
             void: VoidView::of(run),
             method: method(run),
             settings: settings(run),

@@ -1,0 +1,44 @@
+//! Figures published elsewhere, beside the measured ones.
+
+use ciphertax_model::record::{Agreement, PublishedRow, Run};
+use serde::Serialize;
+
+use super::figure::ArmName;
+use crate::lookup;
+
+/// One published figure.
+#[derive(Serialize)]
+pub(super) struct PublishedView {
+    cell: String,
+    arm: ArmName,
+    metric: &'static str,
+    source: String,
+    published: String,
+    measured: String,
+    /// The class that gives the word its colour.
+    tone: &'static str,
+    word: &'static str,
+    explanation: Option<String>,
+    note: Option<String>,
+}
+
+impl PublishedView {
+    pub(super) fn of(run: &Run, row: &PublishedRow) -> Self {
+        Self {
+            cell: row.cell.clone(),
+            arm: ArmName::of(run, &row.arm),
+            metric: row.metric.label(),
+            source: row.source.clone(),
+            published: lookup::published_figure(row),
+            measured: lookup::measured_change(row),
+            tone: match row.agreement {
+                Agreement::Agrees => "no-cost",
+                Agreement::Differs => "costs",
+                Agreement::CannotTell => "cannot-tell",
+            },
+            word: lookup::agreement_word(row.agreement),
+            explanation: row.explanation.clone(),
+            note: row.note.clone(),
+        }
+    }
+}

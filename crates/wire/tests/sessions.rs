@@ -10,7 +10,7 @@ use ciphertax_model::CertificateKind;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_model::record::{Phase, PhaseTrace};
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{Expectation, Session};
+use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::tls::Verification;
 
 use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server, with_tls};
@@ -216,6 +216,47 @@ fn a_wrong_number_of_values_is_refused_before_anything_is_sent() {
                 rows
             );
         }
+    });
+}
+
+#[test]
+fn integers_and_texts_are_bound_and_changed_rows_are_counted() {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
+        let table = "CREATE TEMPORARY TABLE mysql.bound (id BIGINT, t MEDIUMTEXT)";
+        session.query(table).await.unwrap();
+        // On both sides of each length of a length.
+        for (id, length) in [
+            (-1, 0),
+            (2, 1),
+            (3, 250),
+            (4, 251),
+            (5, 65_535),
+            (i64::MAX, 65_536),
+        ] {
+            let sql = "INSERT INTO mysql.bound VALUES (?, ?)";
+            let parameters = [Parameter::Integer, Parameter::Text(length)];
+            let mut insert = session.prepare_with(sql, &parameters).await.unwrap();
+            for letter in [b'a', b'b'] {
+                insert.set_integer(0, id);
+                insert.text_mut(1).fill(letter);
+                let answer = session.execute_bound(&mut insert).await.unwrap();
+                assert_eq!((answer.affected_rows, answer.rows), (1, 0));
+            }
+            let letters = |letter: &str| format!("t = REPEAT('{letter}', {length})");
+            let mut count = Query::new("UPDATE mysql.bound SET id = 0 WHERE id = ");
+            count.push(id.to_string().as_bytes());
+            count.push(format!(" AND ({} OR {})", letters("a"), letters("b")).as_bytes());
+            for changed in [2, 0] {
+                assert_eq!(session.run(&mut count).await.unwrap().affected_rows, changed);
+            }
+        }
+        let problem = session
+            .prepare_with("SELECT ?", &[])
+            .await
+            .map(|_| ())
+            .unwrap_err();
+        assert!(problem.to_string().contains("1 parameters, not 0"), "{problem}");
     });
 }
 

@@ -85,7 +85,8 @@ pub(crate) fn command_packet(command: u8, payload: &[u8]) -> Result<Vec<u8>, Wir
     Ok(packet)
 }
 
-fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireError> {
+/// Writes the header of a packet over its first [`HEADER`] bytes.
+pub(crate) fn write_header(packet: &mut [u8], sequence: u8) -> Result<(), WireError> {
     let length = packet.len() - HEADER;
     if length >= LONGEST {
         return Err(WireError::Request(

@@ -4,12 +4,14 @@ mod authentication;
 mod expectation;
 mod framing;
 mod handshake;
+mod query;
 mod result;
 mod session;
 mod statement;
 
 pub use expectation::{Expectation, ServersWord};
 pub use handshake::ConnectOptions;
+pub use query::Query;
 pub use result::{ResultSummary, TextRow};
 pub use session::Session;
-pub use statement::Statement;
+pub use statement::{Parameter, Statement};

@@ -15,6 +15,8 @@ pub struct ResultSummary {
     pub rows: u64,
     /// Bytes of all rows, as the protocol carries them.
     pub row_bytes: u64,
+    /// Rows that the statement changed; 0 for one that asks.
+    pub affected_rows: u64,
 }
 
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
@@ -28,7 +30,7 @@ pub(super) async fn read(
 ) -> Result<ResultSummary, WireError> {
     let payload = framed.read().await?;
     let columns = match payload {
-        [0x00, ..] => return Ok(ResultSummary::default()),
+        [0x00, rest @ ..] => return accepted(rest),
         [0xFF, ..] => return Err(server_error(payload, capabilities)),
         [0xFB, ..] => return Err(WireError::protocol("it asks for a file of this machine")),
         _ => length_encoded(payload)
@@ -54,6 +56,16 @@ pub(super) async fn read(
             }
         }
     }
+}
+
+/// The answer to a statement that gives no rows.
+fn accepted(payload: &[u8]) -> Result<ResultSummary, WireError> {
+    let (affected_rows, _) = length_encoded(payload)
+        .ok_or_else(|| WireError::protocol("an OK without the number of rows that were changed"))?;
+    Ok(ResultSummary {
+        affected_rows,
+        ..ResultSummary::default()
+    })
 }
 
 /// Passes over column or parameter definitions, and the packet that ends them where the protocol still has it.
@@ -145,6 +157,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_ok_says_how_many_rows_were_changed() {
+        assert_eq!(accepted(&[3, 0, 2, 0]).unwrap().affected_rows, 3);
+        assert_eq!(accepted(&[0xFC, 0, 1, 0]).unwrap().affected_rows, 256);
+        assert!(accepted(&[]).is_err() && accepted(&[0xFC, 0]).is_err());
+    }
 
     proptest! {
         #[test]

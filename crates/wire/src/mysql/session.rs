@@ -11,8 +11,9 @@ use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet};
 use super::handshake::{self, ConnectOptions};
+use super::query::Query;
 use super::result::{self, ResultSummary, TextRow};
-use super::statement::Statement;
+use super::statement::{Parameter, Statement};
 use crate::error::WireError;
 use crate::stream::Traffic;
 use crate::tls::TlsSummary;
@@ -94,11 +95,42 @@ impl Session {
         Ok(rows)
     }
 
+    /// Runs a text statement kept in a buffer and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+        self.framed.command(query.request()?).await?;
+        result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
+    }
+
     /// Prepares a statement whose parameters are all integers.
     ///
     /// # Errors
     /// The server's own and those of the connection.
     pub async fn prepare(&mut self, sql: &str) -> Result<Statement, WireError> {
+        let (id, count) = self.prepared(sql).await?;
+        Statement::new(id, &vec![Parameter::Integer; count.into()])
+    }
+
+    /// Prepares a statement with parameters of these types.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection; a number of `parameters` that is not that of the statement.
+    pub async fn prepare_with(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> Result<Statement, WireError> {
+        let (id, count) = self.prepared(sql).await?;
+        if parameters.len() != usize::from(count) {
+            return Err(wrong_number(count.into(), parameters.len()));
+        }
+        Statement::new(id, parameters)
+    }
+
+    /// The number that the server gave a statement, and its parameters.
+    async fn prepared(&mut self, sql: &str) -> Result<(u32, u16), WireError> {
         self.framed
             .command(&command_packet(COM_STMT_PREPARE, sql.as_bytes())?)
             .await?;
@@ -112,26 +144,35 @@ impl Session {
         for definitions in [answer.num_params(), answer.num_columns()] {
             result::skip_definitions(&mut self.framed, definitions.into(), self.capabilities).await?;
         }
-        Statement::new(answer.statement_id(), answer.num_params())
+        Ok((answer.statement_id(), answer.num_params()))
     }
 
-    /// Executes a prepared statement and passes over its rows.
+    /// Executes a prepared statement whose parameters are all integers and passes over its rows.
     ///
     /// # Errors
-    /// The server's own and those of the connection; a number of `values` that is not that of the parameters.
+    /// The server's own and those of the connection; `values` that are not the parameters'.
     pub async fn execute(
         &mut self,
         statement: &mut Statement,
         values: &[i64],
     ) -> Result<ResultSummary, WireError> {
-        if values.len() != statement.parameters {
-            return Err(WireError::Request(format!(
-                "the statement has {} parameters, not {}",
-                statement.parameters,
-                values.len()
-            )));
+        let parameters = statement.parameters().len();
+        if values.len() != parameters {
+            return Err(wrong_number(parameters, values.len()));
         }
-        self.framed.command(statement.bind(values)).await?;
+        for (index, value) in values.iter().enumerate() {
+            statement.set_integer(index, *value);
+        }
+        self.execute_bound(statement).await
+    }
+
+    /// Executes a prepared statement with the values that were set and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn execute_bound(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+        self.framed.command(statement.request()).await?;
+        statement.sent()?;
         result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
     }
 
@@ -172,4 +213,8 @@ impl Session {
             tls: self.framed.stream.tls().map(|tls| tls.facts()).transpose()?,
         })
     }
+}
+
+fn wrong_number(parameters: usize, given: usize) -> WireError {
+    WireError::Request(format!("the statement has {parameters} parameters, not {given}"))
 }

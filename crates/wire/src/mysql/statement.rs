@@ -1,64 +1,184 @@
-//! Prepared statements with integer parameters, which is all that the workloads bind.
+//! Prepared statements with integer and text parameters, which is all that the workloads bind.
 
 use mysql_common::constants::ColumnType;
 
-use super::framing::{HEADER, command_packet};
+use super::framing::{HEADER, command_packet, write_header};
 use crate::error::WireError;
 
 const COM_STMT_EXECUTE: u8 = 0x17;
 
-/// A prepared statement of one session. Its request is built once; an execution only writes the parameters into it.
+/// A parameter of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// A signed integer of 64 bits.
+    Integer,
+    /// Text of always the same length, in bytes.
+    Text(usize),
+}
+
+/// A prepared statement of one session. Its request is built once; values are written into it where they will be sent.
 pub struct Statement {
-    pub(super) parameters: usize,
-    /// The request that names the parameters' types, which the server wants once.
-    typed: Vec<u8>,
-    /// The request of all later executions.
-    request: Vec<u8>,
-    typed_sent: bool,
+    /// The request that names the parameters' types, which the server wants once; later the request without them, which
+    /// begins `start` bytes further on.
+    packet: Vec<u8>,
+    start: usize,
+    places: Vec<Place>,
+    /// Where the types are, with the flag before them that says so; `None` once they were sent.
+    types: Option<(usize, usize)>,
+}
+
+/// Where a value is in the packet.
+struct Place {
+    parameter: Parameter,
+    offset: usize,
 }
 
 impl Statement {
-    pub(super) fn new(id: u32, parameters: u16) -> Result<Self, WireError> {
-        let parameters = usize::from(parameters);
+    pub(super) fn new(id: u32, parameters: &[Parameter]) -> Result<Self, WireError> {
+        // Statement, no cursor, one iteration, no NULLs, types follow, types, values.
+        let mut payload = Vec::new();
+        payload.extend_from_slice(&id.to_le_bytes());
+        payload.push(0);
+        payload.extend_from_slice(&1_u32.to_le_bytes());
+        let mut places = Vec::with_capacity(parameters.len());
+        let mut types = None;
+        if !parameters.is_empty() {
+            payload.resize(payload.len() + parameters.len().div_ceil(8), 0);
+            payload.push(1);
+            let first = BEFORE_PAYLOAD + payload.len();
+            for parameter in parameters {
+                payload.extend_from_slice(&[parameter.column_type() as u8, 0]);
+            }
+            types = Some((first, BEFORE_PAYLOAD + payload.len()));
+            for &parameter in parameters {
+                parameter.extend_with_blank(&mut payload);
+                let offset = BEFORE_PAYLOAD + payload.len() - parameter.length();
+                places.push(Place { parameter, offset });
+            }
+        }
         Ok(Self {
-            parameters,
-            typed: request(id, parameters, true)?,
-            request: request(id, parameters, false)?,
-            typed_sent: false,
+            packet: command_packet(COM_STMT_EXECUTE, &payload)?,
+            start: 0,
+            places,
+            types,
         })
     }
 
-    /// The bytes that execute the statement with `values`.
-    pub(super) fn bind(&mut self, values: &[i64]) -> &[u8] {
-        let request = if self.typed_sent {
-            &mut self.request
-        } else {
-            &mut self.typed
+    /// The parameters in their order.
+    pub fn parameters(&self) -> impl ExactSizeIterator<Item = Parameter> {
+        self.places.iter().map(|place| place.parameter)
+    }
+
+    /// Sets an integer parameter, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such parameter or it is text.
+    pub fn set_integer(&mut self, index: usize, value: i64) {
+        let place = &self.places[index];
+        assert_eq!(place.parameter, Parameter::Integer, "parameter {index} is text");
+        self.packet[place.offset..][..size_of::<i64>()].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// The bytes of a text parameter, counted from 0, to be written over.
+    ///
+    /// # Panics
+    /// If there is no such parameter or it is an integer.
+    pub fn text_mut(&mut self, index: usize) -> &mut [u8] {
+        let place = &self.places[index];
+        let Parameter::Text(length) = place.parameter else {
+            panic!("parameter {index} is an integer");
         };
-        self.typed_sent = true;
-        let first = request.len() - size_of_val(values);
-        for (place, value) in request[first..].chunks_exact_mut(size_of::<i64>()).zip(values) {
-            place.copy_from_slice(&value.to_le_bytes());
-        }
-        request
+        &mut self.packet[place.offset..][..length]
+    }
+
+    /// The bytes that execute the statement with the values that were set.
+    pub(super) fn request(&self) -> &[u8] {
+        &self.packet[self.start..]
+    }
+
+    /// Notes that the server knows the types: what comes before them moves up to the values.
+    pub(super) fn sent(&mut self) -> Result<(), WireError> {
+        let Some((first, end)) = self.types.take() else {
+            return Ok(());
+        };
+        let before = self.start..first;
+        self.start += end - first;
+        self.packet.copy_within(before, self.start);
+        self.packet[end - 1] = 0;
+        write_header(&mut self.packet[self.start..], 0)
     }
 }
 
-/// `COM_STMT_EXECUTE`: statement, no cursor, one iteration, no NULLs, types if asked for, values.
-fn request(id: u32, parameters: usize, typed: bool) -> Result<Vec<u8>, WireError> {
-    let mut payload = Vec::with_capacity(HEADER + 16 + parameters * 12);
-    payload.extend_from_slice(&id.to_le_bytes());
-    payload.push(0);
-    payload.extend_from_slice(&1_u32.to_le_bytes());
-    if parameters > 0 {
-        payload.resize(payload.len() + parameters.div_ceil(8), 0);
-        payload.push(u8::from(typed));
-        if typed {
-            for _ in 0..parameters {
-                payload.extend_from_slice(&[ColumnType::MYSQL_TYPE_LONGLONG as u8, 0]);
+/// Bytes of a packet before the payload of its command.
+const BEFORE_PAYLOAD: usize = HEADER + 1;
+
+impl Parameter {
+    fn column_type(self) -> ColumnType {
+        match self {
+            Self::Integer => ColumnType::MYSQL_TYPE_LONGLONG,
+            Self::Text(_) => ColumnType::MYSQL_TYPE_VAR_STRING,
+        }
+    }
+
+    fn length(self) -> usize {
+        match self {
+            Self::Integer => size_of::<i64>(),
+            Self::Text(length) => length,
+        }
+    }
+
+    /// Appends room for a value; text has its length before it.
+    fn extend_with_blank(self, payload: &mut Vec<u8>) {
+        if let Self::Text(length) = self {
+            match length {
+                0..=0xFA => payload.push(length as u8),
+                0xFB..=0xFFFF => {
+                    payload.push(0xFC);
+                    payload.extend_from_slice(&(length as u16).to_le_bytes());
+                }
+                _ => {
+                    payload.push(0xFE);
+                    payload.extend_from_slice(&(length as u64).to_le_bytes());
+                }
             }
         }
-        payload.resize(payload.len() + parameters * size_of::<i64>(), 0);
+        payload.resize(payload.len() + self.length(), 0);
     }
-    command_packet(COM_STMT_EXECUTE, &payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_named_once_and_values_stay_where_they_are() {
+        let mut statement = Statement::new(7, &[Parameter::Integer, Parameter::Text(3)]).unwrap();
+        statement.set_integer(0, -2);
+        statement.text_mut(1).copy_from_slice(b"abc");
+        let values = [&(-2_i64).to_le_bytes()[..], b"\x03abc"].concat();
+        let head = [0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        let typed = [&[28, 0, 0, 0], &head[..], &[1, 8, 0, 0xFD, 0], &values].concat();
+        assert_eq!(statement.request(), typed);
+
+        statement.sent().unwrap();
+        let untyped = [&[24, 0, 0, 0], &head[..], &[0], &values].concat();
+        assert_eq!(statement.request(), untyped);
+        statement.sent().unwrap();
+        assert_eq!(statement.request(), untyped);
+
+        statement.text_mut(1).copy_from_slice(b"xyz");
+        assert!(statement.request().ends_with(b"\x03xyz"));
+    }
+
+    #[test]
+    fn a_statement_without_parameters_is_its_head_alone() {
+        let mut statement = Statement::new(1, &[]).unwrap();
+        for _ in 0..2 {
+            assert_eq!(
+                statement.request(),
+                [10, 0, 0, 0, 0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0]
+            );
+            statement.sent().unwrap();
+        }
+    }
 }

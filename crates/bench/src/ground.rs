@@ -5,20 +5,29 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::PrivateServer;
-use ciphertax_model::{CertificateKind, Secret, Transport};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, Transport};
 use ciphertax_observe::{ProcessCpu, settle};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::Access;
-use ciphertax_workload::dataset::{self, SCHEMA, Size};
+use ciphertax_workload::dataset::{self, SCHEMA};
+use ciphertax_workload::{Access, Tables};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
 /// Rows of the table `sbtest1`, as `ciphertax quick` has them.
 pub const ROWS: u32 = 100_000;
+/// What is asked where nothing else is said: that table, with every row picked as often as any other.
+pub const TABLES: Tables = Tables {
+    dataset: Dataset {
+        tables: 1,
+        table_size: ROWS,
+        distribution: Distribution::Uniform,
+    },
+    thinned: false,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -27,6 +36,7 @@ pub struct Ground {
     reactor: Rc<Reactor>,
     control: Session,
     cpu: ProcessCpu,
+    dataset: Dataset,
     server: PrivateServer,
 }
 
@@ -56,28 +66,41 @@ impl Ground {
     /// # Errors
     /// If there is no server, or it refuses.
     pub fn prepare(certificate: CertificateKind) -> Result<Self> {
-        eprintln!("starting a private MariaDB ({certificate}) and writing {ROWS} rows …");
-        let server = PrivateServer::builder().certificate(certificate).start()?;
+        Self::prepare_on(PrivateServer::builder().certificate(certificate), &TABLES.dataset)
+    }
+
+    /// Starts this server and writes this data set.
+    ///
+    /// # Errors
+    /// As [`Ground::prepare`].
+    pub fn prepare_on(server: PrivateServerBuilder, dataset: &Dataset) -> Result<Self> {
+        eprintln!("starting a private MariaDB and writing {dataset} …");
+        let server = server.start()?;
         let reactor = Reactor::new()?;
-        let size = Size { rows: ROWS };
         let options = ConnectOptions {
             database: None,
             ..login(&server, Transport::Plain).access()?.options
         };
         let task = async {
-            let (mut session, _) = Session::connect(&reactor, &options).await?;
-            dataset::prepare(&mut session, size, |_| ()).await?;
+            dataset::prepare(&reactor, &options, dataset, |_| ()).await?;
+            let (session, _) = Session::connect(&reactor, &options).await?;
             Ok::<_, Box<dyn std::error::Error>>(session)
         };
         let control = reactor
-            .run_one(task, Instant::now() + dataset::patience(size))?
+            .run_one(task, Instant::now() + dataset::patience(dataset))?
             .ok_or("the server does not answer")??;
         Ok(Self {
             cpu: ProcessCpu::open(server.pid())?,
+            dataset: *dataset,
             reactor,
             control,
             server,
         })
+    }
+
+    /// What its tables hold.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
     }
 
     /// The server itself.
@@ -147,8 +170,8 @@ impl Ground {
         let rows = self.query(sql, 3)?;
         let row = rows.first().ok_or("the server does not say its version")?;
         Ok(format!(
-            "MariaDB {}, {}, buffer pool {} MiB, {ROWS} rows",
-            row[0], row[1], row[2]
+            "MariaDB {}, {}, buffer pool {} MiB, {}",
+            row[0], row[1], row[2], self.dataset
         ))
     }
 

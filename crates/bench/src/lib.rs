@@ -4,17 +4,20 @@
 //! for `record/` on standard output. What is compared is measured in turns, several times, and given as the median of
 //! the ratios within a repeat: an absolute figure, or a single run, says nothing about another machine.
 
+pub mod beside_sysbench;
 pub mod child;
+mod client_certificate;
 mod document;
 mod ground;
 mod repeats;
 mod slice;
+pub mod sysbench;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 pub use document::{Document, Table};
-pub use ground::{Ground, Login, ROWS};
+pub use ground::{Ground, Login, ROWS, TABLES};
 pub use repeats::Repeats;
 pub use slice::Slice;
 

@@ -12,6 +12,8 @@ use crate::{Ground, Result};
 pub struct Slice {
     /// Operations.
     pub operations: u64,
+    /// Statements.
+    pub queries: u64,
     /// Operations per second.
     pub throughput: f64,
     /// CPU time of the load threads per operation, in microseconds.
@@ -59,6 +61,7 @@ impl Slice {
         let operations = kind.count as f64;
         Ok(Self {
             operations: kind.count,
+            queries: yielded.queries,
             throughput: operations / yielded.duration.as_secs_f64(),
             client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
             server_us: server_ns as f64 / operations / 1e3,

@@ -51,6 +51,10 @@ pub struct SliceYield {
     pub client_context_switches: u64,
     /// Operations by kind.
     pub operations: Vec<OperationSample>,
+    /// Statements answered, all operations together.
+    pub queries: u64,
+    /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
+    pub restarts: u64,
     /// Phases of the connects made.
     pub phases: Vec<PhaseSample>,
     /// Logins by `plugin/path`.
@@ -92,15 +96,20 @@ impl Engine {
         let (reply, replies) = mpsc::channel();
         let threads = worker_count(load, cpu) as usize;
         let mut workers = Vec::with_capacity(threads);
+        let mut first_seat = 0;
         for index in 0..threads {
             let (commands, inbox) = mpsc::channel();
+            let connections = share_of(load.connections as usize, threads, index);
             let share = Share {
                 arms: Arc::clone(&arms),
-                connections: share_of(load.connections as usize, threads, index),
+                connections,
+                first_seat,
+                seats: load.connections,
                 gather: Gather::micros(load.gather_us),
                 seed: seed ^ ((index as u64) << 32),
                 cpu,
             };
+            first_seat += connections as u32;
             let reply = reply.clone();
             let thread = thread::Builder::new()
                 .name(format!("load-{index}"))
@@ -252,6 +261,8 @@ fn merge(works: Vec<Work>) -> SliceYield {
         client_cpu,
         client_context_switches,
         operations: recorder.operations(),
+        queries: recorder.queries,
+        restarts: recorder.restarts,
         phases: recorder.phases(),
         logins: recorder.logins(),
         bytes_sent: recorder.bytes_sent,
@@ -260,5 +271,80 @@ fn merge(works: Vec<Work>) -> SliceYield {
         first_failure: recorder.first_failure,
         unfinished,
         saturation: client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::Mutex;
+
+    use ciphertax_reactor::Reactor;
+
+    use super::*;
+    use crate::workload::{Operation, Seat};
+
+    const LOAD: Load = Load {
+        connections: 7,
+        workers: Some(3),
+        gather_us: 0,
+    };
+
+    /// Notes the seats that are taken. The connections of some break at their first operation.
+    struct Seats {
+        taken: Arc<Mutex<Vec<u32>>>,
+        breaking: &'static [u32],
+    }
+
+    impl Workload for Seats {
+        type Connection = u32;
+
+        const KINDS: &'static [&'static str] = &["nothing"];
+
+        async fn open(&self, _reactor: &Rc<Reactor>, seat: Seat) -> Result<u32, Failure> {
+            assert_eq!(seat.of, LOAD.connections);
+            self.taken.lock().unwrap().push(seat.index);
+            Ok(seat.index)
+        }
+
+        async fn operate(
+            &self,
+            _reactor: &Rc<Reactor>,
+            index: &mut u32,
+            _recorder: &RefCell<Recorder>,
+        ) -> Result<Operation, Failure> {
+            if self.breaking.contains(index) {
+                return Err(Failure::Error("it breaks".into()));
+            }
+            Ok(Operation::default())
+        }
+    }
+
+    #[test]
+    fn every_connection_has_a_seat_of_its_own_and_leaves_it_to_the_one_that_takes_its_place() {
+        // The threads have the seats 0 to 2, 3 to 4 and 5 to 6. One that does not break leaves no time to those after it,
+        // since it never waits.
+        for breaking in [[0, 3].as_slice(), &[0, 1, 5], &[0, 1, 2, 3, 4, 5, 6]] {
+            let taken = Arc::new(Mutex::new(Vec::new()));
+            let workload = Seats {
+                taken: Arc::clone(&taken),
+                breaking,
+            };
+            let newly_taken = || {
+                let mut seats = std::mem::take(&mut *taken.lock().unwrap());
+                seats.sort_unstable();
+                seats
+            };
+            let mut engine = Engine::start(vec![workload], &LOAD, 1).unwrap();
+            engine.prepare(0).unwrap().unwrap();
+            assert_eq!(newly_taken(), (0..LOAD.connections).collect::<Vec<_>>());
+            for _ in 0..2 {
+                let yielded = engine.slice(0, Duration::from_millis(200)).unwrap();
+                assert_eq!(yielded.failures, breaking.len() as u64);
+                engine.prepare(0).unwrap().unwrap();
+                assert_eq!(newly_taken(), breaking);
+            }
+        }
     }
 }

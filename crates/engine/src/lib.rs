@@ -11,4 +11,4 @@ mod workload;
 
 pub use engine::{Engine, EngineError, SATURATED, SliceYield};
 pub use recorder::Recorder;
-pub use workload::{Failure, Operation, Workload};
+pub use workload::{Failure, Operation, Seat, Workload};

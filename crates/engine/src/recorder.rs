@@ -13,6 +13,8 @@ use crate::workload::{Failure, Operation};
 /// first connect and for failures.
 pub struct Recorder {
     kinds: Vec<KindCount>,
+    pub(crate) queries: u64,
+    pub(crate) restarts: u64,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     phases: Vec<Option<PhaseCount>>,
@@ -43,6 +45,8 @@ impl Recorder {
         };
         Self {
             kinds: kinds.iter().map(kind).collect(),
+            queries: 0,
+            restarts: 0,
             bytes_sent: 0,
             bytes_received: 0,
             phases: Phase::ALL.iter().map(|_| None).collect(),
@@ -58,6 +62,8 @@ impl Recorder {
         kind.count += 1;
         kind.latency_sum_ns += nanos;
         kind.latency.saturating_record(nanos);
+        self.queries += operation.queries;
+        self.restarts += operation.restarts;
         self.bytes_sent += operation.bytes_sent;
         self.bytes_received += operation.bytes_received;
     }
@@ -98,6 +104,8 @@ impl Recorder {
             mine.latency_sum_ns += theirs.latency_sum_ns;
             add(&mut mine.latency, &theirs.latency);
         }
+        self.queries += other.queries;
+        self.restarts += other.restarts;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         for (phase, theirs) in Phase::ALL.into_iter().zip(&other.phases) {

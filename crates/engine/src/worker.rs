@@ -12,7 +12,7 @@ use ciphertax_observe::{ThreadUsage, placement};
 use ciphertax_reactor::{Gather, Reactor};
 
 use crate::recorder::Recorder;
-use crate::workload::{Failure, Workload};
+use crate::workload::{Failure, Seat, Workload};
 
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -73,6 +73,10 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
 pub(crate) struct Share<W> {
     pub(crate) arms: Arc<Vec<W>>,
     pub(crate) connections: usize,
+    /// Number of the first of them among all of an arm.
+    pub(crate) first_seat: u32,
+    /// An arm's connections, all load threads together.
+    pub(crate) seats: u32,
     pub(crate) gather: Gather,
     pub(crate) seed: u64,
     /// The only CPU the thread may run on; `None` to leave it to the kernel.
@@ -103,21 +107,26 @@ impl<W: Workload> Worker<W> {
 
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
         let workload = &self.share.arms[arm];
-        let deadline = Instant::now() + OPEN_TIMEOUT;
+        let deadline = || Instant::now() + OPEN_TIMEOUT;
         self.reactor.set_gather(Gather::NONE);
         if check {
-            match self.reactor.run_one(workload.check(&self.reactor), deadline)? {
+            match self.reactor.run_one(workload.check(&self.reactor), deadline())? {
                 Some(Ok(())) => {}
                 Some(Err(failure)) => return Ok(Err(failure)),
                 None => return Ok(Err(too_slow())),
             }
         }
-        for slot in self.connections[arm].iter_mut().filter(|slot| slot.is_none()) {
+        let slots = self.connections[arm].iter_mut().zip(self.share.first_seat..);
+        for (slot, index) in slots.filter(|(slot, _)| slot.is_none()) {
             self.opened += 1;
-            let seed = self.share.seed.wrapping_add(self.opened);
+            let seat = Seat {
+                index,
+                of: self.share.seats,
+                seed: self.share.seed.wrapping_add(self.opened),
+            };
             match self
                 .reactor
-                .run_one(workload.open(&self.reactor, seed), deadline)?
+                .run_one(workload.open(&self.reactor, seat), deadline())?
             {
                 Some(Ok(connection)) => *slot = Some(connection),
                 Some(Err(failure)) => return Ok(Err(failure)),
@@ -137,17 +146,22 @@ impl<W: Workload> Worker<W> {
         let usage = ThreadUsage::now();
         let began = Instant::now();
         let deadline = began + duration;
+        let mut places = Vec::with_capacity(slots.len());
         let tasks = slots
             .iter_mut()
-            .flat_map(Option::take)
-            .map(|connection| work_until(deadline, workload, reactor, connection, &recorder));
+            .enumerate()
+            .filter_map(|(place, slot)| Some((place, slot.take()?)))
+            .map(|(place, connection)| {
+                places.push(place);
+                work_until(deadline, workload, reactor, connection, &recorder)
+            });
         let outcomes = reactor.run(tasks, deadline + FINISH_TIMEOUT)?;
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
 
         let unfinished = outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64;
-        for (slot, connection) in slots.iter_mut().zip(outcomes.into_iter().map(Option::flatten)) {
-            *slot = connection;
+        for (place, connection) in places.into_iter().zip(outcomes) {
+            slots[place] = connection.flatten();
         }
         Ok(Work {
             began,

@@ -16,11 +16,11 @@ pub trait Workload: Send + Sync + 'static {
     /// The kinds of operations, by the names used in records.
     const KINDS: &'static [&'static str];
 
-    /// Opens a connection and makes sure that it is what the arm says. `seed` differs from connection to connection.
+    /// Opens a connection and makes sure that it is what the arm says.
     fn open(
         &self,
         reactor: &Rc<Reactor>,
-        seed: u64,
+        seat: Seat,
     ) -> impl Future<Output = Result<Self::Connection, Failure>>;
 
     /// Does one operation, from the request to the whole answer.
@@ -37,11 +37,26 @@ pub trait Workload: Send + Sync + 'static {
     }
 }
 
-/// An operation that succeeded.
+/// Which of an arm's connections one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// Its number, from 0; that of the connection before if it takes the place of one that broke.
+    pub index: u32,
+    /// The arm's connections.
+    pub of: u32,
+    /// Differs from connection to connection.
+    pub seed: u64,
+}
+
+/// An operation that succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Operation {
     /// Index in [`Workload::KINDS`].
     pub kind: usize,
+    /// Statements answered for it.
+    pub queries: u64,
+    /// Times it was begun anew because the server gave up on it, as in a deadlock.
+    pub restarts: u64,
     /// Bytes sent for it.
     pub bytes_sent: u64,
     /// Bytes received for it.

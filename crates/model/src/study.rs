@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm::Arm;
 use crate::certificate::{Certificate, CertificateKind};
 use crate::contradictions::{Contradiction, contradictions};
+use crate::dataset::Dataset;
 use crate::file::StudyText;
 use crate::link::Link;
 use crate::problem::{Place, StudyError, StudyProblem};
@@ -50,6 +51,9 @@ pub struct Study {
     /// Links and tunnels have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
     pub placement: Placement,
+    /// The tables of the `oltp` workloads.
+    #[serde(default)]
+    pub dataset: Dataset,
     /// The arms; the first is the baseline.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
@@ -152,26 +156,112 @@ impl fmt::Display for Site {
     }
 }
 
-/// What is asked of a database.
+/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
-    /// sysbench's scenario of the same name: one row by primary key, prepared statement.
+    /// One row deleted by primary key, prepared.
+    OltpDelete,
+    /// One row inserted, its id chosen by the server, as text.
+    OltpInsert,
+    /// One row by primary key, prepared.
     OltpPointSelect,
+    /// A transaction of ten point selects and four selects of 100 rows each: plain, summed, ordered, distinct.
+    OltpReadOnly,
+    /// A transaction of what `oltp_read_only` and `oltp_write_only` do.
+    OltpReadWrite,
+    /// The indexed column of one row updated, prepared.
+    OltpUpdateIndex,
+    /// A column without an index updated in one row, prepared.
+    OltpUpdateNonIndex,
+    /// A transaction of an indexed and an unindexed update, and of a row deleted and inserted again.
+    OltpWriteOnly,
+    /// Rows of ten values of the indexed column, prepared.
+    SelectRandomPoints,
+    /// Rows counted in ten ranges of the indexed column, prepared.
+    SelectRandomRanges,
+    /// Statements of half a mebibyte that insert some 40,000 small rows each, a table for each connection.
+    BulkInsert,
     /// New connection, one query, close.
     Connect,
+    /// New connection, one row inserted and counted, close.
+    ConnectInsertCount,
+    /// New connection, close.
+    ConnectOnly,
     /// Results of one mebibyte: the record layer.
     BulkRead,
 }
 
 impl Workload {
+    /// Every workload, in the order help texts list them.
+    pub const ALL: [Self; 15] = [
+        Self::OltpDelete,
+        Self::OltpInsert,
+        Self::OltpPointSelect,
+        Self::OltpReadOnly,
+        Self::OltpReadWrite,
+        Self::OltpUpdateIndex,
+        Self::OltpUpdateNonIndex,
+        Self::OltpWriteOnly,
+        Self::SelectRandomPoints,
+        Self::SelectRandomRanges,
+        Self::BulkInsert,
+        Self::Connect,
+        Self::ConnectInsertCount,
+        Self::ConnectOnly,
+        Self::BulkRead,
+    ];
+
     /// The name used in study files and reports.
     pub fn name(self) -> &'static str {
         match self {
+            Self::OltpDelete => "oltp_delete",
+            Self::OltpInsert => "oltp_insert",
             Self::OltpPointSelect => "oltp_point_select",
+            Self::OltpReadOnly => "oltp_read_only",
+            Self::OltpReadWrite => "oltp_read_write",
+            Self::OltpUpdateIndex => "oltp_update_index",
+            Self::OltpUpdateNonIndex => "oltp_update_non_index",
+            Self::OltpWriteOnly => "oltp_write_only",
+            Self::SelectRandomPoints => "select_random_points",
+            Self::SelectRandomRanges => "select_random_ranges",
+            Self::BulkInsert => "bulk_insert",
             Self::Connect => "connect",
+            Self::ConnectInsertCount => "connect_insert_count",
+            Self::ConnectOnly => "connect_only",
             Self::BulkRead => "bulk_read",
         }
+    }
+
+    /// What one operation asks, in words.
+    pub fn asks(self) -> &'static str {
+        match self {
+            Self::OltpDelete => "one row deleted by primary key, prepared statement",
+            Self::OltpInsert => "one row inserted",
+            Self::OltpPointSelect => "one row by primary key, prepared statement",
+            Self::OltpReadOnly => "transaction of 14 selects, prepared statements",
+            Self::OltpReadWrite => "transaction of 14 selects and 4 writes, prepared statements",
+            Self::OltpUpdateIndex => "an indexed column of one row updated, prepared statement",
+            Self::OltpUpdateNonIndex => "a column of one row updated, prepared statement",
+            Self::OltpWriteOnly => "transaction of 4 writes, prepared statements",
+            Self::SelectRandomPoints => "rows of 10 indexed values, prepared statement",
+            Self::SelectRandomRanges => "rows counted in 10 ranges of an index, prepared statement",
+            Self::BulkInsert => "statements of 512 KiB that insert small rows",
+            Self::Connect => "new connection, one query, close",
+            Self::ConnectInsertCount => "new connection, one row inserted and counted, close",
+            Self::ConnectOnly => "new connection, close",
+            Self::BulkRead => "results of 1 MiB",
+        }
+    }
+
+    /// True if an operation makes a connection of its own.
+    pub fn makes_connections(self) -> bool {
+        matches!(self, Self::Connect | Self::ConnectInsertCount | Self::ConnectOnly)
+    }
+
+    /// True if rows of the data set are gone for good afterwards.
+    pub fn deletes_rows(self) -> bool {
+        self == Self::OltpDelete
     }
 }
 
@@ -179,7 +269,7 @@ impl Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Connections of each arm; for the connect workload, connections being opened at a time.
+    /// Connections of each arm; for workloads that make connections, connections being opened at a time.
     pub connections: u32,
     /// Load threads; `None` lets the engine choose by connections and CPUs. Together with its server the load has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

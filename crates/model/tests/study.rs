@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, Study, Transport};
+use ciphertax_model::{Arm, Cell, Dataset, Distribution, Study, Transport, Workload};
 
 const STUDY: &str = r#"
 name = "small"
@@ -122,13 +122,23 @@ fn what_a_type_refuses_is_reported_with_its_line() {
 
 #[test]
 fn contradictions_are_named() {
-    let cases: [(&str, &str, &str); 6] = [
+    let cases: [(&str, &str, &str); 8] = [
         ("name = \"tls\"", "name = \"plain\"", "two arms are named"),
         ("name = \"tls\"", "name = \"baseline again\"", "noise-floor"),
         ("time_s = 10", "time_s = 0", "time_s"),
         ("time_s = 10", "time_s = 10\nslice_s = 60", "slice_s"),
         ("connections = 8", "connections = 0", "connections"),
         ("connections = 8", "connections = 8, workers = 9", "workers"),
+        (
+            "time_s = 10",
+            "time_s = 10\ndataset = { tables = 0 }",
+            "dataset.tables",
+        ),
+        (
+            "time_s = 10",
+            "time_s = 10\ndataset = { table_size = 4000000000 }",
+            "dataset.table_size",
+        ),
     ];
     for (from, to, expected) in cases {
         let message = refusal(|text| text.replace(from, to));
@@ -145,4 +155,31 @@ fn a_study_without_arms_to_compare_or_cells_is_refused() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("at least two arms"), "{message}");
+}
+
+#[test]
+fn the_data_set_is_named_as_sysbench_names_it() {
+    let dataset = |text: &str| {
+        Study::from_toml(&STUDY.replace("time_s = 10", text))
+            .unwrap()
+            .dataset
+    };
+    assert_eq!(dataset("time_s = 10"), Dataset::default());
+    let settings = "tables = 100, table_size = 4000000, distribution = \"zipfian\"";
+    let large = dataset(&format!("time_s = 10\ndataset = {{ {settings} }}"));
+    let expected = Dataset {
+        tables: 100,
+        table_size: 4_000_000,
+        distribution: Distribution::Zipfian,
+    };
+    assert_eq!(large, expected);
+    assert_eq!(large.rows(), 400_000_000);
+}
+
+#[test]
+fn every_workload_is_read_back_by_its_name() {
+    for workload in Workload::ALL {
+        let text = STUDY.replace("oltp_point_select", workload.name());
+        assert_eq!(Study::from_toml(&text).unwrap().cells[0].workload, workload);
+    }
 }

@@ -4,7 +4,7 @@ use ciphertax_model::record::{
     Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, PublishedRow, Run, RunStatus,
     ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
-use ciphertax_model::{Metric, Placement, Workload};
+use ciphertax_model::{Metric, Placement};
 
 use crate::format;
 
@@ -89,22 +89,17 @@ pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
 
 /// The cell in words: what is asked, how hard.
 pub(crate) fn load_in_words(cell: &CellRecord) -> String {
-    let connections = match (cell.connections, cell.workload) {
-        (1, Workload::Connect) => "one connect at a time".into(),
-        (n, Workload::Connect) => format!("{n} connects at a time"),
+    let connections = match (cell.connections, cell.workload.makes_connections()) {
+        (1, true) => "one connect at a time".into(),
+        (n, true) => format!("{n} connects at a time"),
         (1, _) => "1 connection".into(),
         (n, _) => format!("{n} connections"),
-    };
-    let asked = match cell.workload {
-        Workload::OltpPointSelect => "one row by primary key, prepared statement",
-        Workload::Connect => "new connection, one query, close",
-        Workload::BulkRead => "results of 1 MiB",
     };
     let distance = cell
         .link
         .map(|link| format!(", {} ms away", link.rtt_ms))
         .unwrap_or_default();
-    format!("{asked}, {connections}{distance}")
+    format!("{}, {connections}{distance}", cell.workload.asks())
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.

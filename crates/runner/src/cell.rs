@@ -3,12 +3,12 @@
 use ciphertax_engine::Engine;
 use ciphertax_explain::{CellPrecision, precision};
 use ciphertax_model::record::Sample;
-use ciphertax_model::{Arm, Cell, Study, Tunnel, Workload};
+use ciphertax_model::{Arm, Cell, Study, Tunnel};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::{Access, BulkRead, Connect, PointSelect};
+use ciphertax_workload::Access;
 
 use crate::error::RunError;
-use crate::play::DATASET;
+use crate::load::start_engine;
 use crate::site::OpenSite;
 
 /// A cell in which so many blocks in a row are void says no more by trying again.
@@ -47,7 +47,7 @@ impl<'a> OpenCell<'a> {
             .filter(|(_, arm)| measured.contains(arm))
             .filter_map(|(index, _)| open_site.access(index).cloned())
             .collect();
-        let mut engine = start_engine(cell, &accesses, open_site.server.cpu, seed)?;
+        let mut engine = start_engine(study, cell, &accesses, open_site.server.cpu, seed)?;
         for arm in 0..accesses.len() {
             go_on()?;
             // A connection that cannot be had makes the first slice void, with its reason.
@@ -97,30 +97,4 @@ impl<'a> OpenCell<'a> {
             last.map(ToString::to_string).unwrap_or_default()
         ))
     }
-}
-
-fn start_engine(cell: &Cell, accesses: &[Access], cpu: Option<usize>, seed: u64) -> Result<Engine, RunError> {
-    let accesses = accesses.iter().cloned();
-    let rows = DATASET.rows;
-    let engine = match cell.workload {
-        Workload::OltpPointSelect => Engine::start_on(
-            cpu,
-            accesses.map(|access| PointSelect { access, rows }).collect(),
-            &cell.load,
-            seed,
-        ),
-        Workload::Connect => Engine::start_on(
-            cpu,
-            accesses.map(|access| Connect { access, rows }).collect(),
-            &cell.load,
-            seed,
-        ),
-        Workload::BulkRead => Engine::start_on(
-            cpu,
-            accesses.map(|access| BulkRead { access }).collect(),
-            &cell.load,
-            seed,
-        ),
-    };
-    Ok(engine?)
 }

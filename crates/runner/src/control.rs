@@ -5,10 +5,11 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_workload::dataset::{self, DatasetError, Size};
+use ciphertax_workload::dataset::{self, DatasetError};
 
 use crate::error::RunError;
 
@@ -107,8 +108,23 @@ impl Control {
             .collect())
     }
 
-    /// Makes the data set.
-    pub(crate) fn prepare(&mut self, size: Size, progress: impl FnMut(u32)) -> Result<(), RunError> {
+    /// Makes the data set, over sessions opened by `options`.
+    pub(crate) fn prepare(
+        &mut self,
+        options: &ConnectOptions,
+        dataset: &Dataset,
+        progress: impl FnMut(u64),
+    ) -> Result<(), RunError> {
+        finish(
+            &self.reactor,
+            &self.server,
+            dataset::patience(dataset),
+            dataset::prepare(&self.reactor, options, dataset, progress),
+        )
+    }
+
+    /// Removes the data set.
+    pub(crate) fn remove(&mut self, dataset: &Dataset) -> Result<(), RunError> {
         let Self {
             reactor,
             session,
@@ -117,19 +133,9 @@ impl Control {
         finish(
             reactor,
             server,
-            dataset::patience(size),
-            dataset::prepare(session, size, progress),
+            dataset::patience(dataset),
+            dataset::remove(session),
         )
-    }
-
-    /// Removes the data set.
-    pub(crate) fn remove(&mut self, size: Size) -> Result<(), RunError> {
-        let Self {
-            reactor,
-            session,
-            server,
-        } = self;
-        finish(reactor, server, dataset::patience(size), dataset::remove(session))
     }
 
     fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {

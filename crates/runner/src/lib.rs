@@ -6,6 +6,7 @@ mod cell;
 mod control;
 mod error;
 mod folder;
+mod load;
 mod measure;
 mod play;
 mod progress;

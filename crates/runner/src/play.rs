@@ -7,7 +7,6 @@ use ciphertax_explain::explain;
 use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Tool};
 use ciphertax_model::{Arm, Site, Study};
 use ciphertax_wire::Target;
-use ciphertax_workload::dataset::Size;
 
 use crate::cell::OpenCell;
 use crate::error::RunError;
@@ -16,9 +15,6 @@ use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
 use crate::site::OpenSite;
-
-/// Rows of the table: with its index some 30 MB, which every server keeps in memory.
-pub(crate) const DATASET: Size = Size { rows: 100_000 };
 
 /// What is to be played.
 pub struct Plan {
@@ -92,7 +88,7 @@ impl<'a> Player<'a> {
             }),
             Err(error) => {
                 // The error that led here matters more than one of cleaning up.
-                let _ = close_all(sites);
+                let _ = close_all(plan, sites);
                 Err(error)
             }
         }
@@ -117,7 +113,7 @@ impl<'a> Player<'a> {
         drop(cells);
 
         progress.stage(&Stage::CleaningUp);
-        let cleaned = close_all(sites);
+        let cleaned = close_all(plan, sites);
         progress.stage(&Stage::Evaluating);
         head.status = match (&measured, &cleaned) {
             (Ok(RunStatus::Complete), Err(error)) | (Err(error), _) => RunStatus::Partial {
@@ -152,7 +148,7 @@ fn open_cells<'a>(
 ) -> Result<Vec<OpenCell<'a>>, RunError> {
     for site in &mut *sites {
         go_on()?;
-        site.load(DATASET, progress)?;
+        site.load(&plan.study.dataset, progress)?;
     }
     progress.stage(&Stage::Opening);
     let mut cells = Vec::with_capacity(plan.study.cells.len());
@@ -173,10 +169,10 @@ fn open_cells<'a>(
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(sites: Vec<OpenSite>) -> Result<(), RunError> {
+fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
     sites
         .into_iter()
-        .map(|site| site.close(DATASET))
+        .map(|site| site.close(&plan.study.dataset))
         .fold(Ok(()), Result::and)
 }
 

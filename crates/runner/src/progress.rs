@@ -12,9 +12,9 @@ pub enum Stage {
     /// Writing the data set.
     Loading {
         /// Rows written.
-        rows: u32,
+        rows: u64,
         /// Rows in all.
-        of: u32,
+        of: u64,
     },
     /// Proving an arm.
     Proving(String),

@@ -1,10 +1,10 @@
 //! A place where cells are measured: one server, its data set, and how every arm reaches it.
 
 use ciphertax_model::record::{ServerRecord, SessionRecord};
-use ciphertax_model::{Arm, Cell, Site, Study};
+use ciphertax_model::{Arm, Cell, Dataset, Site, Study};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_workload::Access;
-use ciphertax_workload::dataset::{self, Size};
+use ciphertax_workload::dataset;
 
 use crate::control::Control;
 use crate::error::RunError;
@@ -125,22 +125,22 @@ impl OpenSite {
     }
 
     /// Makes the data set.
-    pub(crate) fn load(&mut self, size: Size, progress: &mut dyn Progress) -> Result<(), RunError> {
-        let mut tell = |rows| {
-            progress.stage(&Stage::Loading { rows, of: size.rows });
-        };
-        tell(0);
+    pub(crate) fn load(&mut self, dataset: &Dataset, progress: &mut dyn Progress) -> Result<(), RunError> {
+        let of = dataset.rows();
+        progress.stage(&Stage::Loading { rows: 0, of });
         self.is_loaded = true;
-        self.control.prepare(size, tell)
+        let options = self.server.options();
+        self.control
+            .prepare(&options, dataset, |rows| progress.stage(&Stage::Loading { rows, of }))
     }
 
     /// Removes the data set, and the server if it is private.
     ///
     /// # Errors
     /// If something is left behind.
-    pub(crate) fn close(mut self, size: Size) -> Result<(), RunError> {
+    pub(crate) fn close(mut self, dataset: &Dataset) -> Result<(), RunError> {
         let removed = match self.server.death() {
-            None if self.is_loaded => self.control.remove(size),
+            None if self.is_loaded => self.control.remove(dataset),
             _ => Ok(()),
         };
         removed.and(self.server.stop())

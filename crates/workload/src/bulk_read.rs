@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
 use ciphertax_reactor::Reactor;
 
 use crate::access::Access;
@@ -21,7 +21,7 @@ impl Workload for BulkRead {
 
     const KINDS: &'static [&'static str] = &["bulk_read"];
 
-    async fn open(&self, reactor: &Rc<Reactor>, _seed: u64) -> Result<Prepared, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, _seat: Seat) -> Result<Prepared, Failure> {
         Prepared::open(&self.access, reactor, "SELECT payload FROM bulk").await
     }
 

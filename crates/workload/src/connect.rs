@@ -1,10 +1,10 @@
-//! New connection, one query, close: what short connections cost, phase by phase.
+//! New connections: what short ones cost, phase by phase.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
 use ciphertax_model::record::Phase;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::Session;
@@ -12,38 +12,62 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::access::{Access, failure};
+use crate::tables::Tables;
 
-/// Connects, reads one row by primary key, and closes.
+const TABLE: &str = "connect_insert_count";
+
+/// Connects, does little or nothing, and closes.
 pub struct Connect {
     /// How the arm reaches its server.
     pub access: Access,
-    /// Rows of the table: ids run from 1 to this.
-    pub rows: u32,
+    /// What a connection is made for.
+    pub errand: Errand,
+}
+
+/// What a connection is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// One row of `sbtest1`, by primary key, picked uniformly.
+    Select(Tables),
+    /// One row is inserted, and counted: by its id, since a count of all rows would cost an arm the more, the faster it is.
+    /// The table is emptied before every slice, outside the measured time.
+    InsertCount,
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Workload for Connect {
-    /// Only the ids outlive a connection.
+    /// Only the random numbers outlive a connection.
     type Connection = Pcg64Mcg;
 
     const KINDS: &'static [&'static str] = &["connect"];
 
-    async fn open(&self, _reactor: &Rc<Reactor>, seed: u64) -> Result<Pcg64Mcg, Failure> {
-        Ok(Pcg64Mcg::seed_from_u64(seed))
+    async fn open(&self, _reactor: &Rc<Reactor>, seat: Seat) -> Result<Pcg64Mcg, Failure> {
+        Ok(Pcg64Mcg::seed_from_u64(seat.seed))
     }
 
     /// Asks for the server's word; inside a slice a further query would change what is measured.
     async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
-        self.access.open(reactor).await?.close().await.map_err(failure)?;
+        let mut session = self.access.open(reactor).await?;
+        if self.errand == Errand::InsertCount {
+            let create = format!(
+                "CREATE TABLE IF NOT EXISTS {TABLE} (id INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY, \
+                 k INTEGER NOT NULL) /*! ENGINE = innodb */"
+            );
+            for sql in [create, format!("TRUNCATE TABLE {TABLE}")] {
+                session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
+            }
+        }
+        session.close().await.map_err(failure)?;
         Ok(())
     }
 
     async fn operate(
         &self,
         reactor: &Rc<Reactor>,
-        ids: &mut Pcg64Mcg,
+        random: &mut Pcg64Mcg,
         recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
-        let id = ids.random_range(1..=self.rows);
         let (mut session, mut trace) = Session::connect(reactor, &self.access.options)
             .await
             .map_err(failure)?;
@@ -54,25 +78,50 @@ impl Workload for Connect {
 
         let began = Instant::now();
         let before = session.traffic();
-        let sql = format!("SELECT c FROM sbtest1 WHERE id={id}");
-        let answer = session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
-        if answer.rows != 1 {
-            return Err(Failure::Error(format!(
-                "id {id} has {} rows; expected one: was the table changed?",
-                answer.rows
-            )));
-        }
+        let queries = self.errand.run(&mut session, random).await?;
         let traffic = session.traffic();
-        trace.set(Phase::FirstOperation, traffic.phase_since(began, before));
+        if queries > 0 {
+            trace.set(Phase::FirstOperation, traffic.phase_since(began, before));
+        }
 
         let authentication = session.authentication().clone();
         let close = session.close().await.map_err(failure)?;
         trace.set(Phase::Close, close);
         recorder.borrow_mut().connected(&trace, &authentication);
         Ok(Operation {
-            kind: 0,
+            queries,
             bytes_sent: traffic.sent + close.bytes_sent,
             bytes_received: traffic.received + close.bytes_received,
+            ..Operation::default()
         })
+    }
+}
+
+impl Errand {
+    /// Returns the number of statements it took.
+    async fn run(self, session: &mut Session, random: &mut Pcg64Mcg) -> Result<u64, Failure> {
+        match self {
+            Self::Nothing => Ok(0),
+            Self::Select(tables) => {
+                let id = random.random_range(1..=tables.dataset.table_size);
+                let sql = format!("SELECT c FROM sbtest1 WHERE id={id}");
+                let answer = session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
+                tables.check(id, 1, answer.rows)?;
+                Ok(1)
+            }
+            Self::InsertCount => {
+                let insert = format!("INSERT INTO {TABLE} (k) VALUES ({})", random.random::<u16>());
+                session.query_raw(&insert, |_| Ok(())).await.map_err(failure)?;
+                let count = format!("SELECT COUNT(*) FROM {TABLE} WHERE id = LAST_INSERT_ID()");
+                let rows = session.query(&count).await.map_err(failure)?;
+                match rows.first().map(|row| row.text(0)).as_deref() {
+                    Some("1") => Ok(2),
+                    found => Err(Failure::Error(format!(
+                        "the row inserted was counted as {}; expected 1: was the table changed?",
+                        found.unwrap_or("nothing")
+                    ))),
+                }
+            }
+        }
     }
 }

@@ -3,26 +3,32 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{Session, Statement};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::Access;
-use crate::prepared::Prepared;
+use crate::access::{Access, failure};
+use crate::distribution::Picker;
+use crate::prepared::operation;
+use crate::tables::Tables;
 
-/// `SELECT c FROM sbtest1 WHERE id = ?` with ids drawn uniformly.
+/// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.
 pub struct PointSelect {
     /// How the arm reaches its server.
     pub access: Access,
-    /// Rows of the table: ids run from 1 to this.
-    pub rows: u32,
+    /// What is asked.
+    pub tables: Tables,
 }
 
-/// A session with its statement.
+/// A session with its statements.
 pub struct Connection {
-    prepared: Prepared,
-    ids: Pcg64Mcg,
+    session: Session,
+    /// One a table.
+    statements: Vec<Statement>,
+    ids: Picker,
+    random: Pcg64Mcg,
 }
 
 impl Workload for PointSelect {
@@ -30,10 +36,19 @@ impl Workload for PointSelect {
 
     const KINDS: &'static [&'static str] = &["point_select"];
 
-    async fn open(&self, reactor: &Rc<Reactor>, seed: u64) -> Result<Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Connection, Failure> {
+        let dataset = &self.tables.dataset;
+        let mut session = self.access.open(reactor).await?;
+        let mut statements = Vec::with_capacity(dataset.tables as usize);
+        for table in 1..=dataset.tables {
+            let sql = format!("SELECT c FROM sbtest{table} WHERE id=?");
+            statements.push(session.prepare(&sql).await.map_err(failure)?);
+        }
         Ok(Connection {
-            prepared: Prepared::open(&self.access, reactor, "SELECT c FROM sbtest1 WHERE id=?").await?,
-            ids: Pcg64Mcg::seed_from_u64(seed),
+            session,
+            statements,
+            ids: Picker::new(dataset.distribution, 1..=dataset.table_size),
+            random: Pcg64Mcg::seed_from_u64(seat.seed),
         })
     }
 
@@ -43,14 +58,20 @@ impl Workload for PointSelect {
         connection: &mut Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
-        let id = connection.ids.random_range(1..=self.rows);
-        let (answer, operation) = connection.prepared.execute(&[id.into()]).await?;
-        if answer.rows != 1 {
-            return Err(Failure::Error(format!(
-                "id {id} has {} rows; expected one: was the table changed?",
-                answer.rows
-            )));
-        }
-        Ok(operation)
+        let Connection {
+            session,
+            statements,
+            ids,
+            random,
+        } = connection;
+        let statement = random.random_range(0..statements.len());
+        let id = ids.pick(random);
+        let before = session.traffic();
+        let answer = session
+            .execute(&mut statements[statement], &[id.into()])
+            .await
+            .map_err(failure)?;
+        self.tables.check(id, 1, answer.rows)?;
+        Ok(operation(session, before, 1))
     }
 }

@@ -1,9 +1,10 @@
-//! A session with the one statement that its workload executes.
+//! A session with the one statement that its workload executes, and what an operation is.
 
 use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Traffic;
 use ciphertax_wire::mysql::{ResultSummary, Session, Statement};
 
 use crate::access::{Access, failure};
@@ -29,12 +30,17 @@ impl Prepared {
             .execute(&mut self.statement, values)
             .await
             .map_err(failure)?;
-        let after = self.session.traffic();
-        let operation = Operation {
-            kind: 0,
-            bytes_sent: after.sent - before.sent,
-            bytes_received: after.received - before.received,
-        };
-        Ok((answer, operation))
+        Ok((answer, operation(&self.session, before, 1)))
+    }
+}
+
+/// An operation of a workload's only kind, which is what a session did since its traffic was `before`.
+pub(crate) fn operation(session: &Session, before: Traffic, queries: u64) -> Operation {
+    let after = session.traffic();
+    Operation {
+        queries,
+        bytes_sent: after.sent - before.sent,
+        bytes_received: after.received - before.received,
+        ..Operation::default()
     }
 }

@@ -1,15 +1,25 @@
-//! The data set: made, checked and removed; and nobody else's schema is touched.
+//! The data set: made, taken up again, checked and removed; and nobody else's schema is touched.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod common;
 
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
 use ciphertax_lab::PrivateServer;
-use ciphertax_workload::dataset::{self, DatasetError, Size};
+use ciphertax_model::{Dataset, Distribution};
+use ciphertax_workload::dataset::{self, DatasetError};
 
-use common::{administer, empty_server, server, with_session};
+use common::{administer, empty_server, options, prepare, run, server_with, with_session};
 
-const SIZE: Size = Size { rows: 2_500 };
+const DATASET: Dataset = Dataset {
+    tables: 2,
+    table_size: 2_500,
+    distribution: Distribution::Uniform,
+};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -18,40 +28,115 @@ fn guard() {
 }
 
 #[test]
-fn what_is_prepared_passes_the_check_and_can_be_prepared_again_and_removed() {
+fn what_is_prepared_passes_the_check_and_can_be_removed() {
     let server = empty_server();
     for _ in 0..2 {
         let mut heard = Vec::new();
+        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        assert_eq!(heard.len(), 6, "three chunks a table: {heard:?}");
+        assert!(heard.is_sorted() && heard.last() == Some(&5000), "{heard:?}");
         with_session(&server, async |session| {
-            dataset::prepare(session, SIZE, |rows| heard.push(rows))
-                .await
-                .unwrap();
-            dataset::check(session, SIZE).await.unwrap();
+            dataset::check(session, &DATASET).await.unwrap();
         });
-        assert_eq!(heard, [1000, 2000, 2500]);
         assert_eq!(
             tables(&server),
-            ["bulk 16", "made_by_ciphertax 1", "sbtest1 2500"]
+            ["bulk 16", "made_by_ciphertax 1", "sbtest1 2500", "sbtest2 2500"]
         );
-    }
-    for _ in 0..2 {
-        with_session(&server, async |session| dataset::remove(session).await.unwrap());
-        assert!(tables(&server).is_empty());
+        for _ in 0..2 {
+            with_session(&server, async |session| dataset::remove(session).await.unwrap());
+            assert!(tables(&server).is_empty());
+        }
     }
 }
 
 #[test]
-fn the_same_data_are_made_every_time() {
-    let checksums = || {
-        let server = server(SIZE.rows);
-        administer(&server, &["CHECKSUM TABLE ciphertax.sbtest1, ciphertax.bulk"])
+fn the_same_data_are_made_every_time_and_every_table_has_its_own() {
+    let made = || checksums(&server_with(&DATASET));
+    let (first, second) = (made(), made());
+    assert_eq!(first, second);
+    assert_ne!(
+        first[0].split_once(' ').unwrap().1,
+        first[1].split_once(' ').unwrap().1
+    );
+}
+
+#[test]
+fn the_indexed_column_is_distributed_as_asked() {
+    for (distribution, least, most) in [
+        (Distribution::Uniform, 0.0, 0.1),
+        (Distribution::Special, 0.7, 0.9),
+    ] {
+        let dataset = Dataset {
+            distribution,
+            ..DATASET
+        };
+        let server = server_with(&dataset);
+        let middle = "SELECT COUNT(*) FROM ciphertax.sbtest1 WHERE k BETWEEN 1230 AND 1270";
+        let share = administer(&server, &[middle])[0].parse::<f64>().unwrap() / 2500.0;
+        assert!((least..most).contains(&share), "{distribution:?}: {share}");
+    }
+}
+
+#[test]
+fn what_an_interrupted_load_left_is_kept() {
+    let server = empty_server();
+    interrupted_load(&server, 2000);
+    let written = || -> u64 {
+        let counter = administer(&server, &["SHOW GLOBAL STATUS LIKE 'Com_replace'"]);
+        counter[0].split_once(' ').unwrap().1.parse().unwrap()
     };
-    assert_eq!(checksums(), checksums());
+    let before = written();
+    let mut heard = Vec::new();
+    prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+    assert!(heard[0] >= 2000, "{heard:?}");
+    assert!(written() - before <= 4, "of six chunks two at least were there");
+    assert_eq!(checksums(&server), checksums(&server_with(&DATASET)));
+}
+
+#[test]
+fn what_is_wrong_is_made_anew_and_the_rest_is_kept() {
+    let server = server_with(&DATASET);
+    let right = checksums(&server);
+    let inserted = || administer(&server, &["SHOW GLOBAL STATUS LIKE 'Handler_write'"]);
+    for (damage, chunks) in [
+        ("DELETE FROM ciphertax.sbtest1 WHERE id = 77", 1),
+        ("DELETE FROM ciphertax.sbtest1 WHERE id IN (1000, 1001, 2500)", 3),
+        ("UPDATE ciphertax.sbtest2 SET pad = '' WHERE id = 2001", 1),
+        ("INSERT INTO ciphertax.sbtest2 (k) VALUES (1), (2)", 0),
+        ("UPDATE ciphertax.sbtest2 SET id = -5 WHERE id = 3", 1),
+        ("DROP INDEX k_2 ON ciphertax.sbtest2", 0),
+        ("DROP TABLE ciphertax.sbtest1", 3),
+        ("DELETE FROM ciphertax.bulk WHERE id = 3", 0),
+        ("DROP TABLE ciphertax.bulk", 0),
+    ] {
+        administer(&server, &[damage]);
+        let mut heard = Vec::new();
+        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        assert_eq!(heard.len(), chunks + 1, "{damage}: {heard:?}");
+        assert_eq!(checksums(&server), right, "{damage}");
+    }
+    let before = inserted();
+    prepare(&server, &DATASET, |_| ()).unwrap();
+    assert_eq!(inserted(), before, "what is right is not written again");
+}
+
+#[test]
+fn another_data_set_takes_the_place_of_one_of_ours() {
+    let server = server_with(&DATASET);
+    let smaller = Dataset {
+        tables: 1,
+        table_size: 700,
+        distribution: Distribution::Zipfian,
+    };
+    let mut heard = Vec::new();
+    prepare(&server, &smaller, |rows| heard.push(rows)).unwrap();
+    assert_eq!(heard, [700]);
+    assert_eq!(tables(&server), ["bulk 16", "made_by_ciphertax 1", "sbtest1 700"]);
 }
 
 #[test]
 fn the_check_notices_every_change() {
-    let server = server(SIZE.rows);
+    let server = server_with(&DATASET);
     for (change, repair, told) in [
         (
             "DELETE FROM ciphertax.sbtest1 WHERE id = 77",
@@ -78,10 +163,15 @@ fn the_check_notices_every_change() {
             "UPDATE ciphertax.bulk SET payload = CONCAT(payload, '0') WHERE id = 3",
             "bulk",
         ),
+        (
+            "DROP INDEX k_2 ON ciphertax.sbtest2",
+            "CREATE INDEX k_2 ON ciphertax.sbtest2(k)",
+            "sbtest2",
+        ),
         ("DELETE FROM ciphertax.bulk WHERE id = 0", "DO 0", "bulk"),
     ] {
         administer(&server, &[change]);
-        match with_session(&server, async |session| dataset::check(session, SIZE).await) {
+        match with_session(&server, async |session| dataset::check(session, &DATASET).await) {
             Err(DatasetError::Wrong(problem)) => assert!(problem.starts_with(told), "{problem}"),
             other => panic!("{change}: {other:?}"),
         }
@@ -104,20 +194,13 @@ fn a_schema_of_somebody_else_is_refused_and_left_as_it_is() {
         administer(&server, &["CREATE DATABASE ciphertax"]);
         administer(&server, &made);
         let before = contents(&server);
-        let outcomes = with_session(&server, async |session| {
-            [
-                dataset::prepare(session, SIZE, |_| ()).await,
-                dataset::remove(session).await,
-            ]
-        });
+        let outcomes = [
+            prepare(&server, &DATASET, |_| ()),
+            with_session(&server, async |session| dataset::remove(session).await),
+        ];
         for outcome in outcomes {
             let problem = outcome.expect_err("it was taken for ours").to_string();
-            // A marker table of another shape is told by the server.
-            let told = ["left alone", "Unknown column 'mark'"];
-            assert!(
-                told.iter().any(|told| problem.contains(told)),
-                "{made:?}: {problem}"
-            );
+            assert!(problem.contains("left alone"), "{made:?}: {problem}");
         }
         assert_eq!(contents(&server), before);
         administer(&server, &["DROP DATABASE ciphertax"]);
@@ -131,15 +214,34 @@ fn schemas_of_similar_names_are_no_obstacle_and_stay() {
     for other in others {
         administer(&server, &[&format!("CREATE DATABASE `{other}`")]);
     }
-    with_session(&server, async |session| {
-        dataset::prepare(session, SIZE, |_| ()).await.unwrap();
-        dataset::remove(session).await.unwrap();
-    });
+    prepare(&server, &DATASET, |_| ()).unwrap();
+    with_session(&server, async |session| dataset::remove(session).await.unwrap());
     let left = administer(&server, &["SHOW DATABASES"]);
     for other in others {
         assert!(left.iter().any(|name| name == other), "{other} is gone: {left:?}");
     }
     assert!(!left.iter().any(|name| name == dataset::SCHEMA));
+}
+
+/// Begins to make the data set and ends in the middle, as one who is killed, when so many rows are there.
+fn interrupted_load(server: &PrivateServer, rows: u64) {
+    run(async |reactor| {
+        let reached = Cell::new(false);
+        let options = options(server, None, None);
+        let progress = |there| reached.set(there >= rows);
+        let mut load = pin!(dataset::prepare(reactor, &options, &DATASET, progress));
+        poll_fn(|context| match load.as_mut().poll(context) {
+            Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
+            Poll::Pending if reached.get() => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+    });
+}
+
+fn checksums(server: &PrivateServer) -> Vec<String> {
+    let all = "CHECKSUM TABLE ciphertax.sbtest1, ciphertax.sbtest2, ciphertax.bulk";
+    administer(server, &[all])
 }
 
 /// Tables of the schema and their rows.

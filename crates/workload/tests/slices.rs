@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::{Failure, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
-use ciphertax_model::record::Phase;
+use ciphertax_model::record::{Phase, PhaseSample};
 use ciphertax_wire::mysql::Expectation;
-use ciphertax_workload::{Access, BulkRead, Connect, PointSelect};
+use ciphertax_workload::{Access, BulkRead, Connect, Errand, PointSelect};
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{access, administer, engine, opening, server, slice};
+use common::{access, administer, engine, opening, server, slice, tables};
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
@@ -30,7 +30,7 @@ fn guard() {
 #[test]
 fn point_selects_differ_by_the_bytes_of_the_records_alone() {
     let server = server(ROWS);
-    let [plain, older, newer] = yields(&server, |access| PointSelect { access, rows: ROWS });
+    let [plain, older, newer] = yields(&server, point_select);
     // A request: header 4, command 1, statement 4, cursor 1, iterations 4, NULLs 1, types known 1, value 8.
     assert_between(sent(&plain), 24.0, 26.0);
     assert_between(received(&plain), 130.0, 300.0);
@@ -54,7 +54,7 @@ fn bulk_reads_carry_a_mebibyte_each() {
 #[test]
 fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
     let server = server(ROWS);
-    let connects = yields(&server, |access| Connect { access, rows: ROWS });
+    let connects = yields(&server, connect);
     for (yielded, tls) in connects.iter().zip(TRANSPORTS) {
         let count = yielded.operations[0].count;
         let mut expected = Phase::ALL.to_vec();
@@ -67,8 +67,7 @@ fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
             assert_eq!(phase.count, count);
             assert!(phase.wall_sum_ns > 0);
         }
-        let sum =
-            |of: fn(&ciphertax_model::record::PhaseSample) -> u64| yielded.phases.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&PhaseSample) -> u64| yielded.phases.iter().map(of).sum::<u64>();
         assert_eq!(sum(|phase| phase.bytes_sent), yielded.bytes_sent);
         assert_eq!(sum(|phase| phase.bytes_received), yielded.bytes_received);
         assert!(sum(|phase| phase.wall_sum_ns) <= yielded.operations[0].latency_sum_ns);
@@ -86,11 +85,41 @@ fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
 }
 
 #[test]
+fn short_connections_insert_and_count_a_row_or_do_nothing() {
+    let server = server(ROWS);
+    let errand = |errand| yields(&server, |access| Connect { access, errand });
+    for yielded in errand(Errand::Nothing) {
+        assert_eq!(yielded.queries, 0);
+        let first = |phase: &PhaseSample| phase.phase == Phase::FirstOperation;
+        assert!(!yielded.phases.iter().any(first), "nothing was asked");
+    }
+    for yielded in errand(Errand::InsertCount) {
+        let count = yielded.operations[0].count;
+        assert_eq!(yielded.queries, 2 * count);
+        let phase = |phase: &&PhaseSample| phase.phase == Phase::FirstOperation;
+        assert_eq!(yielded.phases.iter().find(phase).unwrap().count, count);
+    }
+    let slice = slice(
+        Connect {
+            access: access(&server, None),
+            errand: Errand::InsertCount,
+        },
+        SLICE,
+    );
+    let rows = administer(&server, &["SELECT COUNT(*) FROM ciphertax.connect_insert_count"]);
+    assert_eq!(
+        rows[0],
+        slice.operations[0].count.to_string(),
+        "the table was not emptied"
+    );
+}
+
+#[test]
 fn a_server_that_is_killed_in_the_middle_of_a_slice_is_a_disconnect_and_no_hang() {
     for signal in [Signal::KILL, Signal::TERM] {
-        killed(signal, |access| PointSelect { access, rows: ROWS });
+        killed(signal, point_select);
         killed(signal, |access| BulkRead { access });
-        killed(signal, |access| Connect { access, rows: ROWS });
+        killed(signal, connect);
     }
 }
 
@@ -107,25 +136,10 @@ fn a_table_that_was_changed_behind_our_back_is_an_error() {
     let access = || access(&server, None);
     for (yielded, told) in [
         (
-            slice(
-                PointSelect {
-                    access: access(),
-                    rows: ROWS,
-                },
-                SLICE,
-            ),
-            "id 7 has 0 rows",
+            slice(point_select(access()), SLICE),
+            "1 rows from id 7 on have 0 rows",
         ),
-        (
-            slice(
-                Connect {
-                    access: access(),
-                    rows: ROWS,
-                },
-                SLICE,
-            ),
-            "id 7 has 0 rows",
-        ),
+        (slice(connect(access()), SLICE), "1 rows from id 7 on have 0 rows"),
         (slice(BulkRead { access: access() }, SLICE), "15 rows"),
     ] {
         // Each of the two connections ends with its first failure.
@@ -150,15 +164,9 @@ fn sessions_that_are_not_what_their_arm_says_are_never_opened() {
                 ..access(&server, real)
             };
             for outcome in [
-                opening(PointSelect {
-                    access: lie(),
-                    rows: ROWS,
-                }),
+                opening(point_select(lie())),
                 opening(BulkRead { access: lie() }),
-                opening(Connect {
-                    access: lie(),
-                    rows: ROWS,
-                }),
+                opening(connect(lie())),
             ] {
                 assert!(
                     matches!(outcome, Err(Failure::FactsDiffer(_))),
@@ -177,12 +185,26 @@ fn an_arm_that_lies_does_not_keep_the_others_from_being_measured() {
         expectation: honest.expectation.clone(),
         ..access(&server, Some(V1_3))
     };
-    let mut engine = engine([lie, honest].map(|access| Connect { access, rows: ROWS }).into());
+    let mut engine = engine([lie, honest].map(connect).into());
     assert!(matches!(engine.prepare(0).unwrap(), Err(Failure::FactsDiffer(_))));
     assert_eq!(engine.slice(0, SLICE).unwrap().operations[0].count, 0);
     engine.prepare(1).unwrap().unwrap();
     let yielded = engine.slice(1, SLICE).unwrap();
     assert!(yielded.operations[0].count > 0 && yielded.failures == 0);
+}
+
+fn point_select(access: Access) -> PointSelect {
+    PointSelect {
+        access,
+        tables: tables(1, ROWS),
+    }
+}
+
+fn connect(access: Access) -> Connect {
+    Connect {
+        access,
+        errand: Errand::Select(tables(1, ROWS)),
+    }
 }
 
 /// A slice of each transport, interleaved in one engine as in a run; each without a failure.

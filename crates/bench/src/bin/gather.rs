@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, ROWS, Result, Slice, Table};
+use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_stats::histogram;
@@ -103,7 +103,7 @@ impl Setting {
         let arm = |transport| -> Result<PointSelect> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
-                rows: ROWS,
+                tables: TABLES,
             })
         };
         let arms = ARMS.into_iter().map(arm).collect::<Result<Vec<_>>>()?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, ROWS, Repeats, Result, Slice, Table};
+use ciphertax_bench::{Document, Ground, Repeats, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
@@ -125,7 +125,7 @@ impl Placed {
         let arm = |transport| -> Result<PointSelect> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
-                rows: ROWS,
+                tables: TABLES,
             })
         };
         let arms = vec![arm(Transport::Plain)?, arm(Transport::Tls13)?];

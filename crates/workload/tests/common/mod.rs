@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
 use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{Load, TlsVersion};
+use ciphertax_model::{Dataset, Distribution, Load, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::{Access, dataset};
+use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::{Access, Tables, dataset};
 
 /// Two connections on one thread, each served at once.
 const LOAD: Load = Load {
@@ -28,15 +29,38 @@ pub(crate) fn empty_server() -> PrivateServer {
     PrivateServer::builder().guard(guard).start().unwrap()
 }
 
-/// A server with the data set.
+/// A server with the data set: one table of so many rows, which all workloads leave as many.
 pub(crate) fn server(rows: u32) -> PrivateServer {
+    server_with(&tables(1, rows).dataset)
+}
+
+/// A server with this data set.
+pub(crate) fn server_with(dataset: &Dataset) -> PrivateServer {
     let server = empty_server();
-    with_session(&server, async |session| {
-        dataset::prepare(session, dataset::Size { rows }, |_| ())
-            .await
-            .unwrap();
-    });
+    prepare(&server, dataset, |_| ()).unwrap();
     server
+}
+
+/// Tables of so many rows, picked uniformly.
+pub(crate) fn tables(tables: u32, table_size: u32) -> Tables {
+    let dataset = Dataset {
+        tables,
+        table_size,
+        distribution: Distribution::Uniform,
+    };
+    Tables {
+        dataset,
+        thinned: false,
+    }
+}
+
+/// Makes the data set.
+pub(crate) fn prepare(
+    server: &PrivateServer,
+    dataset: &Dataset,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    run(async |reactor| dataset::prepare(reactor, &options(server, None, None), dataset, progress).await)
 }
 
 /// How an arm of this transport reaches the server.
@@ -47,19 +71,23 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access 
     }
 }
 
-pub(crate) fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+/// Drives a task on an event loop of its own.
+pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
     let reactor = Reactor::new().unwrap();
-    let connect_and_do = async |reactor: &Rc<Reactor>| {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    reactor
+        .run_one(task(&reactor), deadline)
+        .unwrap()
+        .expect("it hangs")
+}
+
+pub(crate) fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options(server, None, None))
             .await
             .unwrap();
         task(&mut session).await
-    };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(connect_and_do(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
+    })
 }
 
 /// Runs statements, and returns the rows of the last, columns parted by spaces.
@@ -91,7 +119,12 @@ pub(crate) fn slice<W: Workload>(workload: W, duration: Duration) -> SliceYield 
     engine.slice(0, duration).unwrap()
 }
 
-fn options(server: &PrivateServer, database: Option<&str>, tls: Option<TlsVersion>) -> ConnectOptions {
+/// How a session is opened.
+pub(crate) fn options(
+    server: &PrivateServer,
+    database: Option<&str>,
+    tls: Option<TlsVersion>,
+) -> ConnectOptions {
     let connector = |version| {
         let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
         Arc::new(

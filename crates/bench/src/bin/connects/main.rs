@@ -68,11 +68,10 @@ impl Contestant {
     /// Those that a transport is measured with; ours comes first.
     fn all(transport: Transport) -> Vec<Self> {
         let rust = |resume| Self::MysqlAsync { resume };
-        match transport {
-            Transport::Plain => vec![Self::Ciphertax, Self::Go, rust(false)],
-            Transport::Tls12 | Transport::Tls13 => {
-                vec![Self::Ciphertax, Self::Go, rust(false), rust(true)]
-            }
+        if transport.is_encrypted() {
+            vec![Self::Ciphertax, Self::Go, rust(false), rust(true)]
+        } else {
+            vec![Self::Ciphertax, Self::Go, rust(false)]
         }
     }
 

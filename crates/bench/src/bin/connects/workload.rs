@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
@@ -19,7 +19,7 @@ impl Workload for Connects {
 
     const KINDS: &'static [&'static str] = &["connect"];
 
-    async fn open(&self, _reactor: &Rc<Reactor>, _seed: u64) -> Result<(), Failure> {
+    async fn open(&self, _reactor: &Rc<Reactor>, _seat: Seat) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -41,9 +41,9 @@ impl Workload for Connects {
         let close = session.close().await.map_err(failure)?;
         recorder.borrow_mut().connected(&trace, &authentication);
         Ok(Operation {
-            kind: 0,
             bytes_sent: traffic.sent + close.bytes_sent,
             bytes_received: traffic.received + close.bytes_received,
+            ..Operation::default()
         })
     }
 }

@@ -1,18 +1,15 @@
 //! Client CPU per point select: the engine beside sysbench, on the same server.
 
-mod client_certificate;
-mod sysbench;
-
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, ROWS, Repeats, Result, Slice, Table};
+use ciphertax_bench::beside_sysbench::{self, Contestant, in_turns, load};
+use ciphertax_bench::sysbench::{Call, Sysbench};
+use ciphertax_bench::{Document, Ground, ROWS, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
-use ciphertax_stats::BalancedOrder;
 use ciphertax_workload::PointSelect;
 use clap::Parser;
-use sysbench::Sysbench;
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 3;
@@ -28,19 +25,11 @@ struct Arguments {
     explore: bool,
 }
 
-/// One column of a row of the table.
+/// Which figures are compared.
 struct Cell {
     connections: u32,
     transport: Transport,
     loads: Vec<Load>,
-}
-
-/// What one contestant measured in a cell.
-#[derive(Default)]
-struct Contestant {
-    client_us: Repeats,
-    throughput: Repeats,
-    mean_us: Repeats,
 }
 
 fn main() -> ExitCode {
@@ -70,29 +59,16 @@ fn main() -> ExitCode {
     })
 }
 
-/// How `ciphertax` loads this many connections.
-fn load(connections: u32) -> Load {
-    /// From this many connections on, more sockets are waited for.
-    const MANY: u32 = 64;
-    const GATHER_US: u32 = 100;
-    Load {
-        connections,
-        workers: None,
-        gather_us: if connections < MANY { 0 } else { GATHER_US },
-    }
-}
-
 /// Makes sure that both contestants use what the cell says, and prepared statements.
 fn prove(ground: &mut Ground, sysbench: &Sysbench, transport: Transport) -> Result<String> {
-    const QUERIES: u64 = 10;
-    let theirs = sysbench.servers_word(transport)?;
-    let mut engine = engine(ground, transport, &load(1))?;
+    const QUERIES: u32 = 10;
     let before = ground.counter("Com_stmt_execute")?;
-    sysbench.startup(transport, QUERIES as u32)?;
+    sysbench.startup(&call(transport, QUERIES))?;
     let executed = ground.counter("Com_stmt_execute")? - before;
-    if executed != QUERIES {
+    if executed != u64::from(QUERIES) {
         return Err(format!("sysbench executed {executed} prepared statements; expected {QUERIES}").into());
     }
+    let mut engine = engine(ground, transport, &load(1))?;
     let before = ground.counter("Com_stmt_execute")?;
     // Every session of the engine is checked against the server's word when it is opened.
     let slice = Slice::measure(ground, &mut engine, 0, Duration::from_millis(100))?;
@@ -104,16 +80,16 @@ fn prove(ground: &mut Ground, sysbench: &Sysbench, transport: Transport) -> Resu
         )
         .into());
     }
-    let ours = ground.servers_word(transport)?;
-    let is_encrypted = !ours.is_empty();
-    if ours != theirs || is_encrypted != transport.tls_version().is_some() {
-        return Err(format!("{transport}: ciphertax has {ours:?}, sysbench {theirs:?}").into());
+    beside_sysbench::prove(ground, sysbench, transport)
+}
+
+fn call(transport: Transport, connections: u32) -> Call<'static> {
+    Call {
+        scenario: "oltp_point_select",
+        dataset: &TABLES.dataset,
+        transport,
+        connections,
     }
-    Ok(if is_encrypted {
-        format!("both {ours}")
-    } else {
-        "both in clear".to_owned()
-    })
 }
 
 fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, repeats: u32) -> Result<()> {
@@ -137,15 +113,14 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
                 transport,
                 loads: vec![load],
             };
-            let starting = starting_us(sysbench, transport, connections)?;
             let contestants = measure(ground, sysbench, &cell, repeats)?;
             let [theirs, ours] = contestants.as_slice() else {
                 return Err("a cell has two contestants".into());
             };
             let ratio = ours.client_us.over(&theirs.client_us);
             // The share of the starting is that of the median repeat.
-            let queries = theirs.throughput.median() * f64::from(SECONDS);
-            let share = starting / (theirs.client_us.median() * queries);
+            let share =
+                beside_sysbench::share_of_starting(sysbench, &call(transport, connections), theirs, SECONDS)?;
             table.row([
                 format!("{connections}, {transport}"),
                 format!("{ratio:.2}"),
@@ -168,12 +143,6 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
     );
     document.table("Bars", &table);
     Ok(())
-}
-
-/// CPU of sysbench's starting in microseconds.
-fn starting_us(sysbench: &Sysbench, transport: Transport, connections: u32) -> Result<f64> {
-    let runs = (0..3).map(|_| Ok(sysbench.startup(transport, connections)?.as_secs_f64() * 1e6));
-    Ok(runs.collect::<Result<Repeats>>()?.median())
 }
 
 fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, repeats: u32) -> Result<()> {
@@ -233,74 +202,14 @@ fn measure(ground: &mut Ground, sysbench: &Sysbench, cell: &Cell, repeats: u32) 
         .iter()
         .map(|load| engine(ground, cell.transport, load))
         .collect::<Result<Vec<Engine>>>()?;
-    let count = 1 + engines.len();
-    let mut contestants: Vec<Contestant> = (0..count).map(|_| Contestant::default()).collect();
-    let orders = BalancedOrder::new(count, 1).take(repeats as usize);
-    for (repeat, order) in orders.enumerate() {
-        for index in order {
-            let contestant = &mut contestants[index];
-            match index.checked_sub(1) {
-                None => contestant.push_sysbench(ground, sysbench, cell)?,
-                Some(index) => {
-                    let duration = Duration::from_secs(SECONDS.into());
-                    let slice = Slice::measure(ground, &mut engines[index], 0, duration)?;
-                    contestant.push(&slice);
-                }
-            }
-        }
-        eprintln!(
-            "{} connections, {}: repeat {} of {repeats}: client CPU ciphertax/sysbench {}",
-            cell.connections,
-            cell.transport,
-            repeat + 1,
-            contestants[1..]
-                .iter()
-                .map(|ours| format!("{:.2}", ours.client_us.over(&contestants[0].client_us)))
-                .collect::<Vec<_>>()
-                .join(", ")
-        );
-    }
-    Ok(contestants)
-}
-
-impl Contestant {
-    fn push(&mut self, slice: &Slice) {
-        self.client_us.push(slice.client_us);
-        self.throughput.push(slice.throughput);
-        self.mean_us.push(slice.mean_us);
-    }
-
-    fn push_sysbench(&mut self, ground: &mut Ground, sysbench: &Sysbench, cell: &Cell) -> Result<()> {
-        let before = ground.counter("Ssl_accepts")?;
-        let run = sysbench.run(cell.transport, cell.connections, SECONDS)?;
-        let accepted = ground.counter("Ssl_accepts")? - before;
-        let is_encrypted = accepted >= cell.connections.into();
-        let is_plain = accepted == 0;
-        if !(if cell.transport.tls_version().is_some() {
-            is_encrypted
-        } else {
-            is_plain
-        }) {
-            return Err(format!(
-                "sysbench made {accepted} TLS sessions in the cell {}",
-                cell.transport
-            )
-            .into());
-        }
-        self.client_us
-            .push(run.cpu.as_secs_f64() * 1e6 / run.queries as f64);
-        self.throughput.push(run.throughput);
-        // A closed loop: every connection always has one query under way (Little's law).
-        self.mean_us
-            .push(f64::from(cell.connections) / run.throughput * 1e6);
-        Ok(())
-    }
+    let call = call(cell.transport, cell.connections);
+    in_turns(ground, sysbench, &call, &mut engines, SECONDS, repeats)
 }
 
 fn engine(ground: &Ground, transport: Transport, load: &Load) -> Result<Engine> {
     let workload = PointSelect {
         access: ground.access(transport)?,
-        rows: ROWS,
+        tables: TABLES,
     };
     Ok(Engine::start(vec![workload], load, 1)?)
 }

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ciphertax_bench::{Ground, Login, ROWS, Result, child};
-use ciphertax_model::Transport;
+use ciphertax_model::{Dataset, Transport};
 
-use crate::client_certificate;
+use crate::{Ground, Login, Result, child, client_certificate};
 
 /// Asks the server, through sysbench's own connection, what this connection is.
 const WORD: &str = r"
@@ -26,23 +25,51 @@ end
 const SETTINGS: &str = "server.cnf";
 
 /// sysbench in a folder of its own.
-pub(crate) struct Sysbench {
+pub struct Sysbench {
     folder: PathBuf,
 }
 
-/// One run of `oltp_point_select`.
-pub(crate) struct Run {
-    /// Queries.
-    pub(crate) queries: u64,
-    /// Queries per second, by its own count.
-    pub(crate) throughput: f64,
+/// What sysbench is to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The scenario, by its name.
+    pub scenario: &'a str,
+    /// The tables.
+    pub dataset: &'a Dataset,
+    /// How bytes travel.
+    pub transport: Transport,
+    /// Connections, each with a thread of its own.
+    pub connections: u32,
+}
+
+/// When sysbench ends.
+#[derive(Debug, Clone, Copy)]
+pub enum Limit {
+    /// After so many transactions.
+    Transactions(u64),
+    /// After so many seconds.
+    Seconds(u32),
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Transactions.
+    pub transactions: u64,
+    /// Transactions per second, by its own count.
+    pub throughput: f64,
+    /// Statements.
+    pub queries: u64,
     /// CPU time of the whole process, connecting included.
-    pub(crate) cpu: Duration,
+    pub cpu: Duration,
 }
 
 impl Sysbench {
     /// Lays out what sysbench wants: the password in a file, and certificates of these names in its current folder.
-    pub(crate) fn set_up(ground: &mut Ground) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If files cannot be written, or the server refuses.
+    pub fn set_up(ground: &mut Ground) -> Result<Self> {
         let folder = ground.server().folder().join("sysbench");
         fs::create_dir(&folder)?;
         let ca_file = ground
@@ -67,13 +94,19 @@ impl Sysbench {
     }
 
     /// Name and version.
-    pub(crate) fn version() -> Result<String> {
+    ///
+    /// # Errors
+    /// If sysbench cannot be started.
+    pub fn version() -> Result<String> {
         let output = child::run(Command::new("sysbench").arg("--version"), "")?.output;
         Ok(output.trim().to_owned())
     }
 
     /// Protocol version and cipher of its sessions, by the server's word; empty for a session in clear.
-    pub(crate) fn servers_word(&self, transport: Transport) -> Result<String> {
+    ///
+    /// # Errors
+    /// If sysbench cannot be started or fails.
+    pub fn servers_word(&self, transport: Transport) -> Result<String> {
         let mut command = self.command(transport);
         command.args(["--threads=1", "--events=1", "--time=0", "word.lua", "run"]);
         let output = child::run(&mut command, "")?.output;
@@ -84,44 +117,52 @@ impl Sysbench {
         Ok(word.trim().to_owned())
     }
 
-    /// CPU time of starting, connecting, preparing, one query a connection, and ending.
-    pub(crate) fn startup(&self, transport: Transport, connections: u32) -> Result<Duration> {
-        let limit = [format!("--events={connections}"), "--time=0".to_owned()];
-        Ok(self.point_select(transport, connections, &limit)?.cpu)
+    /// CPU time of starting, connecting, preparing, one transaction a connection, and ending.
+    ///
+    /// # Errors
+    /// As [`Sysbench::run`].
+    pub fn startup(&self, call: &Call<'_>) -> Result<Duration> {
+        Ok(self.run(call, Limit::Transactions(call.connections.into()))?.cpu)
     }
 
-    /// Prepared point selects of ids drawn uniformly, for so many seconds.
-    pub(crate) fn run(&self, transport: Transport, connections: u32, seconds: u32) -> Result<Run> {
-        let limit = ["--events=0".to_owned(), format!("--time={seconds}")];
-        self.point_select(transport, connections, &limit)
-    }
-
-    fn point_select(&self, transport: Transport, connections: u32, limit: &[String]) -> Result<Run> {
-        let mut command = self.command(transport);
-        command
-            .args(limit)
-            .arg(format!("--threads={connections}"))
-            .args([
-                "--rand-type=uniform",
-                "--tables=1",
-                &format!("--table-size={ROWS}"),
-            ])
-            .args(["oltp_point_select", "run"]);
+    /// One run.
+    ///
+    /// # Errors
+    /// If sysbench cannot be started or fails, or its report cannot be read.
+    pub fn run(&self, call: &Call<'_>, limit: Limit) -> Result<Run> {
+        let (transactions, seconds) = match limit {
+            Limit::Transactions(count) => (count, 0),
+            Limit::Seconds(seconds) => (0, seconds),
+        };
+        let dataset = call.dataset;
+        let mut command = self.command(call.transport);
+        command.args([
+            format!("--threads={}", call.connections),
+            format!("--events={transactions}"),
+            format!("--time={seconds}"),
+            format!("--rand-type={}", dataset.distribution.name()),
+            format!("--tables={}", dataset.tables),
+            format!("--table-size={}", dataset.table_size),
+        ]);
+        command.args([call.scenario, "run"]);
         let finished = child::run(&mut command, "")?;
-        let (queries, throughput) = queries(&finished.output)
-            .ok_or_else(|| format!("sysbench did not count its queries:\n{}", finished.output))?;
+        let unreadable = || format!("sysbench did not count what it did:\n{}", finished.output);
+        let (transactions, throughput) = count(&finished.output, "transactions:").ok_or_else(unreadable)?;
+        let (queries, _) = count(&finished.output, "queries:").ok_or_else(unreadable)?;
         Ok(Run {
-            queries,
+            transactions,
             throughput,
+            queries,
             cpu: finished.cpu,
         })
     }
 
     fn command(&self, transport: Transport) -> Command {
         // On the command line: sysbench 1.0.20 takes `mysql-ssl=off` in a file for `on`.
-        let ssl = match transport {
-            Transport::Plain => "--mysql-ssl=off",
-            Transport::Tls12 | Transport::Tls13 => "--mysql-ssl=on",
+        let ssl = if transport.is_encrypted() {
+            "--mysql-ssl=on"
+        } else {
+            "--mysql-ssl=off"
         };
         let mut command = Command::new("sysbench");
         command
@@ -147,11 +188,9 @@ fn private_file(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// The line `queries: 126021 (41999.53 per sec.)` of sysbench's report.
-fn queries(report: &str) -> Option<(u64, f64)> {
-    let line = report
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("queries:"))?;
+/// A line such as `queries: 126021 (41999.53 per sec.)` of sysbench's report.
+fn count(report: &str, name: &str) -> Option<(u64, f64)> {
+    let line = report.lines().find_map(|line| line.trim().strip_prefix(name))?;
     let (count, rate) = line.split_once('(')?;
     let rate = rate.split_whitespace().next()?;
     Some((count.trim().parse().ok()?, rate.parse().ok()?))
@@ -162,10 +201,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_are_read_from_the_report() {
+    fn counts_are_read_from_the_report() {
         let report = "SQL statistics:\n    queries performed:\n        read:    126021\n    \
-            transactions:   126021 (41999.53 per sec.)\n    queries:      126021 (41999.53 per sec.)\n";
-        assert_eq!(queries(report), Some((126_021, 41_999.53)));
-        assert_eq!(queries("FATAL: unable to connect"), None);
+            transactions:   7001 (2333.53 per sec.)\n    queries:      126021 (41999.53 per sec.)\n";
+        assert_eq!(count(report, "queries:"), Some((126_021, 41_999.53)));
+        assert_eq!(count(report, "transactions:"), Some((7001, 2333.53)));
+        assert_eq!(count("FATAL: unable to connect", "queries:"), None);
     }
 }

@@ -1,6 +1,5 @@
 //! A certificate for a client, which sysbench must present whether the server asks for one or not.
 
-use ciphertax_bench::Result;
 use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
@@ -8,6 +7,8 @@ use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::PKey;
 use openssl::x509::{X509, X509Name};
+
+use crate::Result;
 
 /// A certificate and its key in PEM.
 pub(crate) struct ClientCertificate {

@@ -1,0 +1,47 @@
+//! Loading the tables, several sessions side by side.
+
+use std::cell::RefCell;
+
+use ciphertax_model::Dataset;
+use ciphertax_wire::mysql::Session;
+
+use super::sbtest::{self, Chunk};
+use super::{DatasetError, parallel};
+
+/// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
+pub(super) async fn tables(
+    sessions: &mut [Session],
+    dataset: &Dataset,
+    mut progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let missing: RefCell<Vec<Chunk>> = RefCell::default();
+    parallel::each(sessions, 1..=dataset.tables, async |session, table| {
+        sbtest::create(session, table).await?;
+        let of_table = sbtest::missing(session, table, dataset).await?;
+        missing.borrow_mut().extend(of_table);
+        Ok(())
+    })
+    .await?;
+
+    let missing = missing.into_inner();
+    let absent: u64 = missing.iter().map(|chunk| u64::from(chunk.rows())).sum();
+    let mut there = dataset.rows() - absent;
+    if there > 0 {
+        progress(there);
+    }
+    let written = RefCell::new(|chunk: Chunk| {
+        there += u64::from(chunk.rows());
+        progress(there);
+    });
+    parallel::each(sessions, missing, async |session, chunk| {
+        sbtest::write(session, chunk, dataset).await?;
+        written.borrow_mut()(chunk);
+        Ok(())
+    })
+    .await?;
+
+    parallel::each(sessions, 1..=dataset.tables, async |session, table| {
+        sbtest::create_index(session, table).await
+    })
+    .await
+}

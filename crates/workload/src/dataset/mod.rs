@@ -1,0 +1,127 @@
+//! The data set: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
+
+mod bulk;
+mod load;
+mod mark;
+mod parallel;
+mod sbtest;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use ciphertax_model::Dataset;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
+
+pub use bulk::{BULK_BYTES, BULK_ROWS};
+
+/// The only schema that is ever touched.
+pub const SCHEMA: &str = "ciphertax";
+
+/// Sessions that load side by side.
+const LOADERS: usize = 4;
+
+/// Why there is no data set.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    /// A schema of the name exists that ciphertax did not make.
+    #[error(
+        "the server has a schema named {SCHEMA} that ciphertax did not make; it is left alone: rename it, or measure \
+         another server"
+    )]
+    NotOurs,
+    /// The server said no, or went away.
+    #[error("the data set cannot be made: {0}")]
+    Wire(#[from] WireError),
+    /// What is there is not what was written.
+    #[error("the data set is not what was written: {0}")]
+    Wrong(String),
+}
+
+/// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
+/// right. `progress` hears the rows that are there, each time that it is more.
+///
+/// # Errors
+/// When the schema is not ciphertax's own, or the server refuses.
+pub async fn prepare(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    dataset: &Dataset,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let outside = ConnectOptions {
+        database: None,
+        ..options.clone()
+    };
+    let (mut session, _) = Session::connect(reactor, &outside).await?;
+    mark::claim(&mut session, dataset).await?;
+    session.close().await?;
+
+    let inside = ConnectOptions {
+        database: Some(SCHEMA.to_owned()),
+        ..options.clone()
+    };
+    let mut sessions = Vec::with_capacity(LOADERS);
+    for _ in 0..LOADERS {
+        sessions.push(Session::connect(reactor, &inside).await?.0);
+    }
+    load::tables(&mut sessions, dataset, progress).await?;
+    bulk::load(&mut sessions[0]).await?;
+    parallel::each(&mut sessions, 1..=dataset.tables, async |session, table| {
+        sbtest::check(session, table, dataset).await
+    })
+    .await?;
+    bulk::check(&mut sessions[0]).await?;
+    for session in sessions {
+        session.close().await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the data set is what [`prepare`] wrote; reads all of it, so that it is in memory.
+///
+/// # Errors
+/// Says what differs.
+pub async fn check(session: &mut Session, dataset: &Dataset) -> Result<(), DatasetError> {
+    for table in 1..=dataset.tables {
+        sbtest::check(session, table, dataset).await?;
+    }
+    bulk::check(session).await
+}
+
+/// Removes the data set if there is one.
+///
+/// # Errors
+/// When the schema is not ciphertax's own, or the server refuses.
+pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
+    match mark::find(session).await? {
+        mark::Found::Nothing => Ok(()),
+        mark::Found::Ours { .. } => Ok(run(session, &format!("DROP DATABASE {SCHEMA}")).await?),
+    }
+}
+
+/// How long a data set of this size may take to make, on a slow server.
+pub fn patience(dataset: &Dataset) -> Duration {
+    const PER_ROW: Duration = Duration::from_millis(2);
+    let rows = dataset.rows().try_into().unwrap_or(u32::MAX);
+    Duration::from_secs(60) + PER_ROW * rows
+}
+
+async fn run(session: &mut Session, sql: &str) -> Result<(), WireError> {
+    session.query_raw(sql, |_| Ok(())).await.map(|_| ())
+}
+
+/// Makes sure that a question about a table has this answer.
+fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<(), DatasetError> {
+    let found: Vec<String> = rows
+        .iter()
+        .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))
+        .collect();
+    if found == expected {
+        return Ok(());
+    }
+    Err(DatasetError::Wrong(format!(
+        "{table} says {found:?}, expected {expected:?}"
+    )))
+}

@@ -1,0 +1,51 @@
+//! Several sessions at work within one task.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use ciphertax_wire::mysql::Session;
+
+use super::DatasetError;
+
+/// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
+pub(super) async fn each<J>(
+    sessions: &mut [Session],
+    jobs: impl IntoIterator<Item = J>,
+    work: impl AsyncFn(&mut Session, J) -> Result<(), DatasetError>,
+) -> Result<(), DatasetError> {
+    let jobs = RefCell::new(jobs.into_iter());
+    let next = || jobs.borrow_mut().next();
+    let (next, work) = (&next, &work);
+    let workers = sessions.iter_mut().map(|session| async move {
+        while let Some(job) = next() {
+            work(session, job).await?;
+        }
+        Ok(())
+    });
+    all(workers).await
+}
+
+/// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
+async fn all<F: Future<Output = Result<(), DatasetError>>>(
+    futures: impl Iterator<Item = F>,
+) -> Result<(), DatasetError> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    poll_fn(|context| {
+        let mut outcome = Ok(());
+        futures.retain_mut(|future| match future.as_mut().poll(context) {
+            Poll::Pending => true,
+            Poll::Ready(done) => {
+                outcome = std::mem::replace(&mut outcome, Ok(())).and(done);
+                false
+            }
+        });
+        if outcome.is_err() || futures.is_empty() {
+            Poll::Ready(outcome)
+        } else {
+            Poll::Pending
+        }
+    })
+    .await
+}

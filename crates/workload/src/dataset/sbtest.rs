@@ -1,0 +1,168 @@
+//! The tables `sbtest1`, `sbtest2`, …, as sysbench makes them.
+
+use ciphertax_model::Dataset;
+use ciphertax_wire::mysql::{Query, Session};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use super::{DatasetError, SCHEMA, expect, run};
+use crate::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use crate::distribution::Picker;
+
+/// Rows that are written by one statement.
+pub(super) const CHUNK_ROWS: u32 = 1000;
+
+/// Consecutive rows of a table, written by one statement, so that they are there together or not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) table: u32,
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+impl Chunk {
+    /// All chunks of a table.
+    pub(super) fn of(table: u32, dataset: &Dataset) -> impl Iterator<Item = Self> + use<> {
+        let rows = dataset.table_size;
+        (1..=rows).step_by(CHUNK_ROWS as usize).map(move |first| Self {
+            table,
+            first,
+            last: rows.min(first.saturating_add(CHUNK_ROWS - 1)),
+        })
+    }
+
+    pub(super) fn rows(self) -> u32 {
+        self.last - self.first + 1
+    }
+}
+
+/// Makes the table if there is none.
+pub(super) async fn create(session: &mut Session, table: u32) -> Result<(), DatasetError> {
+    let sql = format!(
+        "CREATE TABLE IF NOT EXISTS sbtest{table} (\
+         id INTEGER NOT NULL AUTO_INCREMENT, \
+         k INTEGER DEFAULT '0' NOT NULL, \
+         c CHAR(120) DEFAULT '' NOT NULL, \
+         pad CHAR(60) DEFAULT '' NOT NULL, \
+         PRIMARY KEY (id)) /*! ENGINE = innodb */"
+    );
+    Ok(run(session, &sql).await?)
+}
+
+/// Adds the index of `k` if there is none: after the rows, as sysbench does.
+pub(super) async fn create_index(session: &mut Session, table: u32) -> Result<(), DatasetError> {
+    if index(session, table).await?.is_empty() {
+        run(session, &format!("CREATE INDEX k_{table} ON sbtest{table}(k)")).await?;
+    }
+    Ok(())
+}
+
+/// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are removed.
+pub(super) async fn missing(
+    session: &mut Session,
+    table: u32,
+    dataset: &Dataset,
+) -> Result<Vec<Chunk>, DatasetError> {
+    let rows = dataset.table_size;
+    let strangers = format!("DELETE FROM sbtest{table} WHERE id < 1 OR id > {rows}");
+    run(session, &strangers).await?;
+    let counts = session
+        .query(&format!(
+            "SELECT (id - 1) DIV {CHUNK_ROWS}, COUNT(*), \
+             SUM(LENGTH(c) = {C_LENGTH} AND LENGTH(pad) = {PAD_LENGTH}) FROM sbtest{table} \
+             GROUP BY 1 ORDER BY 1"
+        ))
+        .await?;
+    let mut counts = counts.iter().peekable();
+    let mut missing = Vec::new();
+    for (number, chunk) in Chunk::of(table, dataset).enumerate() {
+        let there = counts.next_if(|count| count.text(0) == number.to_string());
+        let rows = chunk.rows().to_string();
+        if there.is_none_or(|count| count.text(1) != rows || count.text(2) != rows) {
+            missing.push(chunk);
+        }
+    }
+    Ok(missing)
+}
+
+/// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment ago has
+/// still written. Its rows depend on nothing else, so that the same are made every time.
+pub(super) async fn write(
+    session: &mut Session,
+    chunk: Chunk,
+    dataset: &Dataset,
+) -> Result<(), DatasetError> {
+    session.run(&mut statement(chunk, dataset)).await?;
+    Ok(())
+}
+
+/// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
+pub(super) async fn check(session: &mut Session, table: u32, dataset: &Dataset) -> Result<(), DatasetError> {
+    let rows = session
+        .query(&format!(
+            "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(c)), MAX(LENGTH(c)), MIN(LENGTH(pad)), MAX(LENGTH(pad)) \
+             FROM {SCHEMA}.sbtest{table}"
+        ))
+        .await?;
+    let name = format!("sbtest{table}");
+    let [size, c, pad] = [dataset.table_size as usize, C_LENGTH, PAD_LENGTH].map(|count| count.to_string());
+    expect(&name, &rows, &[&size, "1", &size, &c, &c, &pad, &pad])?;
+    let columns = index(session, table).await?;
+    if columns != ["k"] {
+        return Err(DatasetError::Wrong(format!(
+            "{name} has an index of {columns:?}, expected one of k"
+        )));
+    }
+    Ok(())
+}
+
+/// The columns of the index of `k`; none if there is no index.
+async fn index(session: &mut Session, table: u32) -> Result<Vec<String>, DatasetError> {
+    let rows = session
+        .query(&format!(
+            "SELECT column_name FROM information_schema.statistics WHERE table_schema = '{SCHEMA}' \
+             AND table_name = 'sbtest{table}' AND index_name = 'k_{table}'"
+        ))
+        .await?;
+    Ok(rows.iter().map(|row| row.text(0)).collect())
+}
+
+fn statement(chunk: Chunk, dataset: &Dataset) -> Query {
+    let Chunk { table, first, last } = chunk;
+    let mut random = Pcg64Mcg::seed_from_u64(u64::from(table) << 32 | u64::from(first));
+    let picker = Picker::new(dataset.distribution, 1..=dataset.table_size);
+    let mut query = Query::new(&format!("REPLACE INTO sbtest{table}(id, k, c, pad) VALUES"));
+    for id in first..=last {
+        query.push(if id == first { b"(" } else { b",(" });
+        push_number(&mut query, id);
+        query.push(b",");
+        push_number(&mut query, picker.pick(&mut random));
+        query.push(b",'");
+        fill_groups(query.push_blank(C_LENGTH), &mut random);
+        query.push(b"','");
+        fill_groups(query.push_blank(PAD_LENGTH), &mut random);
+        query.push(b"')");
+    }
+    query
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_hold_every_row_once() {
+        for table_size in [1, 999, 1000, 1001, 2500] {
+            let dataset = Dataset {
+                table_size,
+                ..Dataset::default()
+            };
+            let mut next = 1;
+            for chunk in Chunk::of(7, &dataset) {
+                assert_eq!((chunk.table, chunk.first), (7, next));
+                next += chunk.rows();
+            }
+            assert_eq!(next, table_size + 1);
+        }
+    }
+}

@@ -4,7 +4,8 @@
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
-#   scripts/setup.sh test     what demo and tunnels need, and Chromium for the test of the HTML report
+#   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, and sysbench to
+#                             compare statements with
 #   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -38,7 +39,10 @@ main() {
     # Links of a certain length are for root alone.
     [[ $purpose == build ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
     case "$purpose" in
-        test) have_browser || add_browser ;;
+        test)
+            have_browser || add_browser
+            have sysbench || packages+=(sysbench)
+            ;;
         bench)
             have sysbench || packages+=(sysbench)
             have go || packages+=(golang-go)

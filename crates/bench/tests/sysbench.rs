@@ -1,0 +1,279 @@
+//! The scenarios beside sysbench itself, on the same server: the same statements, by the server's own counters, and the
+//! same distributions. `scripts/setup.sh test` installs sysbench.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
+use ciphertax_bench::{Ground, Slice, child};
+use ciphertax_engine::{Engine, Workload};
+use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_model::{Dataset, Distribution, Load, Transport};
+use ciphertax_workload::{
+    Access, BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
+};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+/// So small that the ids differ in everything that counts between two runs, so large that a range rarely meets the end.
+const DATASET: Dataset = Dataset {
+    tables: 2,
+    table_size: 20_000,
+    distribution: Distribution::Uniform,
+};
+/// The whole of it is there: oltp_delete comes last.
+const TABLES: Tables = Tables {
+    dataset: DATASET,
+    thinned: false,
+};
+
+/// Counters that depend on the statements alone, not on the rows that they meet.
+const COUNTERS: [&str; 22] = [
+    "Com_begin",
+    "Com_commit",
+    "Com_delete",
+    "Com_execute_sql",
+    "Com_insert",
+    "Com_prepare_sql",
+    "Com_replace",
+    "Com_rollback",
+    "Com_select",
+    "Com_set_option",
+    "Com_stmt_execute",
+    "Com_stmt_fetch",
+    "Com_stmt_prepare",
+    "Com_stmt_reset",
+    "Com_stmt_send_long_data",
+    "Com_update",
+    "Handler_commit",
+    "Handler_rollback",
+    "Handler_update",
+    "Questions",
+    "Sort_range",
+    "Sort_scan",
+];
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn every_scenario_sends_the_statements_that_sysbench_sends() {
+    let mut bed = Bed::new();
+    bed.compare("oltp_point_select", 1, |access| PointSelect {
+        access,
+        tables: TABLES,
+    });
+    for (name, of) in [
+        ("select_random_points", Random::Points),
+        ("select_random_ranges", Random::Ranges),
+    ] {
+        bed.compare(name, 1, |access| SelectRandom {
+            access,
+            tables: TABLES,
+            of,
+        });
+    }
+    for (name, queries, scenario) in [
+        ("oltp_read_only", 16, Scenario::ReadOnly),
+        ("oltp_read_write", 20, Scenario::ReadWrite),
+        ("oltp_update_index", 1, Scenario::UpdateIndex),
+        ("oltp_update_non_index", 1, Scenario::UpdateNonIndex),
+        ("oltp_write_only", 6, Scenario::WriteOnly),
+    ] {
+        bed.compare(name, queries, |access| Oltp {
+            access,
+            tables: TABLES,
+            scenario,
+        });
+    }
+    bed.compare("oltp_insert", 1, |access| Insert {
+        access,
+        tables: TABLES,
+    });
+    bed.compare("oltp_delete", 1, |access| Oltp {
+        access,
+        tables: TABLES,
+        scenario: Scenario::Delete,
+    });
+}
+
+/// sysbench counts a row as a transaction here, so that many rows must give that many statements.
+#[test]
+fn bulk_inserts_have_as_many_rows_a_statement_as_those_of_sysbench() {
+    let mut bed = Bed::new();
+    let mut engine = bed.engine(BulkInsert::new);
+    let statements = bed.slice(&mut engine, Duration::from_secs(1)).operations;
+    let rows = bed
+        .ground
+        .query("SELECT COUNT(*) FROM ciphertax.sbbulk1", 1)
+        .unwrap();
+    let rows: u64 = rows[0][0].parse().unwrap();
+    drop(engine);
+
+    for sql in [
+        "DROP TABLE ciphertax.sbtest1",
+        "CREATE TABLE ciphertax.sbtest1 (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id))",
+    ] {
+        bed.ground.query(sql, 0).unwrap();
+    }
+    let before = bed.counters();
+    bed.sysbench
+        .run(&call("bulk_insert"), Limit::Transactions(rows))
+        .unwrap();
+    let theirs = difference(&bed.counters(), &before);
+    assert_eq!(theirs["Com_insert"], statements, "{rows} rows");
+    assert_eq!(
+        theirs["Com_commit"] + theirs["Com_begin"] + theirs["Com_stmt_execute"],
+        0
+    );
+}
+
+#[test]
+fn rows_are_picked_as_sysbench_picks_them() {
+    const PICKS: usize = 100_000;
+    const LAST: u32 = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pick.lua");
+    let script =
+        format!("function event() for i = 1, {PICKS} do print(sysbench.rand.default(1, {LAST})) end end");
+    fs::write(&path, script).unwrap();
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    // Zipf's is of sysbench 1.1 only.
+    for distribution in [Distribution::Uniform, Distribution::Special, Distribution::Pareto] {
+        let mut command = Command::new("sysbench");
+        command.arg(format!("--rand-type={}", distribution.name()));
+        command
+            .args(["--rand-seed=1", "--events=1"])
+            .arg(&path)
+            .arg("run");
+        let output = child::run(&mut command, "").unwrap().output;
+        let theirs: Vec<u32> = output.lines().filter_map(|line| line.parse().ok()).collect();
+        assert_eq!(theirs.len(), PICKS);
+        let picker = Picker::new(distribution, 1..=LAST);
+        let ours: Vec<u32> = (0..PICKS).map(|_| picker.pick(&mut random)).collect();
+        let distance = greatest_distance(&ours, &theirs);
+        // Kolmogorov and Smirnov: two samples of one distribution are farther apart once in a million times.
+        let critical = (-0.5 * (0.5e-6_f64).ln()).sqrt() * (2.0 / PICKS as f64).sqrt();
+        assert!(distance < critical, "{distribution:?}: {distance} > {critical}");
+    }
+}
+
+/// A server, and both who ask it.
+struct Bed {
+    ground: Ground,
+    sysbench: Sysbench,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let server = PrivateServer::builder().guard(GuardProgram::this_test_program("guard"));
+        let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
+        let sysbench = Sysbench::set_up(&mut ground).unwrap();
+        Self { ground, sysbench }
+    }
+
+    /// Compares a scenario of so many statements, one connection on each side.
+    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(Access) -> W) {
+        const FEW: u64 = 20;
+        const MORE: u64 = 100;
+        // What both runs have in common is connecting, preparing and closing.
+        let begin = self.counters();
+        let few = self.sysbench.run(&call(name), Limit::Transactions(FEW)).unwrap();
+        let middle = self.counters();
+        self.sysbench
+            .run(&call(name), Limit::Transactions(FEW + MORE))
+            .unwrap();
+        let end = self.counters();
+        let theirs_in_few = difference(&middle, &begin);
+        let theirs = difference(&difference(&end, &middle), &theirs_in_few);
+
+        let begin = self.counters();
+        let mut engine = self.engine(workload);
+        engine.prepare(0).unwrap().unwrap();
+        let prepared = difference(&self.counters(), &begin);
+        let begin = self.counters();
+        let middle = self.counters();
+        let slice = self.slice(&mut engine, Duration::from_millis(200));
+        let looking = difference(&middle, &begin);
+        let ours = difference(&difference(&self.counters(), &middle), &looking);
+
+        assert_eq!(few.queries, queries * FEW, "{name}");
+        assert_eq!(slice.queries, queries * slice.operations, "{name}");
+        let statement = "Com_stmt_prepare";
+        assert_eq!(
+            prepared[statement], theirs_in_few[statement],
+            "{name}: {statement}"
+        );
+        for counter in COUNTERS {
+            let per_transaction = |count: u64, of: u64| count as f64 / of as f64;
+            let ours = per_transaction(ours[counter], slice.operations);
+            let theirs = per_transaction(theirs[counter], MORE);
+            assert!(
+                (ours - theirs).abs() < 1e-9,
+                "{name}: {counter}: {ours}, sysbench {theirs}"
+            );
+        }
+    }
+
+    fn engine<W: Workload>(&self, workload: impl Fn(Access) -> W) -> Engine {
+        let load = Load {
+            connections: 1,
+            workers: Some(1),
+            gather_us: 0,
+        };
+        let access = self.ground.access(Transport::Plain).unwrap();
+        Engine::start(vec![workload(access)], &load, 1).unwrap()
+    }
+
+    fn slice(&self, engine: &mut Engine, duration: Duration) -> Slice {
+        Slice::measure(&self.ground, engine, 0, duration).unwrap()
+    }
+
+    fn counters(&mut self) -> BTreeMap<String, u64> {
+        let rows = self.ground.query("SHOW GLOBAL STATUS", 2).unwrap();
+        rows.into_iter()
+            .filter_map(|row| Some((row[0].clone(), row[1].parse().ok()?)))
+            .collect()
+    }
+}
+
+fn call(scenario: &str) -> Call<'_> {
+    Call {
+        scenario,
+        dataset: &DATASET,
+        transport: Transport::Plain,
+        connections: 1,
+    }
+}
+
+fn difference(after: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let since = |(name, value): (&String, &u64)| {
+        let before = before.get(name).copied().unwrap_or_default();
+        (name.clone(), value.saturating_sub(before))
+    };
+    after.iter().map(since).collect()
+}
+
+/// The greatest distance between the shares of two samples up to any value.
+fn greatest_distance(these: &[u32], those: &[u32]) -> f64 {
+    let sorted = |sample: &[u32]| {
+        let mut sorted = sample.to_vec();
+        sorted.sort_unstable();
+        sorted
+    };
+    let (these, those) = (sorted(these), sorted(those));
+    let share = |sample: &[u32], value| {
+        sample.partition_point(|of_sample| *of_sample <= value) as f64 / sample.len() as f64
+    };
+    let values = these.iter().chain(&those);
+    values
+        .map(|value| (share(&these, *value) - share(&those, *value)).abs())
+        .fold(0.0, f64::max)
+}

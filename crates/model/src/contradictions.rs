@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::arm::Arm;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
+use crate::dataset::Dataset;
 use crate::link::Link;
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
@@ -134,6 +135,16 @@ fn check_measuring(study: &Study, found: &mut Found) {
         if !(0.0005..=0.5).contains(&value) {
             let message = format!("precision.{key} is {value}; it must lie between 0.0005 and 0.5");
             found.add(Path::of("precision").key(key), message);
+        }
+    }
+    let dataset = &study.dataset;
+    for (key, value, most) in [
+        ("tables", dataset.tables, Dataset::MOST_TABLES),
+        ("table_size", dataset.table_size, Dataset::MOST_ROWS),
+    ] {
+        if !(1..=most).contains(&value) {
+            let message = format!("dataset.{key} is {value}; it must lie between 1 and {most}");
+            found.add(Path::of("dataset").key(key), message);
         }
     }
     if !(1..=4).contains(&study.chain_length) {

@@ -1,18 +1,25 @@
-//! A TCP socket in an event loop.
+//! A socket in an event loop.
 
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
 
 use crate::task::{Reactor, Slot};
 
-/// A TCP socket, registered with the event loop of its thread once, for as long as it lives.
+/// How long a thread waits for room in the queue of a Unix socket's server, at most.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A stream socket (TCP or Unix), registered with the event loop of its thread once, for as long as it lives.
 pub struct Socket {
     fd: OwnedFd,
     token: u32,
@@ -34,12 +41,7 @@ impl Socket {
         let fd = net::socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&fd, true)?;
         let started = net::connect(&fd, &address);
-        let token = reactor.register(&fd)?;
-        let socket = Self {
-            fd,
-            token,
-            reactor: Rc::clone(reactor),
-        };
+        let socket = Self::registered(reactor, fd)?;
         match started {
             Ok(()) => {}
             Err(Errno::INPROGRESS) => {
@@ -49,6 +51,37 @@ impl Socket {
             Err(error) => return Err(error.into()),
         }
         Ok(socket)
+    }
+
+    /// Connects to the Unix socket at `path`.
+    ///
+    /// Such a connection is made at once or not at all. Where the server's queue is full no event tells when it has room,
+    /// so the whole thread waits for that, up to a second.
+    ///
+    /// # Errors
+    /// What the kernel says: no such file, refused, the path is too long, …
+    pub async fn connect_unix(reactor: &Rc<Reactor>, path: &Path) -> io::Result<Self> {
+        let address = SocketAddrUnix::new(path)?;
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match net::connect(&fd, &address) {
+            Err(Errno::AGAIN) => {
+                sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(QUEUE_PATIENCE))?;
+                ioctl_fionbio(&fd, false)?;
+                net::connect(&fd, &address)?;
+                ioctl_fionbio(&fd, true)?;
+            }
+            outcome => outcome?,
+        }
+        Self::registered(reactor, fd)
+    }
+
+    fn registered(reactor: &Rc<Reactor>, fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            token: reactor.register(&fd)?,
+            fd,
+            reactor: Rc::clone(reactor),
+        })
     }
 
     /// Reads what there is into `buffer`, waiting until there is something. 0 means that the peer closed.

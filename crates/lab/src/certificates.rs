@@ -1,7 +1,7 @@
 //! A private certificate authority and what it issues.
 //!
-//! The authority's key lives in memory and is gone with it. The server's key is written because the server must read
-//! it: into a file that nobody else may read from its creation on, in a folder that goes with the server.
+//! The keys of authorities live in memory and are gone with it. A server's or client's key is written because its owner
+//! must read it: into a file that nobody else may read from its creation on, in a folder that goes with the server.
 
 use std::fs;
 use std::io::Write;
@@ -14,13 +14,13 @@ use openssl::ec::{Asn1Flag, EcGroup, EcKey};
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
-use openssl::pkey::{PKey, Private};
+use openssl::pkey::{Id, PKey, Private};
 use openssl::rsa::Rsa;
 use openssl::x509::extension::{
     AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectAlternativeName,
     SubjectKeyIdentifier,
 };
-use openssl::x509::{X509, X509Builder, X509Name, X509NameRef};
+use openssl::x509::{X509, X509Builder, X509Name, X509NameRef, X509Ref};
 
 use crate::error::{Error, Result};
 use crate::folder::create_private_file;
@@ -34,8 +34,7 @@ const SERIAL_BITS: i32 = 127;
 /// A private certificate authority.
 pub struct Authority {
     kind: CertificateKind,
-    key: PKey<Private>,
-    certificate: X509,
+    root: Issuer,
 }
 
 /// Where a server's certificate lies.
@@ -43,10 +42,30 @@ pub struct Authority {
 pub struct CertificateFiles {
     /// The authority's certificate, which clients trust.
     pub ca: PathBuf,
-    /// The server's certificate.
+    /// The server's certificate, followed by those of the intermediate authorities, if any.
     pub certificate: PathBuf,
     /// The server's key, mode 0600.
     pub key: PathBuf,
+}
+
+/// Where a client's certificate lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificateFiles {
+    /// The client's certificate.
+    pub certificate: PathBuf,
+    /// The client's key, mode 0600.
+    pub key: PathBuf,
+}
+
+/// How a server's key is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyFormat {
+    /// PKCS#8 (`BEGIN PRIVATE KEY`), which every library of today reads.
+    #[default]
+    Pkcs8,
+    /// PKCS#1 for RSA (`BEGIN RSA PRIVATE KEY`), the only format that yaSSL reads: given another it switches TLS off
+    /// without a word. Keys of other kinds, which yaSSL does not know, are written as PKCS#8 all the same.
+    Pkcs1,
 }
 
 impl Authority {
@@ -57,76 +76,207 @@ impl Authority {
     pub fn new(kind: CertificateKind) -> Result<Self> {
         let key = new_key(kind)?;
         let subject = name("ciphertax private authority")?;
-        let mut builder = new_certificate(&key, &subject, &subject)?;
-        builder.append_extension(BasicConstraints::new().critical().ca().pathlen(0).build()?)?;
-        builder.append_extension(KeyUsage::new().critical().key_cert_sign().crl_sign().build()?)?;
-        let own_key = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None))?;
-        builder.append_extension(own_key)?;
-        builder.sign(&key, MessageDigest::sha256())?;
+        let builder = new_certificate(&key, &subject, &subject)?;
+        let certificate = finish_authority(builder, None, &key)?;
         Ok(Self {
             kind,
-            key,
-            certificate: builder.build(),
+            root: Issuer { key, certificate },
         })
     }
 
-    /// Issues a certificate for a server on this machine (`localhost`, `127.0.0.1`, `::1`) and writes it, its key and
-    /// the authority's certificate into `folder`.
+    /// Issues a certificate for a server on this machine (`localhost`, `127.0.0.1`, `::1`), signed by this authority
+    /// itself, and writes it, its key and the authority's certificate into `folder`.
     ///
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
     pub fn issue_for_localhost(&self, folder: &Path) -> Result<CertificateFiles> {
-        let key = new_key(self.kind)?;
-        let certificate = self.certify_localhost(&key)?;
+        self.issue_chain_for_localhost(folder, 1, KeyFormat::default())
+    }
+
+    /// The same with a chain: `chain_length` certificates that the server sends, its own and those of the intermediate
+    /// authorities between it and this one.
+    ///
+    /// # Errors
+    /// OpenSSL's own, or a file that cannot be written.
+    pub fn issue_chain_for_localhost(
+        &self,
+        folder: &Path,
+        chain_length: u8,
+        format: KeyFormat,
+    ) -> Result<CertificateFiles> {
         let files = CertificateFiles {
             ca: folder.join("ca.pem"),
             certificate: folder.join("server-cert.pem"),
             key: folder.join("server-key.pem"),
         };
-        fs::write(&files.ca, self.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
-        fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
-        create_private_file(&files.key)?
-            .write_all(&key.private_key_to_pem_pkcs8()?)
-            .map_err(Error::write(&files.key))?;
+        let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
+        let issuer = intermediates.last().unwrap_or(&self.root);
+        let key = new_key(self.kind)?;
+        let mut chain = certify_localhost(&key, issuer)?.to_pem()?;
+        for intermediate in intermediates.iter().rev() {
+            chain.extend(intermediate.certificate.to_pem()?);
+        }
+        fs::write(&files.ca, self.root.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
+        fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
+        write_key(&files.key, &key, format)?;
         Ok(files)
     }
 
-    fn certify_localhost(&self, key: &PKey<Private>) -> std::result::Result<X509, ErrorStack> {
-        let mut builder = new_certificate(key, &*name("localhost")?, self.certificate.subject_name())?;
-        builder.append_extension(BasicConstraints::new().critical().build()?)?;
-        builder.append_extension(
-            KeyUsage::new()
-                .critical()
-                .digital_signature()
-                .key_encipherment()
-                .build()?,
-        )?;
-        builder.append_extension(ExtendedKeyUsage::new().server_auth().build()?)?;
-        let issuer_key = AuthorityKeyIdentifier::new()
-            .keyid(true)
-            .build(&builder.x509v3_context(Some(&self.certificate), None))?;
-        builder.append_extension(issuer_key)?;
-        let names = SubjectAlternativeName::new()
-            .dns("localhost")
-            .ip("127.0.0.1")
-            .ip("::1")
-            .build(&builder.x509v3_context(Some(&self.certificate), None))?;
-        builder.append_extension(names)?;
-        builder.sign(&self.key, MessageDigest::sha256())?;
-        Ok(builder.build())
+    /// Issues a certificate for a client of this name, with a key of any kind, and writes both into `folder`.
+    ///
+    /// # Errors
+    /// OpenSSL's own, or a file that cannot be written.
+    pub fn issue_client(
+        &self,
+        folder: &Path,
+        client: &str,
+        kind: CertificateKind,
+    ) -> Result<ClientCertificateFiles> {
+        let files = ClientCertificateFiles {
+            certificate: folder.join("client-cert.pem"),
+            key: folder.join("client-key.pem"),
+        };
+        let key = new_key(kind)?;
+        let certificate = certify_client(&key, client, &self.root)?;
+        fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
+        write_key(&files.key, &key, KeyFormat::default())?;
+        Ok(files)
+    }
+
+    /// Authorities, each signed by the one before it, the first by the root.
+    fn intermediates(&self, count: u8) -> std::result::Result<Vec<Issuer>, ErrorStack> {
+        let mut intermediates: Vec<Issuer> = Vec::new();
+        for number in 1..=count {
+            let issuer = intermediates.last().unwrap_or(&self.root);
+            let key = new_key(self.kind)?;
+            let subject = name(&format!("ciphertax intermediate authority {number}"))?;
+            let builder = new_certificate(&key, &subject, issuer.certificate.subject_name())?;
+            let certificate = finish_authority(builder, Some(issuer), &key)?;
+            intermediates.push(Issuer { key, certificate });
+        }
+        Ok(intermediates)
+    }
+}
+
+/// One that signs.
+struct Issuer {
+    key: PKey<Private>,
+    certificate: X509,
+}
+
+impl Issuer {
+    fn sign(&self, builder: X509Builder) -> std::result::Result<X509, ErrorStack> {
+        sign(builder, &self.key)
+    }
+}
+
+/// The rest of an authority's certificate; `issuer` is `None` for one that signs itself.
+fn finish_authority(
+    mut builder: X509Builder,
+    issuer: Option<&Issuer>,
+    own_key: &PKey<Private>,
+) -> std::result::Result<X509, ErrorStack> {
+    builder.append_extension(BasicConstraints::new().critical().ca().build()?)?;
+    builder.append_extension(KeyUsage::new().critical().key_cert_sign().crl_sign().build()?)?;
+    let identifier = SubjectKeyIdentifier::new().build(&builder.x509v3_context(None, None))?;
+    builder.append_extension(identifier)?;
+    match issuer {
+        None => sign(builder, own_key),
+        Some(issuer) => {
+            name_issuer(&mut builder, &issuer.certificate)?;
+            issuer.sign(builder)
+        }
+    }
+}
+
+fn certify_localhost(key: &PKey<Private>, issuer: &Issuer) -> std::result::Result<X509, ErrorStack> {
+    let mut builder = new_leaf(key, "localhost", issuer)?;
+    builder.append_extension(ExtendedKeyUsage::new().server_auth().build()?)?;
+    let names = SubjectAlternativeName::new()
+        .dns("localhost")
+        .ip("127.0.0.1")
+        .ip("::1")
+        .build(&builder.x509v3_context(Some(&issuer.certificate), None))?;
+    builder.append_extension(names)?;
+    issuer.sign(builder)
+}
+
+fn certify_client(
+    key: &PKey<Private>,
+    client: &str,
+    issuer: &Issuer,
+) -> std::result::Result<X509, ErrorStack> {
+    let mut builder = new_leaf(key, client, issuer)?;
+    builder.append_extension(ExtendedKeyUsage::new().client_auth().build()?)?;
+    issuer.sign(builder)
+}
+
+/// What certificates of servers and clients have in common.
+fn new_leaf(
+    key: &PKey<Private>,
+    subject: &str,
+    issuer: &Issuer,
+) -> std::result::Result<X509Builder, ErrorStack> {
+    let mut builder = new_certificate(key, &*name(subject)?, issuer.certificate.subject_name())?;
+    builder.append_extension(BasicConstraints::new().critical().build()?)?;
+    let mut usage = KeyUsage::new();
+    usage.critical().digital_signature();
+    if key.id() == Id::RSA {
+        // For the suites of TLS 1.2 and older in which the client encrypts a secret for the server's key.
+        usage.key_encipherment();
+    }
+    builder.append_extension(usage.build()?)?;
+    name_issuer(&mut builder, &issuer.certificate)?;
+    Ok(builder)
+}
+
+fn name_issuer(builder: &mut X509Builder, issuer: &X509Ref) -> std::result::Result<(), ErrorStack> {
+    let identifier = AuthorityKeyIdentifier::new()
+        .keyid(true)
+        .build(&builder.x509v3_context(Some(issuer), None))?;
+    builder.append_extension(identifier)
+}
+
+fn sign(mut builder: X509Builder, key: &PKey<Private>) -> std::result::Result<X509, ErrorStack> {
+    builder.sign(key, digest(key))?;
+    Ok(builder.build())
+}
+
+/// The digest that goes with a key: of the strength of its curve; Ed25519 brings its own.
+fn digest(key: &PKey<Private>) -> MessageDigest {
+    match (key.id(), key.bits()) {
+        (Id::ED25519, _) => MessageDigest::null(),
+        (Id::EC, 384) => MessageDigest::sha384(),
+        _ => MessageDigest::sha256(),
     }
 }
 
 fn new_key(kind: CertificateKind) -> std::result::Result<PKey<Private>, ErrorStack> {
     match kind {
-        CertificateKind::EcdsaP256 => {
-            let mut group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?;
-            group.set_asn1_flag(Asn1Flag::NAMED_CURVE);
-            PKey::from_ec_key(EcKey::generate(&group)?)
-        }
+        CertificateKind::EcdsaP256 => new_ec_key(Nid::X9_62_PRIME256V1),
+        CertificateKind::EcdsaP384 => new_ec_key(Nid::SECP384R1),
+        CertificateKind::Ed25519 => PKey::generate_ed25519(),
+        CertificateKind::Rsa1024 => PKey::from_rsa(Rsa::generate(1024)?),
         CertificateKind::Rsa2048 => PKey::from_rsa(Rsa::generate(2048)?),
+        CertificateKind::Rsa3072 => PKey::from_rsa(Rsa::generate(3072)?),
         CertificateKind::Rsa4096 => PKey::from_rsa(Rsa::generate(4096)?),
     }
+}
+
+fn new_ec_key(curve: Nid) -> std::result::Result<PKey<Private>, ErrorStack> {
+    let mut group = EcGroup::from_curve_name(curve)?;
+    group.set_asn1_flag(Asn1Flag::NAMED_CURVE);
+    PKey::from_ec_key(EcKey::generate(&group)?)
+}
+
+fn write_key(path: &Path, key: &PKey<Private>, format: KeyFormat) -> Result<()> {
+    let pem = match (format, key.id()) {
+        (KeyFormat::Pkcs1, Id::RSA) => key.rsa()?.private_key_to_pem()?,
+        _ => key.private_key_to_pem_pkcs8()?,
+    };
+    create_private_file(path)?
+        .write_all(&pem)
+        .map_err(Error::write(path))
 }
 
 fn name(common_name: &str) -> std::result::Result<X509Name, ErrorStack> {
@@ -163,15 +313,20 @@ mod tests {
     use std::thread;
 
     use openssl::ssl::{SslAcceptor, SslConnector, SslFiletype, SslMethod};
+    use openssl::x509::X509VerifyResult;
 
     use super::*;
 
     #[test]
     fn each_kind_gives_the_key_it_names() {
         for (kind, id, bits) in [
-            (CertificateKind::EcdsaP256, openssl::pkey::Id::EC, 256),
-            (CertificateKind::Rsa2048, openssl::pkey::Id::RSA, 2048),
-            (CertificateKind::Rsa4096, openssl::pkey::Id::RSA, 4096),
+            (CertificateKind::EcdsaP256, Id::EC, 256),
+            (CertificateKind::EcdsaP384, Id::EC, 384),
+            (CertificateKind::Ed25519, Id::ED25519, 256),
+            (CertificateKind::Rsa1024, Id::RSA, 1024),
+            (CertificateKind::Rsa2048, Id::RSA, 2048),
+            (CertificateKind::Rsa3072, Id::RSA, 3072),
+            (CertificateKind::Rsa4096, Id::RSA, 4096),
         ] {
             let key = new_key(kind).unwrap();
             assert_eq!((key.id(), key.bits()), (id, bits), "{kind}");
@@ -202,6 +357,81 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_and_a_chain_of_any_length_lead_to_the_authority() {
+        for (kind, length) in [
+            (CertificateKind::EcdsaP256, 3),
+            (CertificateKind::EcdsaP384, 1),
+            (CertificateKind::Ed25519, 2),
+            (CertificateKind::Rsa3072, 1),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let authority = Authority::new(kind).unwrap();
+            let files = authority
+                .issue_chain_for_localhost(folder.path(), length, KeyFormat::Pkcs8)
+                .unwrap();
+            let chain = X509::stack_from_pem(&fs::read(&files.certificate).unwrap()).unwrap();
+            assert_eq!(chain.len(), usize::from(length), "{kind}");
+            let above = chain[1..].iter().chain([&authority.root.certificate]);
+            for (certificate, issuer) in chain.iter().zip(above) {
+                assert_eq!(issuer.issued(certificate), X509VerifyResult::OK, "{kind}");
+                assert!(
+                    certificate.verify(&issuer.public_key().unwrap()).unwrap(),
+                    "{kind}"
+                );
+            }
+            assert!(!chain.contains(&authority.root.certificate));
+            handshake_with(&files, &authority, "localhost").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_key_is_written_in_the_format_asked_for() {
+        let key_of = |kind, format| {
+            let folder = tempfile::tempdir().unwrap();
+            let authority = Authority::new(kind).unwrap();
+            let files = authority
+                .issue_chain_for_localhost(folder.path(), 1, format)
+                .unwrap();
+            fs::read_to_string(files.key).unwrap()
+        };
+        let begins = |text: &str, words| text.starts_with(&format!("-----BEGIN {words}-----"));
+        assert!(begins(
+            &key_of(CertificateKind::Rsa1024, KeyFormat::Pkcs1),
+            "RSA PRIVATE KEY"
+        ));
+        assert!(begins(
+            &key_of(CertificateKind::Rsa1024, KeyFormat::Pkcs8),
+            "PRIVATE KEY"
+        ));
+        assert!(begins(
+            &key_of(CertificateKind::EcdsaP256, KeyFormat::Pkcs1),
+            "PRIVATE KEY"
+        ));
+    }
+
+    #[test]
+    fn a_clients_certificate_is_for_clients_and_its_key_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(CertificateKind::EcdsaP256).unwrap();
+        let files = authority
+            .issue_client(folder.path(), "somebody", CertificateKind::Rsa2048)
+            .unwrap();
+        let certificate = X509::from_pem(&fs::read(&files.certificate).unwrap()).unwrap();
+        assert_eq!(
+            authority.root.certificate.issued(&certificate),
+            X509VerifyResult::OK
+        );
+        let text = String::from_utf8(certificate.to_text().unwrap()).unwrap();
+        assert!(
+            text.contains("TLS Web Client Authentication") && text.contains("CN=somebody"),
+            "{text}"
+        );
+        assert!(!text.contains("TLS Web Server Authentication"), "{text}");
+        let mode = fs::metadata(&files.key).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+    }
+
+    #[test]
     fn a_client_that_trusts_another_authority_refuses() {
         let server = Authority::new(CertificateKind::EcdsaP256).unwrap();
         let client = Authority::new(CertificateKind::EcdsaP256).unwrap();
@@ -220,6 +450,14 @@ mod tests {
     fn handshake(server: &Authority, client: &Authority, host: &str) -> std::result::Result<(), String> {
         let folder = tempfile::tempdir().unwrap();
         let files = server.issue_for_localhost(folder.path()).unwrap();
+        handshake_with(&files, client, host)
+    }
+
+    fn handshake_with(
+        files: &CertificateFiles,
+        client: &Authority,
+        host: &str,
+    ) -> std::result::Result<(), String> {
         let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).unwrap();
         acceptor.set_certificate_chain_file(&files.certificate).unwrap();
         acceptor
@@ -230,7 +468,7 @@ mod tests {
         let mut connector = SslConnector::builder(SslMethod::tls()).unwrap();
         connector
             .cert_store_mut()
-            .add_cert(client.certificate.clone())
+            .add_cert(client.root.certificate.clone())
             .unwrap();
         let connector = connector.build();
 

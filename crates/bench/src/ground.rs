@@ -191,28 +191,22 @@ impl Login {
     /// # Errors
     /// If TLS cannot be prepared.
     pub fn access(&self) -> Result<Access> {
-        let version = self.transport.tls_version();
-        let tls = match (version, &self.ca_file) {
-            (None, _) => None,
-            (Some(_), None) => return Err("the server has no certificate".into()),
-            (Some(version), Some(ca_file)) => Some(Arc::new(TlsConnector::new(&TlsPolicy {
-                version,
-                verification: Verification::HostName(ca_file.clone(), self.host.clone()),
-            })?)),
+        let tls = match (self.transport.is_encrypted(), &self.ca_file) {
+            (false, _) => None,
+            (true, None) => return Err("the server has no certificate".into()),
+            (true, Some(ca_file)) => Some(Arc::new(TlsConnector::new(&TlsPolicy::new(
+                self.transport.tls_version(),
+                Verification::HostName(ca_file.clone(), self.host.clone()),
+            ))?)),
         };
+        let password = Secret::new(self.password.clone());
         Ok(Access {
             options: ConnectOptions {
-                host: self.host.clone(),
-                port: self.port,
-                user: self.user.clone(),
-                password: Secret::new(self.password.clone()),
                 database: Some(self.database.clone()),
                 tls,
+                ..ConnectOptions::new(&self.host, self.port, &self.user, password)
             },
-            expectation: Expectation {
-                tls: version,
-                cipher: None,
-            },
+            expectation: Expectation::new(self.transport),
         })
     }
 }
@@ -232,6 +226,6 @@ fn login(server: &PrivateServer, transport: Transport) -> Login {
         user: server.user().to_owned(),
         password: server.password().expose().to_owned(),
         database: SCHEMA.to_owned(),
-        ca_file: transport.tls_version().and(ca_file),
+        ca_file: ca_file.filter(|_| transport.is_encrypted()),
     }
 }

@@ -87,6 +87,9 @@ struct Prover<'a> {
 
 impl Prover<'_> {
     async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, ProofError> {
+        Session::warm_up(reactor, self.options, 1)
+            .await
+            .map_err(|error| self.refused(&error))?;
         let (mut session, _) = Session::connect(reactor, self.options)
             .await
             .map_err(|error| self.refused(&error))?;
@@ -115,14 +118,10 @@ impl Prover<'_> {
         let _ = session.close().await;
         proofs.push(self.canary_on_the_wire(reactor).await?);
         proofs.push(self.wrong_password(reactor).await?);
-        let cipher = facts.tls.as_ref().map(|tls| tls.cipher.clone());
         Ok(Proved {
+            expectation: self.expectation.proved(&facts),
             proofs,
             facts,
-            expectation: Expectation {
-                cipher,
-                ..self.expectation.clone()
-            },
         })
     }
 
@@ -153,22 +152,22 @@ impl Prover<'_> {
         }
         let _ = session.close().await;
         let seen = relay.saw(canary.as_bytes()).map_err(relay_failed)?;
-        match (self.expectation.tls, seen) {
-            (None, true) => Ok(proof(
+        match (self.expectation.transport.is_encrypted(), seen) {
+            (false, true) => Ok(proof(
                 "wire",
                 "a canary value travels in clear",
                 "a relay read it",
             )),
-            (Some(_), false) => Ok(proof(
+            (true, false) => Ok(proof(
                 "wire",
                 "a canary value does not travel in clear",
                 &format!("a relay saw {} bytes and not the canary", relay.bytes_seen()),
             )),
-            (None, false) => {
+            (false, false) => {
                 Err(self
                     .disproved("a relay could not read a canary value: the plain arm is encrypted".into()))
             }
-            (Some(_), true) => {
+            (true, true) => {
                 Err(self.disproved("a relay read a canary value: the TLS arm travels in clear".into()))
             }
         }

@@ -29,6 +29,11 @@ impl ReadBuffer {
         &self.bytes[self.start..self.end]
     }
 
+    /// The same, for those who decrypt in place.
+    pub(crate) fn unread_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.end]
+    }
+
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start, "consumed more than was received");
         self.start += count;

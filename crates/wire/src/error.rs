@@ -38,6 +38,18 @@ pub enum WireError {
         /// Why.
         problem: String,
     },
+    /// The client's own certificate or its key cannot be used.
+    #[error("the client's certificate or key {path} cannot be used: {problem}")]
+    ClientCertificate {
+        /// The file.
+        path: String,
+        /// Why.
+        problem: String,
+    },
+    /// TLS settings that contradict each other, or that the client's library cannot do; the message says what can be had
+    /// instead. Nothing was sent.
+    #[error("the TLS settings cannot be had: {0}")]
+    TlsSettings(String),
     /// The server offers no TLS although the arm asks for it.
     #[error("the server does not offer TLS; switch TLS on there, or leave TLS arms out")]
     TlsNotOffered,

@@ -1,6 +1,7 @@
 //! Bytes to and from a server, in clear or through TLS.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use ciphertax_reactor::{Reactor, Socket};
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
-use crate::tls::{Progress, TlsConnector, TlsSession};
+use crate::tls::{Offer, Progress, TlsConnector, TlsSession};
 
 /// What went over a connection so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,24 +57,44 @@ impl Stream {
                 address: address.to_string(),
                 source,
             })?;
+        Ok(Self::connected(socket, 1))
+    }
+
+    /// Connects over a Unix socket, which the kernel does without the server.
+    pub(crate) async fn connect_unix(reactor: &Rc<Reactor>, path: &Path) -> Result<Self, WireError> {
+        let socket = Socket::connect_unix(reactor, path)
+            .await
+            .map_err(|source| WireError::Connect {
+                address: path.display().to_string(),
+                source,
+            })?;
+        Ok(Self::connected(socket, 0))
+    }
+
+    fn connected(socket: Socket, flights: u32) -> Self {
         let traffic = Traffic {
-            flights: 1,
+            flights,
             ..Traffic::default()
         };
-        Ok(Self {
+        Self {
             socket,
             tls: None,
             meter: Meter {
                 traffic,
                 answer_awaited: true,
             },
-        })
+        }
     }
 
     /// Switches to TLS. Returns the CPU time that the client's handshake took, in nanoseconds.
-    pub(crate) async fn start_tls(&mut self, connector: &TlsConnector) -> Result<u64, WireError> {
-        let mut session = connector.session()?;
-        let mut cpu_ns = 0;
+    pub(crate) async fn start_tls(
+        &mut self,
+        connector: &TlsConnector,
+        offer: Offer,
+    ) -> Result<u64, WireError> {
+        let began = crate::trace::thread_cpu_ns();
+        let mut session = connector.session(offer)?;
+        let mut cpu_ns = crate::trace::thread_cpu_ns() - began;
         loop {
             let before = crate::trace::thread_cpu_ns();
             let progress = session.handshake();

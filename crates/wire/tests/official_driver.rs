@@ -6,13 +6,15 @@ mod common;
 
 use std::future::Future;
 
-use ciphertax_model::TlsVersion::V1_3;
+use ciphertax_model::TlsLibrary;
+use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::tls::TlsPolicy;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Row, SslOpts, Value};
 
-use common::{as_user, encrypted, plain, refusal, run, server};
+use common::{as_user, encrypted, plain, policy, refusal, run, server, with_policy};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -29,7 +31,12 @@ const ROWS: &str = "SELECT 1, NULL, '', 'NULL', x'00', x'FB', x'FE', 'ünïcöd�
 
 #[test]
 fn both_see_the_same_rows() {
-    for options in [plain(server()), encrypted(server(), V1_3)] {
+    for options in [
+        plain(server()),
+        encrypted(server(), V1_3),
+        by_rustls(V1_2),
+        by_rustls(V1_3),
+    ] {
         let theirs = their_rows(&options, ROWS);
         let ours = run(async |reactor| {
             let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
@@ -117,7 +124,7 @@ fn both_prepare_the_same_wrong_statement_in_vain() {
 
 #[test]
 fn both_are_refused_with_a_wrong_password_in_clear_and_over_tls() {
-    for options in [plain(server()), encrypted(server(), V1_3)] {
+    for options in [plain(server()), encrypted(server(), V1_3), by_rustls(V1_3)] {
         let options = as_user(options, server().user(), "wrong");
         let theirs = drive(async { Conn::new(theirs(&options)).await.map(|_| ()).unwrap_err() });
         assert_eq!(their_code(&theirs), 1045);
@@ -128,7 +135,11 @@ fn both_are_refused_with_a_wrong_password_in_clear_and_over_tls() {
 #[test]
 fn both_are_encrypted_the_same_way() {
     let question = "SHOW SESSION STATUS LIKE 'Ssl_version'";
-    for (options, version) in [(plain(server()), ""), (encrypted(server(), V1_3), "TLSv1.3")] {
+    for (options, version) in [
+        (plain(server()), ""),
+        (encrypted(server(), V1_3), "TLSv1.3"),
+        (by_rustls(V1_3), "TLSv1.3"),
+    ] {
         assert_eq!(
             their_rows(&options, question)[0][1].as_deref(),
             Some(version.as_bytes())
@@ -139,6 +150,14 @@ fn both_are_encrypted_the_same_way() {
         });
         assert_eq!(ours, version);
     }
+}
+
+fn by_rustls(version: TlsVersion) -> ConnectOptions {
+    let policy = TlsPolicy {
+        library: TlsLibrary::Rustls,
+        ..policy(server(), version)
+    };
+    with_policy(plain(server()), &policy)
 }
 
 /// The same connection, in the driver's words.

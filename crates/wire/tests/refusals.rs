@@ -7,13 +7,15 @@ mod common;
 use std::path::PathBuf;
 
 use ciphertax_lab::certificates::Authority;
-use ciphertax_model::TlsVersion::{V1_2, V1_3};
-use ciphertax_model::{CertificateKind, Secret};
+use ciphertax_model::TlsVersion::{V1_0, V1_1, V1_2, V1_3};
+use ciphertax_model::{CertificateKind, Secret, TlsLibrary};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
-use common::{as_user, builder, encrypted, facts, file_in, plain, refusal, server, with_tls};
+use common::{
+    as_user, builder, encrypted, facts, file_in, plain, policy, refusal, server, with_policy, with_tls,
+};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -82,22 +84,35 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
         .issue_for_localhost(&other)
         .unwrap();
     for version in [V1_2, V1_3] {
-        for (verification, reason) in [
-            (Verification::Ca(other.ca.clone()), "certificate"),
+        for (verification, reasons) in [
+            (
+                Verification::Ca(other.ca.clone()),
+                ["certificate", "BadSignature"],
+            ),
+            (
+                Verification::HostName(other.ca.clone(), "127.0.0.1".into()),
+                ["certificate", "BadSignature"],
+            ),
             (
                 Verification::HostName(ca.clone(), "wrong.example".into()),
-                "hostname mismatch",
+                ["hostname mismatch", "not valid for name \"wrong.example\""],
             ),
             (
                 Verification::HostName(ca.clone(), "192.0.2.1".into()),
-                "IP address mismatch",
+                ["IP address mismatch", "not valid for name"],
             ),
         ] {
-            let problem = refusal(&with_tls(plain(server()), version, verification)).to_string();
-            assert!(
-                problem.contains("not trusted") && problem.contains(reason),
-                "{problem}"
-            );
+            for (library, reason) in [TlsLibrary::OpenSsl, TlsLibrary::Rustls].into_iter().zip(reasons) {
+                let policy = TlsPolicy {
+                    library,
+                    ..TlsPolicy::new(version, verification.clone())
+                };
+                let problem = refusal(&with_policy(plain(server()), &policy)).to_string();
+                assert!(
+                    problem.contains("not trusted") && problem.contains(reason),
+                    "{problem}"
+                );
+            }
         }
     }
 }
@@ -115,18 +130,131 @@ fn a_ca_file_that_cannot_be_used_is_named() {
         ),
         (key, "no PEM certificate"),
     ] {
-        let policy = TlsPolicy {
-            version: V1_3,
-            verification: Verification::Ca(path.clone()),
-        };
-        let problem = TlsConnector::new(&policy)
-            .err()
-            .expect("the file was accepted")
-            .to_string();
-        assert!(
-            problem.contains(path.to_str().unwrap()) && problem.contains(reason),
-            "{problem}"
-        );
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let policy = TlsPolicy {
+                library,
+                ..TlsPolicy::new(V1_3, Verification::Ca(path.clone()))
+            };
+            let problem = impossible(&policy);
+            assert!(
+                problem.contains(path.to_str().unwrap()) && problem.contains(reason),
+                "{problem}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_clients_certificate_that_cannot_be_used_is_named() {
+    let folder = server().folder().join("clients");
+    std::fs::create_dir(&folder).unwrap();
+    let authority = Authority::new(CertificateKind::EcdsaP256).unwrap();
+    let client = authority
+        .issue_client(&folder, "somebody", CertificateKind::EcdsaP256)
+        .unwrap();
+    let of_another = server().folder().join("server-key.pem");
+    let nothing = file_in(server(), "nothing.pem", b"");
+    for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+        for (certificate, key, culprit) in [
+            (
+                PathBuf::from("/no/such/cert.pem"),
+                client.key.clone(),
+                "/no/such/cert.pem",
+            ),
+            (
+                client.certificate.clone(),
+                PathBuf::from("/no/such/key.pem"),
+                "/no/such/key.pem",
+            ),
+            (nothing.clone(), client.key.clone(), "nothing.pem"),
+            (client.certificate.clone(), nothing.clone(), "nothing.pem"),
+            (client.certificate.clone(), of_another.clone(), "server-key.pem"),
+        ] {
+            let policy = TlsPolicy {
+                client_certificate: Some(ClientCertificate { certificate, key }),
+                library,
+                ..TlsPolicy::new(V1_3, Verification::None)
+            };
+            let problem = impossible(&policy);
+            assert!(
+                problem.contains("client's certificate or key") && problem.contains(culprit),
+                "{problem}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_library_cannot_do_is_refused_with_what_it_can() {
+    let base = |library, version| TlsPolicy {
+        library,
+        ..TlsPolicy::new(version, Verification::None)
+    };
+    let cipher = |library, version, cipher: &str| TlsPolicy {
+        cipher: Some(cipher.into()),
+        ..base(library, Some(version))
+    };
+    for (policy, words) in [
+        (
+            base(TlsLibrary::Rustls, Some(V1_0)),
+            ["rustls", "TLSv1", "TLSv1.2", "openssl"],
+        ),
+        (
+            base(TlsLibrary::Rustls, Some(V1_1)),
+            ["rustls", "TLSv1.1", "TLSv1.2", "openssl"],
+        ),
+        (
+            cipher(TlsLibrary::Rustls, V1_2, "ECDHE-RSA-AES128-SHA"),
+            [
+                "rustls",
+                "ECDHE-RSA-AES128-SHA",
+                "nearest",
+                "ECDHE-RSA-AES128-GCM-SHA256",
+            ],
+        ),
+        (
+            cipher(TlsLibrary::Rustls, V1_3, "TLS_AES_128_CCM_SHA256"),
+            [
+                "rustls",
+                "TLS_AES_128_CCM_SHA256",
+                "nearest",
+                "TLS_AES_128_GCM_SHA256",
+            ],
+        ),
+        (
+            cipher(TlsLibrary::OpenSsl, V1_2, "ECDHE-RSA-AES512-SHA"),
+            [
+                "OpenSSL",
+                "ECDHE-RSA-AES512-SHA",
+                "nearest",
+                "ECDHE-RSA-AES256-SHA",
+            ],
+        ),
+        (
+            cipher(TlsLibrary::OpenSsl, V1_3, "TLS_AES_512_GCM_SHA512"),
+            [
+                "OpenSSL",
+                "TLS_AES_512_GCM_SHA512",
+                "nearest",
+                "TLS_AES_256_GCM_SHA384",
+            ],
+        ),
+        // Names of many suites at once are no names of one.
+        (
+            cipher(TlsLibrary::OpenSsl, V1_2, "HIGH"),
+            ["OpenSSL", "HIGH", "nearest", "SHA"],
+        ),
+        (
+            cipher(TlsLibrary::OpenSsl, V1_2, "ALL:!RSA"),
+            ["OpenSSL", "ALL:!RSA", "nearest", "SHA"],
+        ),
+        (
+            cipher(TlsLibrary::OpenSsl, V1_2, "ADH-AES128-SHA"),
+            ["OpenSSL", "ADH-AES128-SHA", "nearest", "SHA"],
+        ),
+    ] {
+        let problem = impossible(&policy);
+        assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
     }
 }
 
@@ -137,11 +265,17 @@ fn a_tls_version_that_the_server_does_not_speak_is_an_error_and_no_other_version
             .option(format!("--tls-version={spoken}"))
             .start()
             .unwrap();
-        let problem = refusal(&encrypted(&server, asked)).to_string();
-        assert!(
-            problem.contains("TLS") && problem.contains("version"),
-            "{problem}"
-        );
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let policy = TlsPolicy {
+                library,
+                ..policy(&server, asked)
+            };
+            let problem = refusal(&with_policy(plain(&server), &policy)).to_string();
+            assert!(
+                problem.contains("TLS") && problem.to_lowercase().contains("version"),
+                "{problem}"
+            );
+        }
         assert_eq!(
             facts(&encrypted(&server, spoken)).tls.unwrap().version,
             spoken.name()
@@ -180,4 +314,12 @@ fn nobody_listening_is_told_with_the_address() {
             .contains(&format!("127.0.0.1:{}", options.port)),
         "{problem}"
     );
+}
+
+/// Why a policy cannot be had.
+fn impossible(policy: &TlsPolicy) -> String {
+    TlsConnector::new(policy)
+        .err()
+        .expect("the policy was accepted")
+        .to_string()
 }

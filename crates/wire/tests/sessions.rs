@@ -6,14 +6,13 @@ mod common;
 
 use std::time::Instant;
 
-use ciphertax_model::CertificateKind;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
+use ciphertax_model::Transport;
 use ciphertax_model::record::{Phase, PhaseTrace};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::tls::Verification;
 
-use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server, with_tls};
+use common::{encrypted, facts, plain, run, server, with_tls};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -64,24 +63,12 @@ fn facts_of_a_tls_session_name_what_was_negotiated() {
 }
 
 #[test]
-fn the_key_of_the_servers_certificate_is_named() {
-    for (kind, key) in [
-        (CertificateKind::Rsa2048, "RSA 2048"),
-        (CertificateKind::Rsa4096, "RSA 4096"),
-    ] {
-        let server = builder().certificate(kind).start().unwrap();
-        for version in [V1_2, V1_3] {
-            let certificate = facts(&encrypted(&server, version)).tls.unwrap().certificate;
-            assert_eq!(certificate.key, key);
-            assert_eq!(certificate.signature, "sha256WithRSAEncryption");
-        }
-    }
-}
-
-#[test]
 fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
-    let options = |tls: Option<TlsVersion>| tls.map_or(plain(server()), |tls| encrypted(server(), tls));
-    let kinds = [None, Some(V1_2), Some(V1_3)];
+    let options = |transport: Transport| match transport.tls_version() {
+        None => plain(server()),
+        Some(version) => encrypted(server(), version),
+    };
+    let kinds = [Transport::Plain, Transport::Tls12, Transport::Tls13];
     for (real, expected) in kinds
         .into_iter()
         .flat_map(|real| kinds.map(|expected| (real, expected)))
@@ -90,18 +77,19 @@ fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
             let (mut session, _) = Session::connect(reactor, &options(real)).await.unwrap();
             let cipher = session.tls_summary().map(|summary| summary.cipher.to_owned());
             let expectation = Expectation {
-                tls: expected,
                 cipher,
+                ..Expectation::new(expected)
             };
             let word = expectation.check_servers_word(&mut session).await.unwrap();
+            let name = |transport: Transport| transport.tls_version().map(TlsVersion::name);
             if real == expected {
-                assert_eq!(word.unwrap().version, real.map_or("", TlsVersion::name));
+                assert_eq!(word.unwrap().version, name(real).unwrap_or_default());
                 expectation.check(&session).unwrap();
             } else {
                 let problems = [expectation.check(&session).unwrap_err(), word.unwrap_err()];
                 for (witness, problem) in ["client", "server"].iter().zip(&problems) {
                     assert!(problem.contains(witness), "{problem}");
-                    let expected = expected.map_or("in clear", TlsVersion::name);
+                    let expected = name(expected).unwrap_or("in clear");
                     assert!(
                         problem.split("expected").last().unwrap().contains(expected),
                         "{problem}"
@@ -118,10 +106,9 @@ fn a_cipher_other_than_the_proved_one_is_told_by_both_sides() {
         let (mut session, _) = Session::connect(reactor, &encrypted(server(), V1_3))
             .await
             .unwrap();
-        let cipher = Some("TLS_AES_128_CCM_SHA256".into());
         let expectation = Expectation {
-            tls: Some(V1_3),
-            cipher,
+            cipher: Some("TLS_AES_128_CCM_SHA256".into()),
+            ..Expectation::new(Transport::Tls13)
         };
         assert!(
             expectation
@@ -258,51 +245,4 @@ fn integers_and_texts_are_bound_and_changed_rows_are_counted() {
             .unwrap_err();
         assert!(problem.to_string().contains("1 parameters, not 0"), "{problem}");
     });
-}
-
-#[test]
-fn each_account_is_logged_in_by_the_plugin_it_uses() {
-    administer(
-        server(),
-        &[
-            "CREATE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('a native secret')",
-            "CREATE USER nothing IDENTIFIED BY ''",
-            "CREATE USER local IDENTIFIED VIA unix_socket",
-        ],
-    );
-    let method = |user: &str, password: &str| {
-        facts(&as_user(encrypted(server(), V1_3), user, password))
-            .authentication
-            .method
-    };
-    assert_eq!(method("native", "a native secret"), "mysql_native_password");
-    assert_eq!(method("nothing", ""), "mysql_native_password");
-    let problem = refusal(&as_user(plain(server()), "local", "any"));
-    assert!(
-        matches!(problem, WireError::Authentication(_) | WireError::Server { .. }),
-        "{problem}"
-    );
-}
-
-/// The plugin belongs to the server's full package; where it is missing, there is nothing to log in with.
-#[test]
-fn ed25519_logs_in() {
-    let server = builder().start().unwrap();
-    let installed = run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &plain(&server)).await.unwrap();
-        session.query("INSTALL SONAME 'auth_ed25519'").await.map(|_| ())
-    });
-    if let Err(problem) = installed {
-        eprintln!("skipped: this server has no ed25519 plugin ({problem})");
-        return;
-    }
-    administer(
-        &server,
-        &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
-    );
-    for options in [plain(&server), encrypted(&server, V1_3)] {
-        let facts = facts(&as_user(options, "edwards", "a curved secret"));
-        assert_eq!(facts.authentication.method, "client_ed25519");
-    }
-    assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
 }

@@ -15,7 +15,7 @@ use ciphertax_wire::mysql::Expectation;
 use ciphertax_workload::{Access, BulkRead, Connect, Errand, PointSelect};
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{access, administer, engine, opening, server, slice, tables};
+use common::{access, administer, engine, opening, server, slice, tables, transport};
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
@@ -157,10 +157,7 @@ fn sessions_that_are_not_what_their_arm_says_are_never_opened() {
     for real in TRANSPORTS {
         for said in TRANSPORTS.into_iter().filter(|said| *said != real) {
             let lie = || Access {
-                expectation: Expectation {
-                    tls: said,
-                    cipher: None,
-                },
+                expectation: Expectation::new(transport(said)),
                 ..access(&server, real)
             };
             for outcome in [

@@ -57,14 +57,11 @@ impl OwnServer {
     /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
     pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
         let reactor = Reactor::new().unwrap();
-        let options = ConnectOptions {
-            host: self.server.address().ip().to_string(),
-            port: self.server.address().port(),
-            user: self.server.user().to_owned(),
-            password: self.server.password().clone(),
-            database: None,
-            tls: None,
-        };
+        let (host, port) = (
+            self.server.address().ip().to_string(),
+            self.server.address().port(),
+        );
+        let options = ConnectOptions::new(host, port, self.server.user(), self.server.password().clone());
         let connect = Session::connect(&reactor, &options);
         let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
         let (mut session, _) = connected.unwrap().unwrap().unwrap();

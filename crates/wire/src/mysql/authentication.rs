@@ -1,7 +1,7 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
-use ciphertax_model::Secret;
 use ciphertax_model::record::AuthenticationFacts;
+use ciphertax_model::{AuthenticationMethod, Secret};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -11,6 +11,7 @@ use openssl::error::ErrorStack;
 use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
+use super::handshake::ConnectOptions;
 use super::result::server_error;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
@@ -27,6 +28,10 @@ pub(super) struct Login<'a> {
     nonce: Vec<u8>,
     password: &'a Secret,
     encrypted: bool,
+    /// Over a Unix socket, where nobody can listen.
+    local: bool,
+    /// The kernel tells the server who connects: nothing is answered, whatever is asked.
+    by_kernel: bool,
     path: &'static str,
     /// The server was asked for its public key.
     awaits_key: bool,
@@ -36,9 +41,9 @@ pub(super) struct Login<'a> {
 impl<'a> Login<'a> {
     pub(super) fn new(
         greeting: &HandshakePacket<'_>,
-        password: &'a Secret,
-        encrypted: bool,
+        options: &'a ConnectOptions,
     ) -> Result<Self, WireError> {
+        let encrypted = options.tls.is_some();
         let offered = greeting.auth_plugin().map(AuthPlugin::into_owned);
         // A plugin we cannot start with is no reason to give up: the server switches to that of the account.
         let plugin = match offered {
@@ -50,8 +55,10 @@ impl<'a> Login<'a> {
             plugin,
             procedure,
             nonce: greeting.nonce(),
-            password,
+            password: &options.password,
             encrypted,
+            local: options.socket.is_some(),
+            by_kernel: options.authentication == Some(AuthenticationMethod::UnixSocket),
             path: "single",
             awaits_key: false,
             cpu_ns: 0,
@@ -63,6 +70,9 @@ impl<'a> Login<'a> {
     }
 
     pub(super) fn first_response(&mut self) -> Result<Vec<u8>, WireError> {
+        if self.by_kernel {
+            return Ok(Vec::new());
+        }
         let nonce = self.nonce.clone();
         Ok(self.step(&nonce)?.unwrap_or_default())
     }
@@ -73,16 +83,27 @@ impl<'a> Login<'a> {
     }
 
     pub(super) fn facts(&self) -> AuthenticationFacts {
+        let method = if self.by_kernel {
+            AuthenticationMethod::UnixSocket.name().to_owned()
+        } else {
+            servers_name(&self.plugin)
+        };
         AuthenticationFacts {
-            method: String::from_utf8_lossy(self.plugin.as_bytes()).into_owned(),
+            method,
             path: self.path.to_owned(),
         }
     }
 
     fn switch(&mut self, request: &AuthSwitchRequest<'_>) -> Result<Vec<u8>, WireError> {
         let plugin = request.auth_plugin().into_owned();
+        let name = servers_name(&plugin);
+        if self.by_kernel {
+            return Err(WireError::Authentication(format!(
+                "the account uses {name}, not {}",
+                AuthenticationMethod::UnixSocket
+            )));
+        }
         if !is_allowed(&plugin, self.encrypted) {
-            let name = String::from_utf8_lossy(plugin.as_bytes()).into_owned();
             return Err(WireError::Authentication(format!(
                 "the account uses {name}, which ciphertax does not speak{}",
                 if is_allowed(&plugin, true) {
@@ -115,6 +136,7 @@ impl<'a> Login<'a> {
         let context = LoginContext {
             password: self.password,
             encrypted: self.encrypted,
+            local: self.local,
             nonce: &self.nonce,
         };
         let response = self
@@ -154,6 +176,11 @@ pub(super) async fn complete(
                         WireError::protocol(format!("the request to switch plugins: {error}"))
                     })?;
                 Some(login.switch(&request.into_owned())?)
+            }
+            [0x01, ..] if login.by_kernel => {
+                return Err(WireError::Authentication(
+                    "the account does not log in by unix_socket: the server asks for more".into(),
+                ));
             }
             [0x01, challenge @ ..] => {
                 note_path(login, challenge);
@@ -204,6 +231,14 @@ fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireE
     Ok(encrypted)
 }
 
+/// The server's name for a plugin, which for ed25519 is not that of its client's half.
+fn servers_name(plugin: &AuthPlugin<'_>) -> String {
+    match plugin {
+        AuthPlugin::Ed25519 => AuthenticationMethod::Ed25519.name().to_owned(),
+        plugin => String::from_utf8_lossy(plugin.as_bytes()).into_owned(),
+    }
+}
+
 fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
     plugin
         .init()
@@ -225,6 +260,7 @@ fn is_allowed(plugin: &AuthPlugin<'_>, encrypted: bool) -> bool {
 struct LoginContext<'a> {
     password: &'a Secret,
     encrypted: bool,
+    local: bool,
     nonce: &'a [u8],
 }
 
@@ -234,7 +270,7 @@ impl Context for &LoginContext<'_> {
     }
 
     fn is_ipc_transport(&self) -> bool {
-        false
+        self.local
     }
 
     fn is_tls_transport(&self) -> bool {

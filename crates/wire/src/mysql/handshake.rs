@@ -2,11 +2,12 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciphertax_model::Secret;
 use ciphertax_model::record::{ConnectTrace, Phase};
+use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -19,7 +20,7 @@ use super::result::server_error;
 use super::session::Session;
 use crate::error::WireError;
 use crate::stream::Stream;
-use crate::tls::TlsConnector;
+use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
@@ -42,18 +43,51 @@ pub struct ConnectOptions {
     pub database: Option<String>,
     /// TLS; `None` for a connection in clear.
     pub tls: Option<Arc<TlsConnector>>,
+    /// Unix socket of the server to connect over instead of TCP.
+    pub socket: Option<PathBuf>,
+    /// The plugin of the account, where it is known. By `unix_socket` the kernel tells the server who connects, so no
+    /// password is sent. For the others the server says which it wants; that it is the right one is for
+    /// [`Expectation`](super::Expectation) to check.
+    pub authentication: Option<AuthenticationMethod>,
 }
 
-/// Connects, negotiates TLS where asked for, and logs in.
+impl ConnectOptions {
+    /// A connection in clear over TCP, with a password and without a schema.
+    pub fn new(host: impl Into<String>, port: u16, user: impl Into<String>, password: Secret) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            user: user.into(),
+            password,
+            database: None,
+            tls: None,
+            socket: None,
+            authentication: None,
+        }
+    }
+}
+
+/// Connects, negotiates TLS where asked for, and logs in. For a Unix socket there is no name to resolve, and the phase
+/// `tcp` is that of its connect.
 pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
+    offer: Offer,
 ) -> Result<(Session, ConnectTrace), WireError> {
+    if options.authentication == Some(AuthenticationMethod::UnixSocket) && options.socket.is_none() {
+        return Err(WireError::Authentication(
+            "unix_socket needs a connection over the server's Unix socket, not over TCP".into(),
+        ));
+    }
     let mut tracer = Tracer::start();
-    let address = resolve(&options.host, options.port)?;
-    tracer.end(Phase::Resolve, Default::default(), None);
-
-    let stream = Stream::connect(reactor, address).await?;
+    let stream = match &options.socket {
+        Some(path) => Stream::connect_unix(reactor, path).await?,
+        None => {
+            let address = resolve(&options.host, options.port)?;
+            tracer.end(Phase::Resolve, Default::default(), None);
+            Stream::connect(reactor, address).await?
+        }
+    };
     tracer.end(Phase::Tcp, stream.traffic(), None);
 
     let mut framed = Framed::new(stream);
@@ -71,11 +105,11 @@ pub(super) async fn connect(
             // Bytes injected before the handshake must not be taken for the server's own (CVE-2011-0411 and its kin).
             return Err(WireError::protocol("data in clear after the request for TLS"));
         }
-        let cpu_ns = framed.stream.start_tls(tls).await?;
+        let cpu_ns = framed.stream.start_tls(tls, offer).await?;
         tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));
     }
 
-    let mut login = Login::new(&greeting, &options.password, options.tls.is_some())?;
+    let mut login = Login::new(&greeting, options)?;
     let mut response = packet();
     HandshakeResponse::new(
         Some(login.first_response()?),

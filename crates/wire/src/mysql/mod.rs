@@ -9,7 +9,7 @@ mod result;
 mod session;
 mod statement;
 
-pub use expectation::{Expectation, ServersWord};
+pub use expectation::{Expectation, ExpectedLogin, ServersWord};
 pub use handshake::ConnectOptions;
 pub use query::Query;
 pub use result::{ResultSummary, TextRow};

@@ -16,7 +16,7 @@ use super::result::{self, ResultSummary, TextRow};
 use super::statement::{Parameter, Statement};
 use crate::error::WireError;
 use crate::stream::Traffic;
-use crate::tls::TlsSummary;
+use crate::tls::{Offer, TlsSummary};
 
 /// Bytes of rows that [`Session::query`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
@@ -56,7 +56,36 @@ impl Session {
         reactor: &Rc<Reactor>,
         options: &ConnectOptions,
     ) -> Result<(Self, ConnectTrace), WireError> {
-        handshake::connect(reactor, options).await
+        handshake::connect(reactor, options, Offer::WhatThereIs).await
+    }
+
+    /// Where sessions are resumed: makes sure that `connections` connections at a time find an earlier session to take
+    /// up, by full handshakes until the server has given enough of them. Otherwise, and when there are enough, it does
+    /// nothing, so it may be called before every measurement.
+    ///
+    /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    pub async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        let Some(tls) = &options.tls else { return Ok(()) };
+        while !tls.is_warm(connections) {
+            let before = tls.sessions_received();
+            let (session, _) = handshake::connect(reactor, options, Offer::Nothing).await?;
+            session.close().await?;
+            if tls.sessions_received() == before {
+                return Err(WireError::Tls(
+                    "the server gives no session of the kind that the arm asks for, so none can be resumed; ask for \
+                     another kind of resumption, or for none"
+                        .into(),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Runs a statement and gives each row's payload to `on_row`.

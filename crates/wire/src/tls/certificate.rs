@@ -3,21 +3,26 @@
 use ciphertax_model::record::CertificateFacts;
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKeyRef, Public};
-use openssl::ssl::SslRef;
+use openssl::x509::X509Ref;
 
 use crate::error::WireError;
 
-/// Facts of the certificates that the server sent in this session.
-pub(crate) fn facts(ssl: &SslRef) -> Result<CertificateFacts, WireError> {
-    let leaf = ssl
-        .peer_certificate()
-        .ok_or_else(|| WireError::Tls("the server sent no certificate".into()))?;
+/// Facts of the server's certificates. In a resumed session they are those of the session that was taken up, and none
+/// was sent.
+pub(super) fn facts<'a>(
+    leaf: Option<&X509Ref>,
+    chain: impl Iterator<Item = &'a X509Ref>,
+    resumed: bool,
+) -> Result<CertificateFacts, WireError> {
+    let leaf = leaf.ok_or_else(|| WireError::Tls("the server sent no certificate".into()))?;
     let unreadable = |error| WireError::Tls(format!("the server's certificate cannot be read: {error}"));
     let mut chain_bytes = 0;
     let mut chain_length = 0;
-    for certificate in ssl.peer_cert_chain().into_iter().flatten() {
-        chain_bytes += certificate.to_der().map_err(unreadable)?.len() as u32;
-        chain_length += 1;
+    if !resumed {
+        for certificate in chain {
+            chain_bytes += certificate.to_der().map_err(unreadable)?.len() as u32;
+            chain_length += 1;
+        }
     }
     let signature = leaf.signature_algorithm().object().nid();
     Ok(CertificateFacts {

@@ -4,64 +4,22 @@
 //! end pays for the same system calls, and one `recv` serves as many records as have arrived.
 
 mod certificate;
+pub(crate) mod cipher;
 mod hello;
 mod openssl;
+mod policy;
+mod rustls;
+mod store;
 
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-
-use ciphertax_model::TlsVersion;
 use ciphertax_model::record::TlsFacts;
+use ciphertax_model::{Group, TlsLibrary};
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 
 pub use self::openssl::library_version;
-
-/// What a client asks of TLS. The version is pinned: what cannot be had is an error, never something else.
-#[derive(Debug, Clone)]
-pub struct TlsPolicy {
-    /// The only version offered.
-    pub version: TlsVersion,
-    /// How the server is verified.
-    pub verification: Verification,
-}
-
-/// How the server's certificate is verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verification {
-    /// Not at all: encrypted, but to whom is not known.
-    None,
-    /// The chain must lead to a certificate in this PEM file.
-    Ca(PathBuf),
-    /// The chain must lead to a certificate in this PEM file, and the certificate must be for this host name or address.
-    HostName(PathBuf, String),
-}
-
-impl Verification {
-    /// The name used in reports.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Ca(_) => "ca",
-            Self::HostName(..) => "host name",
-        }
-    }
-
-    fn ca_file(&self) -> Option<&Path> {
-        match self {
-            Self::None => None,
-            Self::Ca(path) | Self::HostName(path, _) => Some(path),
-        }
-    }
-
-    fn name(&self) -> Option<Result<IpAddr, &str>> {
-        match self {
-            Self::HostName(_, name) => Some(name.parse::<IpAddr>().map_err(|_| name.as_str())),
-            Self::None | Self::Ca(_) => None,
-        }
-    }
-}
+pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
+use self::store::Stock;
 
 /// What is cheap to know of a session, so that it can be checked on every connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,29 +28,72 @@ pub struct TlsSummary {
     pub version: &'static str,
     /// Cipher suite by its OpenSSL name.
     pub cipher: &'static str,
-    /// True if the session was resumed.
+    /// Group of the key exchange; `None` where there was none, or one that no arm can ask for.
+    pub group: Option<Group>,
+    /// True if the client offered to take up an earlier session.
+    pub offered: bool,
+    /// True if the server agreed.
     pub resumed: bool,
 }
 
-/// Makes TLS sessions of one policy; shared by all threads.
+/// Makes TLS sessions of one policy; shared by all threads. Sessions to take up again belong to it: no other connector
+/// knows them.
 pub struct TlsConnector {
-    back_end: self::openssl::Connector,
+    back_end: BackEnd,
+}
+
+enum BackEnd {
+    OpenSsl(self::openssl::Connector),
+    Rustls(self::rustls::Connector),
 }
 
 impl TlsConnector {
     /// Prepares everything that connections share.
     ///
     /// # Errors
-    /// When the CA file cannot be read or holds no certificate.
+    /// When a file cannot be read or does not hold what it should, or when the library cannot do what the policy asks
+    /// for; the message says what it can do instead.
     pub fn new(policy: &TlsPolicy) -> Result<Self, WireError> {
         Ok(Self {
-            back_end: self::openssl::Connector::new(policy)?,
+            back_end: match policy.library {
+                TlsLibrary::OpenSsl => BackEnd::OpenSsl(self::openssl::Connector::new(policy)?),
+                TlsLibrary::Rustls => BackEnd::Rustls(self::rustls::Connector::new(policy)?),
+            },
         })
     }
 
-    pub(crate) fn session(&self) -> Result<Box<dyn TlsSession>, WireError> {
-        self.back_end.session()
+    pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
+        match &self.back_end {
+            BackEnd::OpenSsl(connector) => connector.session(offer),
+            BackEnd::Rustls(connector) => connector.session(offer),
+        }
     }
+
+    /// True if `connections` connections at a time find an earlier session to take up, or if none is wanted.
+    pub(crate) fn is_warm(&self, connections: usize) -> bool {
+        self.stock().is_none_or(|stock| stock.suffices_for(connections))
+    }
+
+    /// Sessions to take up again that the server gave so far.
+    pub(crate) fn sessions_received(&self) -> u64 {
+        self.stock().map_or(0, Stock::received)
+    }
+
+    fn stock(&self) -> Option<&dyn Stock> {
+        match &self.back_end {
+            BackEnd::OpenSsl(connector) => connector.stock(),
+            BackEnd::Rustls(connector) => connector.stock(),
+        }
+    }
+}
+
+/// What a connection offers to take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// Nothing: a full handshake, after which there is one more session to take up.
+    Nothing,
+    /// An earlier session, if the policy asks for it and there is one.
+    WhatThereIs,
 }
 
 /// How far a handshake got.
@@ -122,4 +123,24 @@ pub(crate) trait TlsSession {
     fn summary(&self) -> TlsSummary;
     /// Everything that was negotiated.
     fn facts(&self) -> Result<TlsFacts, WireError>;
+}
+
+/// The group that a library calls so. Both libraries use the names of the registry of IANA, not always in its case.
+fn group_called(name: &str) -> Option<Group> {
+    let registered = |group| match group {
+        Group::X25519 => "x25519",
+        Group::P256 => "secp256r1",
+        Group::P384 => "secp384r1",
+        Group::X25519MlKem768 => "X25519MLKEM768",
+    };
+    Group::ALL
+        .into_iter()
+        .find(|group| name.eq_ignore_ascii_case(registered(*group)))
+}
+
+fn not_trusted(reason: impl std::fmt::Display) -> WireError {
+    WireError::Tls(format!(
+        "the server's certificate is not trusted ({reason}); check that ssl-ca names the CA that signed it and that the \
+         host name is one of its names"
+    ))
 }

@@ -43,14 +43,8 @@ impl FakeServer {
     }
 
     pub(crate) fn options(&self) -> ConnectOptions {
-        ConnectOptions {
-            host: self.address.ip().to_string(),
-            port: self.address.port(),
-            user: "somebody".into(),
-            password: Secret::new(PASSWORD),
-            database: None,
-            tls: None,
-        }
+        let (host, port) = (self.address.ip().to_string(), self.address.port());
+        ConnectOptions::new(host, port, "somebody", Secret::new(PASSWORD))
     }
 
     pub(crate) fn encrypted_options(&self) -> ConnectOptions {

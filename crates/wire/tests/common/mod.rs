@@ -39,14 +39,8 @@ pub(crate) fn builder() -> PrivateServerBuilder {
 
 /// Options for a session in clear.
 pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
-    ConnectOptions {
-        host: server.address().ip().to_string(),
-        port: server.address().port(),
-        user: server.user().to_owned(),
-        password: server.password().clone(),
-        database: None,
-        tls: None,
-    }
+    let (host, port) = (server.address().ip().to_string(), server.address().port());
+    ConnectOptions::new(host, port, server.user(), server.password().clone())
 }
 
 /// Options for a TLS session whose server must have a certificate of its own authority.
@@ -60,14 +54,23 @@ pub(crate) fn with_tls(
     version: TlsVersion,
     verification: Verification,
 ) -> ConnectOptions {
-    let policy = TlsPolicy {
-        version,
-        verification,
-    };
+    with_policy(options, &TlsPolicy::new(version, verification))
+}
+
+pub(crate) fn with_policy(options: ConnectOptions, policy: &TlsPolicy) -> ConnectOptions {
     ConnectOptions {
-        tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),
+        tls: Some(Arc::new(TlsConnector::new(policy).unwrap())),
         ..options
     }
+}
+
+/// A policy of this version that verifies the server's certificate by its own authority and address.
+pub(crate) fn policy(server: &PrivateServer, version: impl Into<Option<TlsVersion>>) -> TlsPolicy {
+    let ca = server.ca_file().unwrap().to_owned();
+    TlsPolicy::new(
+        version,
+        Verification::HostName(ca, server.address().ip().to_string()),
+    )
 }
 
 pub(crate) fn as_user(options: ConnectOptions, user: &str, password: &str) -> ConnectOptions {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
 use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{Dataset, Distribution, Load, TlsVersion};
+use ciphertax_model::{Dataset, Distribution, Load, TlsVersion, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -67,7 +67,18 @@ pub(crate) fn prepare(
 pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access {
     Access {
         options: options(server, Some(dataset::SCHEMA), tls),
-        expectation: Expectation { tls, cipher: None },
+        expectation: Expectation::new(transport(tls)),
+    }
+}
+
+/// The transport of sessions in clear or of this TLS version.
+pub(crate) fn transport(tls: Option<TlsVersion>) -> Transport {
+    match tls {
+        None => Transport::Plain,
+        Some(TlsVersion::V1_0) => Transport::Tls10,
+        Some(TlsVersion::V1_1) => Transport::Tls11,
+        Some(TlsVersion::V1_2) => Transport::Tls12,
+        Some(TlsVersion::V1_3) => Transport::Tls13,
     }
 }
 
@@ -127,20 +138,12 @@ pub(crate) fn options(
 ) -> ConnectOptions {
     let connector = |version| {
         let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
-        Arc::new(
-            TlsConnector::new(&TlsPolicy {
-                version,
-                verification,
-            })
-            .unwrap(),
-        )
+        Arc::new(TlsConnector::new(&TlsPolicy::new(Some(version), verification)).unwrap())
     };
+    let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions {
-        host: server.address().ip().to_string(),
-        port: server.address().port(),
-        user: server.user().to_owned(),
-        password: server.password().clone(),
         database: database.map(str::to_owned),
         tls: tls.map(connector),
+        ..ConnectOptions::new(host, port, server.user(), server.password().clone())
     }
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::{Answer, Task};
 
 /// Which driver it is.
-pub(crate) const VERSION: &str = "mysql_async 0.37, rustls 0.23 with ring";
+pub(crate) const VERSION: &str = "mysql_async 0.37, rustls 0.23 with aws-lc-rs";
 
 /// This program again, as that process.
 pub(crate) fn command() -> Command {

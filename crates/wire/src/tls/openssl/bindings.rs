@@ -1,0 +1,47 @@
+//! Functions of OpenSSL that its bindings do not have yet.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use foreign_types::ForeignTypeRef;
+use openssl::ssl::{SslCipher, SslContextBuilder, SslRef, SslSessionRef};
+use openssl::stack::StackRef;
+use openssl_sys::{SSL, SSL_CTX, SSL_SESSION, stack_st_SSL_CIPHER};
+
+unsafe extern "C" {
+    /// Since OpenSSL 3.2.
+    safe fn SSL_get0_group_name(ssl: *mut SSL) -> *const c_char;
+    safe fn SSL_SESSION_is_resumable(session: *const SSL_SESSION) -> c_int;
+    safe fn SSL_SESSION_has_ticket(session: *const SSL_SESSION) -> c_int;
+    safe fn SSL_CTX_get_ciphers(context: *const SSL_CTX) -> *mut stack_st_SSL_CIPHER;
+}
+
+/// The group of the key exchange by OpenSSL's name for it; empty where there was none.
+pub(super) fn group_name(ssl: &SslRef) -> &str {
+    let name = SSL_get0_group_name(ssl.as_ptr());
+    if name.is_null() {
+        return "";
+    }
+    // SAFETY: a name that is not null is a NUL-terminated string that lives as long as the session.
+    unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default()
+}
+
+/// True unless the session must not be offered again.
+pub(super) fn is_resumable(session: &SslSessionRef) -> bool {
+    SSL_SESSION_is_resumable(session.as_ptr()) == 1
+}
+
+/// True if the server gave a ticket for the session, false if it keeps the session itself.
+pub(super) fn has_ticket(session: &SslSessionRef) -> bool {
+    SSL_SESSION_has_ticket(session.as_ptr()) == 1
+}
+
+/// The names of the cipher suites that a context would offer.
+pub(super) fn cipher_names(context: &SslContextBuilder) -> Vec<&'static str> {
+    let suites = SSL_CTX_get_ciphers(context.as_ptr());
+    if suites.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: a list that is not null is a stack of suites that lives as long as the context.
+    let suites = unsafe { StackRef::<SslCipher>::from_ptr(suites) };
+    suites.iter().map(|suite| suite.name()).collect()
+}

@@ -1,0 +1,152 @@
+//! From a policy to OpenSSL's settings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ciphertax_model::{Resumption, TlsVersion};
+use openssl::ssl::{
+    SslContext, SslContextBuilder, SslFiletype, SslMethod, SslMode, SslOptions, SslSession,
+    SslSessionCacheMode, SslVerifyMode, SslVersion,
+};
+
+use super::super::cipher;
+use super::super::policy::{ClientCertificate, TlsPolicy, Verification};
+use super::{Sessions, bindings, broken, reasons};
+use crate::error::WireError;
+
+/// The suites that a policy may name: all that authenticate the server and encrypt.
+const EVERY_SUITE: &str = "ALL:!aNULL:!eNULL:!PSK:!SRP";
+
+/// A context of this policy, and where its sessions are kept if they are taken up again.
+pub(super) fn prepare(policy: &TlsPolicy) -> Result<(SslContext, Option<Arc<Sessions>>), WireError> {
+    let versions = policy.versions()?;
+    let mut context = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
+    context
+        .set_min_proto_version(Some(protocol(versions.lowest)))
+        .map_err(broken)?;
+    context
+        .set_max_proto_version(Some(protocol(versions.highest)))
+        .map_err(broken)?;
+    context.set_mode(SslMode::AUTO_RETRY);
+    if policy.takes_legacy_servers() {
+        take_legacy_servers(&mut context);
+    }
+    if let Some(wanted) = &policy.cipher {
+        offer_only(&mut context, wanted)?;
+    }
+    if let Some(group) = policy.group {
+        context.set_groups_list(group.name()).map_err(broken)?;
+    }
+    verify(&mut context, &policy.verification)?;
+    if let Some(certificate) = &policy.client_certificate {
+        present(&mut context, certificate)?;
+    }
+    let sessions = keep_sessions(&mut context, policy.resumption);
+    Ok((context.build(), sessions))
+}
+
+fn protocol(version: TlsVersion) -> SslVersion {
+    match version {
+        TlsVersion::V1_0 => SslVersion::TLS1,
+        TlsVersion::V1_1 => SslVersion::TLS1_1,
+        TlsVersion::V1_2 => SslVersion::TLS1_2,
+        TlsVersion::V1_3 => SslVersion::TLS1_3,
+    }
+}
+
+/// What yaSSL and wolfSSL servers need. Security level 0 allows the signatures of SHA-1 and MD5 that TLS 1.0 and 1.1 are
+/// made of. Without RFC 5746 a client cannot see that its handshake is a renegotiation for somebody else's connection;
+/// it can at least refuse to renegotiate its own.
+fn take_legacy_servers(context: &mut SslContextBuilder) {
+    context.set_security_level(0);
+    let legacy_server_connect = SslOptions::from_bits_retain(openssl_sys::SSL_OP_LEGACY_SERVER_CONNECT);
+    context.set_options(legacy_server_connect | SslOptions::NO_RENEGOTIATION);
+}
+
+/// Offers one suite. OpenSSL takes whole classes of suites for a name too, so the name is looked up first.
+fn offer_only(context: &mut SslContextBuilder, wanted: &str) -> Result<(), WireError> {
+    let is_of_tls13 = cipher::is_of_tls13(wanted);
+    let mut every = SslContext::builder(SslMethod::tls_client()).map_err(broken)?;
+    every.set_security_level(0);
+    every.set_cipher_list(EVERY_SUITE).map_err(broken)?;
+    every.set_ciphersuites(TLS13_SUITES).map_err(broken)?;
+    let mut known = bindings::cipher_names(&every);
+    known.retain(|name| cipher::is_of_tls13(name) == is_of_tls13);
+    if !known.contains(&wanted) {
+        return Err(WireError::TlsSettings(format!(
+            "OpenSSL has no cipher suite {wanted}; the nearest it has are {}",
+            cipher::nearest(wanted, known)
+        )));
+    }
+    if is_of_tls13 {
+        context.set_ciphersuites(wanted).map_err(broken)
+    } else {
+        context.set_cipher_list(wanted).map_err(broken)
+    }
+}
+
+/// All of RFC 8446, appendix B.4; OpenSSL's default leaves the last two out.
+const TLS13_SUITES: &str = "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:\
+    TLS_AES_128_CCM_SHA256:TLS_AES_128_CCM_8_SHA256";
+
+fn verify(context: &mut SslContextBuilder, verification: &Verification) -> Result<(), WireError> {
+    let Some(path) = verification.ca_file() else {
+        context.set_verify(SslVerifyMode::NONE);
+        return Ok(());
+    };
+    let unusable = |problem: String| WireError::CaFile {
+        path: path.display().to_string(),
+        problem,
+    };
+    // OpenSSL's own message does not tell an unreadable file from one without certificates.
+    std::fs::File::open(path).map_err(|error| unusable(error.to_string()))?;
+    context
+        .set_ca_file(path)
+        .map_err(|_| unusable("it holds no PEM certificate that can be read".into()))?;
+    context.set_verify(SslVerifyMode::PEER);
+    Ok(())
+}
+
+fn present(context: &mut SslContextBuilder, client: &ClientCertificate) -> Result<(), WireError> {
+    let unusable = |path: &Path, problem: String| WireError::ClientCertificate {
+        path: path.display().to_string(),
+        problem,
+    };
+    for path in [&client.certificate, &client.key] {
+        std::fs::File::open(path).map_err(|error| unusable(path, error.to_string()))?;
+    }
+    context
+        .set_certificate_chain_file(&client.certificate)
+        .map_err(|error| unusable(&client.certificate, reasons(&error)))?;
+    context
+        .set_private_key_file(&client.key, SslFiletype::PEM)
+        .and_then(|()| context.check_private_key())
+        .map_err(|error| unusable(&client.key, reasons(&error)))
+}
+
+/// Sessions come after the handshake in TLS 1.3, so OpenSSL hands them over when it meets them.
+fn keep_sessions(context: &mut SslContextBuilder, resumption: Resumption) -> Option<Arc<Sessions>> {
+    if resumption == Resumption::Off {
+        context.set_session_cache_mode(SslSessionCacheMode::OFF);
+        return None;
+    }
+    let by_ticket = resumption == Resumption::Ticket;
+    if !by_ticket {
+        context.set_options(SslOptions::NO_TICKET);
+    }
+    context.set_session_cache_mode(SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL);
+    let sessions = Arc::new(Sessions::new());
+    let kept = Arc::clone(&sessions);
+    context.set_new_session_callback(move |_, session: SslSession| {
+        // A server without tickets may offer to keep the session itself, which is another arm.
+        if bindings::has_ticket(&session) != by_ticket {
+            return;
+        }
+        if session.protocol_version() == SslVersion::TLS1_3 {
+            kept.keep_ticket(session);
+        } else {
+            kept.keep_older(session);
+        }
+    });
+    Some(sessions)
+}

@@ -1,0 +1,174 @@
+//! One session of OpenSSL, on buffers.
+
+use std::io::{self, Read, Write};
+
+use ciphertax_model::record::TlsFacts;
+use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream};
+use openssl::x509::X509VerifyResult;
+
+use super::super::hello::HelloWatch;
+use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called, not_trusted};
+use super::{bindings, library_version, reasons};
+use crate::buffer::ReadBuffer;
+use crate::error::WireError;
+
+pub(super) struct Session {
+    stream: SslStream<Wire>,
+    verification: &'static str,
+    offered: bool,
+}
+
+impl Session {
+    /// A session before its handshake; `offered` says whether an earlier one was given to it.
+    pub(super) fn new(stream: SslStream<Wire>, verification: &'static str, offered: bool) -> Self {
+        Self {
+            stream,
+            verification,
+            offered,
+        }
+    }
+}
+
+impl TlsSession for Session {
+    fn handshake(&mut self) -> Result<Progress, WireError> {
+        match self.stream.connect() {
+            Ok(()) => Ok(Progress::Done),
+            Err(error) if error.code() == ErrorCode::WANT_READ => Ok(Progress::NeedsInput),
+            Err(error) => Err(handshake_failure(self.stream.ssl(), &error)),
+        }
+    }
+
+    fn encrypt(&mut self, plaintext: &[u8]) -> Result<(), WireError> {
+        let mut rest = plaintext;
+        while !rest.is_empty() {
+            let written = self.stream.ssl_write(rest).map_err(|error| failure(&error))?;
+            rest = &rest[written..];
+        }
+        Ok(())
+    }
+
+    fn decrypt(&mut self, plaintext: &mut [u8]) -> Result<usize, WireError> {
+        match self.stream.ssl_read(plaintext) {
+            Ok(count) => Ok(count),
+            Err(error) => match error.code() {
+                ErrorCode::WANT_READ => Ok(0),
+                ErrorCode::ZERO_RETURN => Err(WireError::Closed),
+                _ => Err(failure(&error)),
+            },
+        }
+    }
+
+    fn close(&mut self) {
+        // A goodbye that cannot be said changes nothing: the socket is closed next.
+        let _ = self.stream.shutdown();
+    }
+
+    fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.stream.get_mut().outgoing
+    }
+
+    fn incoming(&mut self) -> &mut ReadBuffer {
+        &mut self.stream.get_mut().incoming
+    }
+
+    fn summary(&self) -> TlsSummary {
+        let ssl = self.stream.ssl();
+        TlsSummary {
+            version: ssl.version_str(),
+            cipher: ssl.current_cipher().map_or("", |cipher| cipher.name()),
+            group: group_called(bindings::group_name(ssl)),
+            offered: self.offered,
+            resumed: ssl.session_reused(),
+        }
+    }
+
+    fn facts(&self) -> Result<TlsFacts, WireError> {
+        let ssl = self.stream.ssl();
+        let hello = &self.stream.get_ref().hello;
+        let summary = self.summary();
+        let leaf = ssl.peer_certificate();
+        let chain = ssl.peer_cert_chain().into_iter().flatten();
+        Ok(TlsFacts {
+            version: summary.version.to_owned(),
+            cipher: summary.cipher.to_owned(),
+            group: summary
+                .group
+                .map_or(bindings::group_name(ssl), |group| group.name())
+                .to_owned(),
+            certificate: certificate::facts(leaf.as_deref(), chain, summary.resumed)?,
+            resumed: summary.resumed,
+            hello_retry_request: hello.hello_retry_request(),
+            client_hello_bytes: hello.client_hello_bytes(),
+            verification: self.verification.to_owned(),
+            client_library: library_version(),
+        })
+    }
+}
+
+impl Drop for Session {
+    /// OpenSSL takes a connection that ends without a goodbye for an attack and marks its session as not to be taken up
+    /// again, although other connections may be about to. A connection that just ends says nothing against its session.
+    fn drop(&mut self) {
+        self.stream
+            .set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
+    }
+}
+
+/// The two directions of ciphertext, as OpenSSL's BIO sees them.
+pub(super) struct Wire {
+    incoming: ReadBuffer,
+    outgoing: Vec<u8>,
+    hello: HelloWatch,
+}
+
+impl Wire {
+    pub(super) fn new() -> Self {
+        Self {
+            incoming: ReadBuffer::new(),
+            outgoing: Vec::with_capacity(1024),
+            hello: HelloWatch::default(),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let unread = self.incoming.unread();
+        if unread.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let count = unread.len().min(into.len());
+        into[..count].copy_from_slice(&unread[..count]);
+        self.hello.received(&into[..count]);
+        self.incoming.consume(count);
+        Ok(count)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hello.sent(bytes);
+        self.outgoing.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn failure(error: &openssl::ssl::Error) -> WireError {
+    let reasons = error
+        .ssl_error()
+        .map(reasons)
+        .unwrap_or_else(|| error.to_string());
+    WireError::Tls(reasons)
+}
+
+fn handshake_failure(ssl: &SslRef, error: &openssl::ssl::Error) -> WireError {
+    let verified = ssl.verify_result();
+    if verified != X509VerifyResult::OK {
+        return not_trusted(verified.error_string());
+    }
+    failure(error)
+}

@@ -1,0 +1,201 @@
+//! Logins by every plugin that the server has, over TCP and over its Unix socket.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::TlsVersion::V1_3;
+use ciphertax_model::record::Phase;
+use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
+
+use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server};
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn each_account_is_logged_in_by_the_plugin_it_uses() {
+    administer(
+        server(),
+        &[
+            "CREATE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('a native secret')",
+            "CREATE USER nothing IDENTIFIED BY ''",
+        ],
+    );
+    let method = |user: &str, password: &str| {
+        facts(&as_user(encrypted(server(), V1_3), user, password))
+            .authentication
+            .method
+    };
+    assert_eq!(method("native", "a native secret"), "mysql_native_password");
+    assert_eq!(method("nothing", ""), "mysql_native_password");
+}
+
+/// The plugin belongs to the server's full package; where it is missing, there is nothing to log in with.
+#[test]
+fn ed25519_logs_in() {
+    let server = builder().start().unwrap();
+    let installed = run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(&server)).await.unwrap();
+        session.query("INSTALL SONAME 'auth_ed25519'").await.map(|_| ())
+    });
+    if let Err(problem) = installed {
+        eprintln!("skipped: this server has no ed25519 plugin ({problem})");
+        return;
+    }
+    administer(
+        &server,
+        &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
+    );
+    for options in [plain(&server), encrypted(&server, V1_3), local(&server)] {
+        let facts = facts(&as_user(options, "edwards", "a curved secret"));
+        assert_eq!(facts.authentication.method, AuthenticationMethod::Ed25519.name());
+    }
+    assert!(refusal(&as_user(plain(&server), "edwards", "wrong")).is_access_denied());
+}
+
+#[test]
+fn over_the_unix_socket_a_session_is_what_it_is_over_tcp() {
+    for options in [plain(server()), encrypted(server(), V1_3)] {
+        let options = ConnectOptions {
+            host: "nowhere.invalid".into(),
+            socket: local(server()).socket,
+            ..options
+        };
+        run(async |reactor| {
+            let (mut session, trace) = Session::connect(reactor, &options).await.unwrap();
+            let phases: Vec<Phase> = trace.phases().map(|(phase, _)| phase).collect();
+            let mut expected = vec![Phase::Tcp, Phase::Preface, Phase::Auth];
+            if options.tls.is_some() {
+                expected.insert(2, Phase::Tls);
+            }
+            assert_eq!(phases, expected);
+            let rows = session
+                .query("SELECT USER(), REPEAT('x', 3000000)")
+                .await
+                .unwrap();
+            assert!(rows[0].text(0).ends_with("@localhost"), "{}", rows[0].text(0));
+            assert_eq!(rows[0].text(1).len(), 3_000_000);
+            let flights: u32 = trace.phases().map(|(_, phase)| phase.flights).sum();
+            assert!(flights < session.traffic().flights);
+            session.close().await.unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_user_of_the_operating_system_logs_in_without_a_password() {
+    let user = system_user();
+    administer(
+        server(),
+        &[
+            &format!("CREATE USER '{user}'@localhost IDENTIFIED VIA unix_socket"),
+            "CREATE USER free@localhost IDENTIFIED BY ''",
+        ],
+    );
+    let by_kernel = |name: &str| ConnectOptions {
+        authentication: Some(AuthenticationMethod::UnixSocket),
+        ..as_user(local(server()), name, "a password that must not be sent")
+    };
+    let expectation = Expectation {
+        login: Some(ExpectedLogin::by(
+            AuthenticationMethod::UnixSocket,
+            PasswordCache::Warm,
+        )),
+        ..Expectation::new(Transport::Plain)
+    };
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &by_kernel(&user)).await.unwrap();
+        assert_eq!(session.authentication().method, "unix_socket");
+        expectation.check(&session).unwrap();
+        expectation
+            .check_servers_word(&mut session)
+            .await
+            .unwrap()
+            .unwrap();
+
+        // The client cannot tell an account without a password from one of the operating system; the server can.
+        let (mut session, _) = Session::connect(reactor, &by_kernel("free")).await.unwrap();
+        expectation.check(&session).unwrap();
+        let problem = expectation
+            .check_servers_word(&mut session)
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert!(problem.contains("another plugin"), "{problem}");
+    });
+
+    let with_password = ConnectOptions {
+        authentication: Some(AuthenticationMethod::UnixSocket),
+        ..local(server())
+    };
+    assert!(refusal(&with_password).is_access_denied());
+    let over_tcp = ConnectOptions {
+        socket: None,
+        ..by_kernel(&user)
+    };
+    let problem = refusal(&over_tcp);
+    assert!(matches!(problem, WireError::Authentication(_)), "{problem}");
+    assert!(problem.to_string().contains("Unix socket"), "{problem}");
+}
+
+#[test]
+fn a_login_by_another_plugin_or_path_is_told() {
+    let expecting = |method: &str, path| Expectation {
+        login: Some(ExpectedLogin {
+            method: method.into(),
+            path,
+        }),
+        ..Expectation::new(Transport::Plain)
+    };
+    run(async |reactor| {
+        let (session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
+        for (method, path) in [
+            ("mysql_native_password", None),
+            ("mysql_native_password", Some("single")),
+        ] {
+            expecting(method, path).check(&session).unwrap();
+        }
+        for (method, path) in [("ed25519", None), ("mysql_native_password", Some("fast"))] {
+            let problem = expecting(method, path).check(&session).unwrap_err();
+            assert!(
+                problem.contains("mysql_native_password/single") && problem.contains("expected"),
+                "{problem}"
+            );
+        }
+        let proved = Expectation::new(Transport::Plain).proved(&session.facts().unwrap());
+        assert_eq!(proved.login.unwrap().method, "mysql_native_password");
+    });
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_named() {
+    let missing = ConnectOptions {
+        socket: Some(server().folder().join("no-such.sock")),
+        ..plain(server())
+    };
+    let problem = refusal(&missing);
+    assert!(
+        problem.is_disconnect() && problem.to_string().contains("no-such.sock"),
+        "{problem}"
+    );
+}
+
+fn local(server: &PrivateServer) -> ConnectOptions {
+    ConnectOptions {
+        socket: Some(server.socket().to_owned()),
+        ..plain(server)
+    }
+}
+
+/// The name of the user that this process runs as.
+fn system_user() -> String {
+    let id = std::process::Command::new("id").arg("-un").output().unwrap();
+    String::from_utf8(id.stdout).unwrap().trim().to_owned()
+}

@@ -397,14 +397,13 @@ fn server() -> PrivateServer {
 }
 
 fn options(server: &PrivateServer) -> ConnectOptions {
-    ConnectOptions {
-        host: server.address().ip().to_string(),
-        port: server.address().port(),
-        user: server.user().into(),
-        password: server.password().clone(),
-        database: None,
-        tls: None,
-    }
+    let address = server.address();
+    ConnectOptions::new(
+        address.ip().to_string(),
+        address.port(),
+        server.user(),
+        server.password().clone(),
+    )
 }
 
 /// The first field of the first row.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
 use ciphertax_model::CertificateKind;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Studies(StudiesArguments),
     /// Make the report of a run again, also of one that was cut off
     Report(ReportArguments),
+    /// List the servers that ciphertax can get and start by itself, or install some
+    Servers(ServersArguments),
     /// Remove a private server whose owner is gone; started by ciphertax itself
     #[command(hide = true)]
     Guard,
@@ -163,6 +166,38 @@ pub(crate) struct ReportArguments {
     pub(crate) json: bool,
 }
 
+const SERVERS_HELP: &str = "\
+Servers are fetched through the machine's own package clients (apt-get, npm, mvn), verified, and unpacked into \
+$XDG_CACHE_HOME/ciphertax (~/.cache/ciphertax). Nothing needs root rights, and no system service is touched. To remove \
+one, remove its folder there.
+
+Examples:
+  ciphertax servers
+  ciphertax servers install mysql mariadb-11.8
+  ciphertax servers --json | jq '.[] | select(.installed) | .name'
+
+Exit status: 0 done; 2 a server could not be installed, the message says why; 130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = SERVERS_HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct ServersArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServersCommand>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServersCommand {
+    /// Fetch servers, verify and unpack them for this user
+    Install {
+        /// Their names, as `ciphertax servers` lists them
+        #[arg(required = true, value_name = "NAME", value_parser = server())]
+        servers: Vec<&'static Entry>,
+    },
+}
+
 /// The limits are the study's, said here in the words of the command line.
 fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
@@ -186,4 +221,9 @@ fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {
             .find(|kind| kind.name() == name)
             .ok_or_else(|| format!("unknown certificate kind {name}"))
     })
+}
+
+fn server() -> impl TypedValueParser<Value = &'static Entry> {
+    PossibleValuesParser::new(CATALOGUE.map(|entry| entry.name))
+        .try_map(|name| catalogue::find(&name).ok_or_else(|| format!("unknown server {name}")))
 }

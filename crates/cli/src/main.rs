@@ -7,6 +7,7 @@ mod progress;
 mod quick;
 mod report;
 mod run;
+mod servers;
 mod show;
 mod signals;
 mod studies;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Servers(arguments) => servers::run(&arguments),
     };
     outcome.unwrap_or_else(|problem| {
         eprintln!("ciphertax: {problem}");

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ciphertax_model::AuthenticationMethod;
+
+use crate::catalogue::Refusal;
 use crate::tunnel::TunnelError;
 
 /// Result of everything in this crate.
@@ -11,23 +14,131 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why something in the lab did not work. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No server program on this machine.
-    #[error(
-        "MariaDB is not installed: found no mariadbd in {searched}; run `scripts/setup.sh demo`, or install the \
-         package mariadb-server-core"
-    )]
+    /// The server is not on this machine.
+    #[error("{server} is not installed (looked in {searched}); run `ciphertax servers install {server}`")]
     NotInstalled {
+        /// Its name in the catalogue.
+        server: &'static str,
         /// Where it was looked for.
         searched: String,
     },
-    /// A server program without the files it needs.
-    #[error("{program} lacks its {missing}; install the package mariadb-server-core again")]
+    /// A server without the files it needs.
+    #[error(
+        "the installation of {server} in {folder} lacks its {missing}; run `ciphertax servers install {server}`, or \
+         remove that folder first if it is in your cache"
+    )]
     Incomplete {
-        /// The server program.
-        program: PathBuf,
+        /// Its name in the catalogue.
+        server: &'static str,
+        /// Where it is.
+        folder: PathBuf,
         /// What is not there.
         missing: String,
     },
+    /// A server cannot do what it was asked for.
+    #[error("{}", sentences(.0))]
+    Refused(Vec<Refusal>),
+    /// A server without an authentication plugin.
+    #[error(
+        "the installed {server} has no library {plugin} for accounts of {method}; `ciphertax servers install {server}` \
+         fetches one that has"
+    )]
+    NoPlugin {
+        /// Its name in the catalogue.
+        server: &'static str,
+        /// The library.
+        plugin: &'static str,
+        /// What it is for.
+        method: AuthenticationMethod,
+    },
+    /// The user of the operating system has no name, so no account can be made for it.
+    #[error(
+        "the user {user} of this process has no name, so there is no account for unix_socket; run as another"
+    )]
+    Nameless {
+        /// Its number.
+        user: u32,
+    },
+    /// There is no folder for what is to be kept.
+    #[error("there is no folder to keep servers in; set HOME, or XDG_CACHE_HOME to an absolute path")]
+    NoCache,
+    /// A program that fetches servers is missing.
+    #[error("{program} is not installed, and {server} is fetched with it; install the package {package}")]
+    NoClient {
+        /// The program.
+        program: &'static str,
+        /// Debian's package of it.
+        package: &'static str,
+        /// What was to be fetched.
+        server: &'static str,
+    },
+    /// A program that fetches servers failed.
+    #[error("{server} could not be installed: {program} failed; it says: {said}")]
+    Client {
+        /// The program.
+        program: &'static str,
+        /// What was to be installed.
+        server: &'static str,
+        /// The end of what it printed, in one line.
+        said: String,
+    },
+    /// What was fetched is not what the catalogue describes.
+    #[error("{server} was not installed: {artifact} is {found}, expected {expected}")]
+    Unexpected {
+        /// What was to be installed.
+        server: &'static str,
+        /// The file or package.
+        artifact: String,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// Not enough space to install a server.
+    #[error(
+        "{folder} has {free_mb} MB free and installing {server} needs {needed_mb} MB; make room, or set \
+         XDG_CACHE_HOME to a folder on another disk"
+    )]
+    NoRoom {
+        /// What was to be installed.
+        server: &'static str,
+        /// Where it was to be installed.
+        folder: PathBuf,
+        /// What is free, in megabytes.
+        free_mb: u64,
+        /// What is needed, in megabytes.
+        needed_mb: u64,
+    },
+    /// An archive cannot be unpacked.
+    #[error("{server} was not installed: {archive} cannot be unpacked: {problem}")]
+    Archive {
+        /// What was to be installed.
+        server: &'static str,
+        /// The file.
+        archive: PathBuf,
+        /// Why.
+        problem: String,
+    },
+    /// There is no such build for this machine.
+    #[error("{server} exists for x86-64 alone; this machine is {machine}")]
+    Architecture {
+        /// What was to be installed.
+        server: &'static str,
+        /// What the machine is.
+        machine: &'static str,
+    },
+    /// The machine has no Debian mirror.
+    #[error(
+        "{server} is fetched from Debian's archive, and the package sources of this machine name none; run ciphertax \
+         on Debian, or in a container of it"
+    )]
+    NoDebian {
+        /// What was to be installed.
+        server: &'static str,
+    },
+    /// The user has asked to stop.
+    #[error("stopped; what was begun is removed")]
+    Stopped,
     /// The private folder cannot be made.
     #[error("cannot make a private folder in {parent}: {cause}; set TMPDIR to a folder you may write to")]
     Folder {
@@ -88,19 +199,19 @@ pub enum Error {
         problem: String,
     },
     /// The system tables could not be made.
-    #[error("the private MariaDB could not make its system tables; it says: {log}")]
+    #[error("the private server could not make its system tables; it says: {log}")]
     Bootstrap {
         /// Last lines of its log.
         log: String,
     },
     /// The server ended before it was ready.
-    #[error("the private MariaDB ended while it started; it says: {log}")]
+    #[error("the private server ended while it started; it says: {log}")]
     EndedEarly {
         /// Last lines of its log.
         log: String,
     },
     /// The server did not become ready.
-    #[error("the private MariaDB was not ready after {seconds} s; it says: {log}")]
+    #[error("the private server was not ready after {seconds} s; it says: {log}")]
     NotReady {
         /// How long it was waited for.
         seconds: u64,
@@ -160,4 +271,9 @@ impl Error {
         let path = path.to_owned();
         move |cause| Self::Read { path, cause }
     }
+}
+
+fn sentences(refusals: &[Refusal]) -> String {
+    let sentences: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    sentences.join("; ")
 }

@@ -19,7 +19,7 @@ pub(crate) const PREFIX: &str = "ciphertax-server-";
 pub(crate) const MARKER: &str = "made-by-ciphertax";
 
 /// The server's socket in the folder.
-pub(crate) const SOCKET: &str = "mariadb.sock";
+pub(crate) const SOCKET: &str = "server.sock";
 
 /// Longest path of a Unix socket in bytes: `sun_path` less its closing zero.
 const LONGEST_SOCKET_PATH: usize = 107;
@@ -28,7 +28,7 @@ const LONGEST_SOCKET_PATH: usize = 107;
 const RANDOM_CHARACTERS: usize = 8;
 
 /// Space that a private server and a data set in memory need: redo log 100 MB, tablespaces, temporary tables.
-const NEEDED_MB: u64 = 400;
+pub(crate) const NEEDED_MB: u64 = 400;
 
 /// Space that a tunnel needs: keys, settings and logs.
 const TUNNEL_MB: u64 = 10;
@@ -117,7 +117,7 @@ pub(crate) fn create_private_file(path: &Path) -> Result<File> {
         .map_err(Error::write(path))
 }
 
-fn free_mb(folder: &Path) -> io::Result<u64> {
+pub(crate) fn free_mb(folder: &Path) -> io::Result<u64> {
     let disk = statvfs(folder)?;
     Ok(disk.f_bavail * disk.f_frsize / 1_000_000)
 }

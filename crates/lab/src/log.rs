@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::folder::PrivateFolder;
 use crate::process::Process;
+use crate::statements::Statements;
 
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
@@ -42,10 +43,13 @@ impl Log {
         }
     }
 
-    /// Waits for the server's word. Connecting instead could reach a foreign server, or ourselves.
-    pub(crate) fn wait_until_ready(&self, process: &Process) -> Result<Readiness> {
+    /// Waits for the server's word, and gives it its first statements. Connecting instead could reach a foreign server,
+    /// or ourselves.
+    pub(crate) fn wait_until_ready(&self, process: &Process, statements: &Statements) -> Result<Readiness> {
         let deadline = Instant::now() + STARTUP;
+        let mut delivered = false;
         loop {
+            delivered = delivered || statements.deliver()?;
             let ended = process.has_ended();
             let text = read_from(&self.folder.join(LOG), self.start);
             if text.contains("ready for connections") && !ended {

@@ -16,6 +16,9 @@ use crate::folder::{self, MARKER, PREFIX};
 /// How long removing a folder is tried while processes in it die.
 const REMOVAL: Duration = Duration::from_secs(5);
 
+/// The server programs of the catalogue.
+const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+
 /// Removes the folders of this user's private servers that nobody holds any more, and ends servers that still run in
 /// them. Called at every start; what cannot be removed is left for the next one.
 pub fn sweep_stale() {
@@ -101,11 +104,13 @@ fn end_servers(folder: &Path) {
     }
 }
 
-/// True for a `mariadbd` of this user that was started with exactly `option`.
+/// True for a server of this user that was started with exactly `option`.
 fn is_our_server(process: &Path, option: &OsStr) -> bool {
     let same_user = fs::metadata(process).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
-    let program_fits = fs::read_link(process.join("exe"))
-        .is_ok_and(|exe| exe.file_name().is_some_and(|name| name == "mariadbd"));
+    let program_fits = fs::read_link(process.join("exe")).is_ok_and(|exe| {
+        exe.file_name()
+            .is_some_and(|name| PROGRAMS.iter().any(|program| name == *program))
+    });
     let option_fits = fs::read(process.join("cmdline")).is_ok_and(|line| {
         line.split(|byte| *byte == 0)
             .any(|argument| argument == option.as_bytes())

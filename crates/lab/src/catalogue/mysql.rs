@@ -1,0 +1,78 @@
+//! MySQL as Debian unstable builds it, with OpenSSL.
+
+use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Sha256Password, UnixSocket};
+use ciphertax_model::Resumption::{SessionId, Ticket};
+use ciphertax_model::{CertificateKind, Group, TlsVersion};
+
+use super::{
+    Capabilities, Ciphers, Dialect, Entry, Product, Source, Suite, SystemTables, TlsControl,
+    VersionResumption,
+};
+
+/// MySQL 9.7.
+pub static MYSQL: Entry = Entry {
+    name: "mysql",
+    product: Product::MySql,
+    version: "9.7",
+    tls_library: "OpenSSL 3.6",
+    capabilities: Capabilities {
+        server: "mysql",
+        tls_versions: &[TlsVersion::V1_2, TlsVersion::V1_3],
+        certificates: &[
+            CertificateKind::EcdsaP256,
+            CertificateKind::EcdsaP384,
+            CertificateKind::Ed25519,
+            CertificateKind::Rsa2048,
+            CertificateKind::Rsa3072,
+            CertificateKind::Rsa4096,
+        ],
+        // The list is in its source (P-521 too), whatever OpenSSL can.
+        groups: &[Group::P256, Group::P384],
+        ciphers: Ciphers::Only(&[
+            "TLS_AES_128_GCM_SHA256",
+            "TLS_AES_256_GCM_SHA384",
+            "TLS_CHACHA20_POLY1305_SHA256",
+            "TLS_AES_128_CCM_SHA256",
+            "ECDHE-ECDSA-AES128-GCM-SHA256",
+            "ECDHE-ECDSA-AES256-GCM-SHA384",
+            "ECDHE-RSA-AES128-GCM-SHA256",
+            "ECDHE-RSA-AES256-GCM-SHA384",
+            "ECDHE-ECDSA-CHACHA20-POLY1305",
+            "ECDHE-RSA-CHACHA20-POLY1305",
+            "DHE-RSA-AES128-GCM-SHA256",
+            "DHE-RSA-AES256-GCM-SHA384",
+            "DHE-RSA-CHACHA20-POLY1305",
+        ]),
+        resumption: &[
+            VersionResumption {
+                version: TlsVersion::V1_2,
+                by: &[SessionId, Ticket],
+            },
+            VersionResumption {
+                version: TlsVersion::V1_3,
+                by: &[Ticket],
+            },
+        ],
+        authentication: &[CachingSha2Password, Sha256Password, UnixSocket],
+        forget_passwords: Some("FLUSH PRIVILEGES"),
+        several_addresses: true,
+        secure_renegotiation: true,
+    },
+    source: Source::Apt {
+        suite: Suite::DebianUnstable,
+        package: "mysql-server-core",
+        plugins: "",
+        version: "9.7",
+    },
+    system_tables: SystemTables::Initialize,
+    default_method: CachingSha2Password,
+    dialect: Dialect::MySql,
+    plugins: &[(UnixSocket, "auth_socket.so")],
+    tls_control: TlsControl::EmptyVersionIsOff,
+    settings: &[
+        ("mysqlx", "OFF"),
+        ("secure_file_priv", "NULL"),
+        // It has a certificate of our authority, or none.
+        ("auto_generate_certs", "OFF"),
+    ],
+};

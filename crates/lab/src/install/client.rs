@@ -1,0 +1,201 @@
+//! Running the programs that fetch and unpack.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::Job;
+use crate::error::{Error, Result};
+use crate::guard;
+
+/// How often a program is looked after.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How much of what a program says goes into a message, in lines.
+const TAIL_LINES: usize = 4;
+
+/// A program that fetches or unpacks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Client {
+    pub(super) program: &'static str,
+    /// Debian's package of it.
+    pub(super) package: &'static str,
+}
+
+pub(super) const APT_GET: Client = Client {
+    program: "apt-get",
+    package: "apt",
+};
+pub(super) const APT_CONFIG: Client = Client {
+    program: "apt-config",
+    package: "apt",
+};
+pub(super) const DPKG: Client = Client {
+    program: "dpkg",
+    package: "dpkg",
+};
+pub(super) const NPM: Client = Client {
+    program: "npm",
+    package: "npm",
+};
+pub(super) const MVN: Client = Client {
+    program: "mvn",
+    package: "maven",
+};
+pub(super) const TAR: Client = Client {
+    program: "tar",
+    package: "tar",
+};
+
+impl Client {
+    /// A command line that begins with the program.
+    pub(super) fn command(self) -> Command {
+        Command::new(self.program)
+    }
+
+    /// Runs a command in the folder of downloads to its end and returns what it printed. It has no terminal and a process
+    /// group of its own, which is killed when the user asks to stop.
+    pub(super) fn run(self, job: &Job<'_>, command: &mut Command) -> Result<String> {
+        let (out, err) = (job.folder.join("stdout"), job.folder.join("stderr"));
+        let create = |path: &Path| File::create(path).map_err(Error::write(path));
+        command
+            .current_dir(job.downloads())
+            .stdin(Stdio::null())
+            .stdout(create(&out)?)
+            .stderr(create(&err)?)
+            .process_group(0);
+        // This thread waits for the end, so it lives as long as the program does.
+        guard::die_with_this_thread(command);
+        let status = self.wait(job, command)?;
+        let said = |path: &Path| fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned());
+        if status.success() {
+            return said(&out).map_err(Error::read(&out));
+        }
+        Err(Error::Client {
+            program: self.program,
+            server: job.entry.name,
+            said: [&err, &out]
+                .into_iter()
+                .filter_map(|path| said(path).ok())
+                .find_map(|text| tail(&text))
+                .unwrap_or_else(|| format!("nothing ({status})")),
+        })
+    }
+
+    fn wait(self, job: &Job<'_>, command: &mut Command) -> Result<ExitStatus> {
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound => Error::NoClient {
+                program: self.program,
+                package: self.package,
+                server: job.entry.name,
+            },
+            _ => Error::Spawn {
+                program: self.program.into(),
+                cause,
+            },
+        };
+        let mut process = command.spawn().map_err(failed)?;
+        loop {
+            if let Some(status) = process.try_wait().map_err(failed)? {
+                return Ok(status);
+            }
+            if job.stop.load(Ordering::Relaxed) {
+                let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
+                let _ = process.wait();
+                return Err(Error::Stopped);
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+}
+
+/// The last lines that say something, in one line.
+fn tail(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(TAIL_LINES)..].join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::catalogue::MYSQL_5_6;
+
+    const SHELL: Client = Client {
+        program: "sh",
+        package: "dash",
+    };
+
+    #[test]
+    fn a_failure_is_told_in_the_programs_words_and_a_missing_program_by_its_package() {
+        with_job(&AtomicBool::new(false), |job| {
+            let mut command = SHELL.command();
+            command.args(["-c", "echo; echo first; echo second >&2; echo third >&2; exit 3"]);
+            let error = SHELL.run(job, &mut command).unwrap_err().to_string();
+            assert!(
+                error.contains("mysql-5.6") && error.contains("second | third"),
+                "{error}"
+            );
+
+            let missing = Client {
+                program: "no-such-program",
+                package: "nothing",
+            };
+            let error = missing.run(job, &mut missing.command()).unwrap_err().to_string();
+            assert!(
+                error.contains("no-such-program") && error.contains("package nothing"),
+                "{error}"
+            );
+        });
+    }
+
+    #[test]
+    fn a_stop_ends_the_program_and_its_children() {
+        let stop = AtomicBool::new(false);
+        with_job(&stop, |job| {
+            let pid_file = job.folder.join("pid");
+            let mut command = SHELL.command();
+            command
+                .args(["-c", "sleep 60 & echo $! > \"$0\"; wait"])
+                .arg(&pid_file);
+            let began = Instant::now();
+            let error = thread::scope(|scope| {
+                scope.spawn(|| {
+                    while fs::read_to_string(&pid_file).map_or(true, |text| text.is_empty()) {
+                        thread::sleep(LOOK_AGAIN);
+                    }
+                    stop.store(true, Ordering::Relaxed);
+                });
+                SHELL.run(job, &mut command).unwrap_err()
+            });
+            assert!(matches!(error, Error::Stopped), "{error}");
+            assert!(began.elapsed() < Duration::from_secs(30));
+            let child = fs::read_to_string(&pid_file).unwrap();
+            let process = Path::new("/proc").join(child.trim()).join("exe");
+            while fs::read_link(&process).is_ok() {
+                assert!(began.elapsed() < Duration::from_secs(30), "its child still runs");
+                thread::sleep(LOOK_AGAIN);
+            }
+        });
+    }
+
+    fn with_job(stop: &AtomicBool, test: impl FnOnce(&Job<'_>)) {
+        let servers = tempfile::tempdir().unwrap();
+        let place = servers.path().join("place");
+        let job = Job::begin(&MYSQL_5_6, servers.path(), &place, stop).unwrap();
+        test(&job);
+    }
+}

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ciphertax_model::CertificateKind;
 use openssl::asn1::Asn1Time;
@@ -300,9 +301,16 @@ fn new_certificate(
     builder.set_subject_name(subject)?;
     builder.set_issuer_name(issuer)?;
     builder.set_pubkey(key)?;
-    builder.set_not_before(&*Asn1Time::days_from_now(0)?)?;
+    builder.set_not_before(&*a_day_ago()?)?;
     builder.set_not_after(&*Asn1Time::days_from_now(VALID_DAYS)?)?;
     Ok(builder)
+}
+
+/// yaSSL compares times to the minute and so takes a certificate of the current minute for one that is not valid yet.
+fn a_day_ago() -> std::result::Result<Asn1Time, ErrorStack> {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Asn1Time::from_unix(now.saturating_sub(DAY).as_secs().cast_signed())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
-use crate::bootstrap::hexadecimal;
+use crate::accounts::hexadecimal;
 use crate::error::Error;
 use crate::relay::Relay;
 

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, Secret, TlsVersion};
-use openssl::rsa::Rsa;
 
 use crate::accounts::Account;
 use crate::catalogue::{Entry, MARIADB, TlsControl};
-use crate::certificates::{Authority, CertificateFiles};
+use crate::certificates::{Authority, ClientCertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, SOCKET};
 use crate::guard::{Guard, GuardProgram};
+use crate::link::RunningLink;
 use crate::locate::Installation;
 use crate::log::{self, Log, Readiness};
 use crate::my_cnf::MyCnf;
@@ -48,9 +49,14 @@ const EVERY_SECURITY_LEVEL: &str = "DEFAULT:@SECLEVEL=0";
 pub struct PrivateServerBuilder {
     entry: &'static Entry,
     tls: Tls,
+    chain_length: u8,
     tls_versions: Vec<TlsVersion>,
     accounts: Vec<AuthenticationMethod>,
     options: Vec<String>,
+    /// Words before the server's command line.
+    launcher: Vec<OsString>,
+    /// Where it is reached.
+    reached_at: IpAddr,
     guard: GuardProgram,
 }
 
@@ -75,6 +81,14 @@ impl PrivateServerBuilder {
     #[must_use]
     pub fn certificate(mut self, kind: CertificateKind) -> Self {
         self.tls = Tls::With(kind);
+        self
+    }
+
+    /// Certificates that the server sends: its own, and those of intermediate authorities; 1 if nothing else is asked
+    /// for.
+    #[must_use]
+    pub fn chain_length(mut self, certificates: u8) -> Self {
+        self.chain_length = certificates;
         self
     }
 
@@ -109,6 +123,15 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// A server inside a link: [`PrivateServer::address`] is its direct address, and the same port of
+    /// [`RunningLink::delayed_address`] leads to it at the link's distance. It must be stopped before the link is.
+    #[must_use]
+    pub fn inside(mut self, link: &RunningLink) -> Self {
+        self.launcher = link.enter();
+        self.reached_at = link.direct_address();
+        self
+    }
+
     /// The program of the guard; the program that runs now if nothing else is asked for.
     #[must_use]
     pub fn guard(mut self, program: GuardProgram) -> Self {
@@ -133,16 +156,16 @@ impl PrivateServerBuilder {
             .flat_map(|account| account.statements(self.entry.dialect))
             .collect();
         let statements = Statements::pipe_in(guard.folder(), first_statements)?;
-        let ca_file = self.prepare(&installation, guard.folder(), &statements)?;
+        let trust = self.prepare(&installation, guard.folder(), &statements)?;
         let (process, port) = self.launch(&installation, &mut guard, &statements)?;
         Ok(PrivateServer {
             entry: self.entry,
             process,
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            address: SocketAddr::from((self.reached_at, port)),
             socket: guard.folder().join(SOCKET),
             everyday,
             others,
-            ca_file,
+            trust,
             started: SystemTime::now(),
             settings: self.settings(),
             guard,
@@ -150,9 +173,6 @@ impl PrivateServerBuilder {
     }
 
     fn refuse_the_impossible(&self) -> Result<()> {
-        if std::env::var_os("CT_FORCE").is_some() {
-            return Ok(());
-        }
         let capabilities = &self.entry.capabilities;
         let certificate = self.key().and_then(|kind| capabilities.refuse_certificate(kind));
         let versions = self
@@ -197,13 +217,13 @@ impl PrivateServerBuilder {
         self.accounts.iter().map(account).collect()
     }
 
-    /// Writes data folder, certificates and settings. Returns what clients must trust.
+    /// Writes data folder, certificates and settings.
     fn prepare(
         &self,
         installation: &Installation,
         folder: &Path,
         statements: &Statements,
-    ) -> Result<Option<PathBuf>> {
+    ) -> Result<Option<Trust>> {
         template::provide(installation, folder)?;
         let mut settings = MyCnf::new(installation, folder);
         for (name, value) in SETTINGS {
@@ -218,12 +238,12 @@ impl PrivateServerBuilder {
         {
             settings.set("plugin_load_add", plugin);
         }
-        let ca_file = self.set_tls(&mut settings, folder)?;
+        let trust = self.set_tls(&mut settings, folder)?;
         settings.write(folder)?;
-        Ok(ca_file)
+        Ok(trust)
     }
 
-    fn set_tls(&self, settings: &mut MyCnf, folder: &Path) -> Result<Option<PathBuf>> {
+    fn set_tls(&self, settings: &mut MyCnf, folder: &Path) -> Result<Option<Trust>> {
         let control = self.entry.tls_control;
         let Some(kind) = self.key() else {
             match control {
@@ -232,17 +252,22 @@ impl PrivateServerBuilder {
             }
             return Ok(None);
         };
-        let files = Authority::new(kind)?.issue_for_localhost(folder)?;
-        if control == TlsControl::YaSsl {
-            as_pkcs1(&files)?;
-        }
+        let format = match control {
+            TlsControl::YaSsl => KeyFormat::Pkcs1,
+            _ => KeyFormat::Pkcs8,
+        };
+        let authority = Authority::new(kind)?;
+        let files = authority.issue_chain_for_localhost(folder, self.chain_length, format)?;
         settings.path("ssl_ca", &files.ca);
         settings.path("ssl_cert", &files.certificate);
         settings.path("ssl_key", &files.key);
         for (name, value) in self.tls_settings() {
             settings.set(name, &value);
         }
-        Ok(Some(files.ca))
+        Ok(Some(Trust {
+            ca: files.ca,
+            authority,
+        }))
     }
 
     /// Settings of the TLS versions asked for, where the server can be told.
@@ -282,9 +307,14 @@ impl PrivateServerBuilder {
         };
         for _ in 0..PORT_ATTEMPTS {
             let port = port::free_in(&ports).ok_or_else(no_port)?;
-            let mut command_line = installation.command();
+            let mut command_line = self.launcher.clone();
+            command_line.extend(installation.command());
             command_line.push(defaults_file_option(guard.folder()));
             command_line.push(format!("--port={port}").into());
+            if !self.reached_at.is_loopback() {
+                // All addresses of the link's namespace, which nobody else can reach.
+                command_line.push("--bind-address=0.0.0.0".into());
+            }
             command_line.extend(self.options.iter().map(OsString::from));
             let log = Log::from_its_end(guard.folder());
             let process = Process::open(guard.run(&command_line)?)?;
@@ -297,7 +327,11 @@ impl PrivateServerBuilder {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        let fixed = SETTINGS.into_iter().chain([(NO_BINLOG, "ON")]);
+        let of_the_entry = self.entry.settings.iter().copied();
+        let fixed = SETTINGS
+            .into_iter()
+            .chain([(NO_BINLOG, "ON")])
+            .chain(of_the_entry);
         let mut settings: BTreeMap<String, String> = fixed
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
@@ -311,7 +345,7 @@ impl PrivateServerBuilder {
     }
 }
 
-/// A server of our own, reachable on 127.0.0.1 alone. It ends, and all its files go, when this is dropped or when
+/// A server of our own, reachable from this machine alone. It ends, and all its files go, when this is dropped or when
 /// this process ends in whatever way (see [`guard`](crate::guard)).
 #[derive(Debug)]
 pub struct PrivateServer {
@@ -320,11 +354,25 @@ pub struct PrivateServer {
     socket: PathBuf,
     everyday: Account,
     others: Vec<Account>,
-    ca_file: Option<PathBuf>,
+    trust: Option<Trust>,
     settings: BTreeMap<String, String>,
     started: SystemTime,
     process: Process,
     guard: Guard,
+}
+
+/// What clients of a server with TLS trust, and what signs their certificates.
+struct Trust {
+    ca: PathBuf,
+    authority: Authority,
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust")
+            .field("ca", &self.ca)
+            .finish_non_exhaustive()
+    }
 }
 
 impl PrivateServer {
@@ -333,9 +381,12 @@ impl PrivateServer {
         PrivateServerBuilder {
             entry: &MARIADB,
             tls: Tls::WithDefaultKey,
+            chain_length: 1,
             tls_versions: Vec::new(),
             accounts: Vec::new(),
             options: Vec::new(),
+            launcher: Vec::new(),
+            reached_at: Ipv4Addr::LOCALHOST.into(),
             guard: GuardProgram::this_program(),
         }
     }
@@ -345,7 +396,7 @@ impl PrivateServer {
         self.entry
     }
 
-    /// Where it listens: 127.0.0.1 and a port below the ephemeral range.
+    /// Where it is reached: 127.0.0.1, or the direct address of its link, and a port below the ephemeral range.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -376,7 +427,20 @@ impl PrivateServer {
 
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
-        self.ca_file.as_deref()
+        self.trust.as_ref().map(|trust| trust.ca.as_path())
+    }
+
+    /// A new certificate for clients with a key of this kind, which the server takes; `None` for a server without TLS.
+    ///
+    /// # Errors
+    /// OpenSSL's own, or a file that cannot be written.
+    pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
+        let Some(trust) = &self.trust else {
+            return Ok(None);
+        };
+        let folder = self.folder().join(format!("client-{kind}"));
+        fs::create_dir_all(&folder).map_err(Error::write(&folder))?;
+        trust.authority.issue_client(&folder, self.user(), kind).map(Some)
     }
 
     /// Its folder, where short-lived files may be put too: all of it goes with the server.
@@ -416,14 +480,6 @@ impl PrivateServer {
     pub fn stop(mut self) -> Result<()> {
         self.guard.finish()
     }
-}
-
-/// Writes the server's key anew in the only format that yaSSL reads, PKCS#1.
-fn as_pkcs1(files: &CertificateFiles) -> Result<()> {
-    let pem = fs::read(&files.key).map_err(Error::read(&files.key))?;
-    let key = Rsa::private_key_from_pem(&pem)?.private_key_to_pem()?;
-    // The file is there already, so nobody else may read it.
-    fs::write(&files.key, key).map_err(Error::write(&files.key))
 }
 
 #[cfg(test)]

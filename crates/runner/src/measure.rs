@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
-use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
+use ciphertax_observe::{SystemCpu, settle};
 
 use crate::error::RunError;
 use crate::server::Server;

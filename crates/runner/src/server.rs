@@ -15,7 +15,7 @@ use ciphertax_model::{
 use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation};
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 use crate::error::RunError;
 
@@ -192,7 +192,15 @@ impl Server {
                 _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
             },
         };
+        let client_certificate = match (&self.private, arm.tls.client_certificate) {
+            (Some(server), Some(kind)) => server.client_certificate(kind)?,
+            _ => None,
+        };
         Ok(TlsPolicy {
+            client_certificate: client_certificate.map(|files| ClientCertificate {
+                certificate: files.certificate,
+                key: files.key,
+            }),
             cipher: arm.tls.cipher.clone(),
             group: arm.tls.group,
             resumption: arm.tls.resumption,
@@ -316,7 +324,9 @@ fn builder(
 ) -> Result<PrivateServerBuilder, RunError> {
     let mut builder = PrivateServer::builder().server(entry);
     builder = match study.needs_tls() {
-        true => builder.certificate(site.certificate.kind),
+        true => builder
+            .certificate(site.certificate.kind)
+            .chain_length(site.certificate.chain_length),
         false => builder.without_tls(),
     };
     let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();

@@ -80,12 +80,13 @@ impl OpenSite {
         };
         for (arm, is_measured_here) in arms.iter().zip(measured) {
             go_on()?;
-            open.arms.push(if is_measured_here {
+            let proved = if is_measured_here {
                 progress.stage(&Stage::Proving(arm.name.clone()));
                 Some(open.prove(arm)?)
             } else {
                 None
-            });
+            };
+            open.arms.push(proved);
         }
         Ok(open)
     }

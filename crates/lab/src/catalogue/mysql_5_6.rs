@@ -24,7 +24,6 @@ pub static MYSQL_5_6: Entry = Entry {
             CertificateKind::Rsa4096,
         ],
         groups: &[],
-        // Its Diffie-Hellman parameters have 512 bits, which today's libraries refuse.
         ciphers: Ciphers::Only(&["AES128-SHA", "AES256-SHA"]),
         resumption: &[VersionResumption {
             version: TlsVersion::V1_0,
@@ -45,5 +44,6 @@ pub static MYSQL_5_6: Entry = Entry {
     dialect: Dialect::MySql56,
     plugins: &[],
     tls_control: TlsControl::YaSsl,
-    settings: &[],
+    // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
+    settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
 };

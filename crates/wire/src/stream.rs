@@ -99,9 +99,11 @@ impl Stream {
             let before = crate::trace::thread_cpu_ns();
             let progress = session.handshake();
             cpu_ns += crate::trace::thread_cpu_ns() - before;
-            // An alert that says why the handshake failed goes out before the error is returned.
-            send_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await?;
-            match progress? {
+            // An alert that says why the handshake failed goes out before the error is returned, if anybody listens.
+            let sent = send_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await;
+            let progress = progress?;
+            sent?;
+            match progress {
                 Progress::Done => break,
                 Progress::NeedsInput => {
                     receive_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await?;

@@ -24,6 +24,13 @@ pub fn library_version() -> String {
 /// Sessions of TLS 1.3 are tickets; those of older versions can be used again.
 type Sessions = SessionStore<SslSession, SslSession>;
 
+/// What a connection has to do with earlier sessions.
+struct Resumable {
+    sessions: Arc<Sessions>,
+    /// The session that it offers.
+    earlier: Option<SslSession>,
+}
+
 /// Makes sessions of one policy.
 pub(crate) struct Connector {
     context: SslContext,
@@ -60,11 +67,15 @@ impl Connector {
             // SAFETY: the store holds sessions of this context alone.
             unsafe { ssl.set_session(earlier) }.map_err(broken)?;
         }
+        let resumable = self.sessions.as_ref().map(|sessions| Resumable {
+            sessions: Arc::clone(sessions),
+            earlier,
+        });
         let stream = SslStream::new(ssl, Wire::new()).map_err(broken)?;
         Ok(Box::new(Session::new(
             stream,
             self.verification.label(),
-            earlier.is_some(),
+            resumable,
         )))
     }
 
@@ -73,11 +84,15 @@ impl Connector {
     }
 }
 
-/// A session to offer. OpenSSL marks those that a failed connection used; a server would refuse them.
+/// A session to offer. Of one that can be used again each connection gets a copy, because OpenSSL marks a session that
+/// gets a new ticket or fails as not to be offered again, whoever else is about to.
 fn earlier_session(sessions: &Sessions) -> Option<SslSession> {
-    let session = sessions.take_ticket().or_else(|| sessions.older())?;
+    if let Some(ticket) = sessions.take_ticket() {
+        return Some(ticket);
+    }
+    let session = sessions.older()?;
     if bindings::is_resumable(&session) {
-        return Some(session);
+        return bindings::copy(&session);
     }
     sessions.forget_older();
     None

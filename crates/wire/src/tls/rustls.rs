@@ -52,16 +52,15 @@ impl Connector {
     }
 
     pub(crate) fn session(&self, offer: Offer) -> Result<Box<dyn TlsSession>, WireError> {
-        let (connection, offered) = match &self.resumable {
-            None => (self.connection(Arc::clone(&self.config))?, false),
-            Some(resumable) => {
-                let one = Arc::new(OneConnection::new(resumable, offer));
-                let mut config = ClientConfig::clone(&self.config);
-                config.resumption = Resumption::store(one.clone()).tls12_resumption(resumable.of_tls12);
-                (self.connection(Arc::new(config))?, one.offered())
-            }
+        let Some(resumable) = &self.resumable else {
+            let connection = self.connection(Arc::clone(&self.config))?;
+            return Ok(Box::new(Session::new(connection, self.verification, None)));
         };
-        Ok(Box::new(Session::new(connection, self.verification, offered)))
+        let one = Arc::new(OneConnection::new(resumable, offer));
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption = Resumption::store(one.clone()).tls12_resumption(resumable.of_tls12);
+        let connection = self.connection(Arc::new(config))?;
+        Ok(Box::new(Session::new(connection, self.verification, Some(one))))
     }
 
     pub(crate) fn stock(&self) -> Option<&dyn Stock> {

@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use foreign_types::ForeignTypeRef;
-use openssl::ssl::{SslCipher, SslContextBuilder, SslRef, SslSessionRef};
+use foreign_types::{ForeignType, ForeignTypeRef};
+use openssl::ssl::{SslCipher, SslContextBuilder, SslRef, SslSession, SslSessionRef};
 use openssl::stack::StackRef;
 use openssl_sys::{SSL, SSL_CTX, SSL_SESSION, stack_st_SSL_CIPHER};
 
@@ -11,6 +11,7 @@ unsafe extern "C" {
     /// Since OpenSSL 3.2.
     safe fn SSL_get0_group_name(ssl: *mut SSL) -> *const c_char;
     safe fn SSL_SESSION_is_resumable(session: *const SSL_SESSION) -> c_int;
+    safe fn SSL_SESSION_dup(session: *const SSL_SESSION) -> *mut SSL_SESSION;
     safe fn SSL_SESSION_has_ticket(session: *const SSL_SESSION) -> c_int;
     safe fn SSL_CTX_get_ciphers(context: *const SSL_CTX) -> *mut stack_st_SSL_CIPHER;
 }
@@ -28,6 +29,13 @@ pub(super) fn group_name(ssl: &SslRef) -> &str {
 /// True unless the session must not be offered again.
 pub(super) fn is_resumable(session: &SslSessionRef) -> bool {
     SSL_SESSION_is_resumable(session.as_ptr()) == 1
+}
+
+/// A copy that shares nothing that changes.
+pub(super) fn copy(session: &SslSessionRef) -> Option<SslSession> {
+    let copy = SSL_SESSION_dup(session.as_ptr());
+    // SAFETY: a copy that is not null is a session of which we are the only owner.
+    (!copy.is_null()).then(|| unsafe { SslSession::from_ptr(copy) })
 }
 
 /// True if the server gave a ticket for the session, false if it keeps the session itself.

@@ -3,28 +3,48 @@
 use std::io::{self, Read, Write};
 
 use ciphertax_model::record::TlsFacts;
-use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream};
+use foreign_types::ForeignTypeRef;
+use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;
 
 use super::super::hello::HelloWatch;
 use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called, not_trusted};
-use super::{bindings, library_version, reasons};
+use super::{Resumable, bindings, library_version, reasons};
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 
 pub(super) struct Session {
     stream: SslStream<Wire>,
     verification: &'static str,
-    offered: bool,
+    /// `None` where every handshake is a full one.
+    resumable: Option<Resumable>,
 }
 
 impl Session {
-    /// A session before its handshake; `offered` says whether an earlier one was given to it.
-    pub(super) fn new(stream: SslStream<Wire>, verification: &'static str, offered: bool) -> Self {
+    /// A session before its handshake.
+    pub(super) fn new(
+        stream: SslStream<Wire>,
+        verification: &'static str,
+        resumable: Option<Resumable>,
+    ) -> Self {
         Self {
             stream,
             verification,
-            offered,
+            resumable,
+        }
+    }
+
+    /// Keeps a ticket that came with a resumed handshake of TLS 1.2 or older: the callback that hears of all others does
+    /// not hear of these.
+    fn keep_renewed_ticket(&self) {
+        let ssl = self.stream.ssl();
+        let (Some(resumable), Some(session)) = (&self.resumable, ssl.session()) else {
+            return;
+        };
+        let Some(earlier) = &resumable.earlier else { return };
+        let is_renewed = session.as_ptr() != earlier.as_ptr();
+        if is_renewed && ssl.session_reused() && session.protocol_version() != SslVersion::TLS1_3 {
+            resumable.sessions.keep_older(session.to_owned());
         }
     }
 }
@@ -32,7 +52,10 @@ impl Session {
 impl TlsSession for Session {
     fn handshake(&mut self) -> Result<Progress, WireError> {
         match self.stream.connect() {
-            Ok(()) => Ok(Progress::Done),
+            Ok(()) => {
+                self.keep_renewed_ticket();
+                Ok(Progress::Done)
+            }
             Err(error) if error.code() == ErrorCode::WANT_READ => Ok(Progress::NeedsInput),
             Err(error) => Err(handshake_failure(self.stream.ssl(), &error)),
         }
@@ -77,7 +100,10 @@ impl TlsSession for Session {
             version: ssl.version_str(),
             cipher: ssl.current_cipher().map_or("", |cipher| cipher.name()),
             group: group_called(bindings::group_name(ssl)),
-            offered: self.offered,
+            offered: self
+                .resumable
+                .as_ref()
+                .is_some_and(|resumable| resumable.earlier.is_some()),
             resumed: ssl.session_reused(),
         }
     }
@@ -162,7 +188,18 @@ fn failure(error: &openssl::ssl::Error) -> WireError {
         .ssl_error()
         .map(reasons)
         .unwrap_or_else(|| error.to_string());
-    WireError::Tls(reasons)
+    WireError::Tls(format!("{reasons}{}", remedy(&reasons)))
+}
+
+/// What can be done about what old servers are refused for; empty where the reason says it already.
+fn remedy(reasons: &str) -> &'static str {
+    if reasons.contains("dh key too small") {
+        "; ask for a cipher whose key exchange is another, such as AES256-SHA"
+    } else if reasons.contains("unsafe legacy renegotiation disabled") {
+        "; the server has no secure renegotiation (RFC 5746): it is taken with TLS 1.3, or with a version that is old itself"
+    } else {
+        ""
+    }
 }
 
 fn handshake_failure(ssl: &SslRef, error: &openssl::ssl::Error) -> WireError {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
+use std::sync::Arc;
 
 use ciphertax_model::record::TlsFacts;
 use openssl::x509::X509;
@@ -13,6 +14,7 @@ use rustls::{HandshakeKind, ProtocolVersion};
 
 use super::super::hello::HelloWatch;
 use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called};
+use super::tickets::OneConnection;
 use super::{LIBRARY, failure, suites};
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
@@ -34,14 +36,16 @@ pub(super) struct Session {
     /// Bytes of `incoming` that `hello` was shown; `None` once some were consumed.
     heard: Option<usize>,
     verification: &'static str,
-    offered: bool,
+    /// What the connection was given to take up; `None` where every handshake is a full one.
+    resumable: Option<Arc<OneConnection>>,
 }
 
 impl Session {
+    /// A session before its handshake.
     pub(super) fn new(
         connection: UnbufferedClientConnection,
         verification: &'static str,
-        offered: bool,
+        resumable: Option<Arc<OneConnection>>,
     ) -> Self {
         Self {
             connection,
@@ -52,7 +56,7 @@ impl Session {
             failed: false,
             heard: Some(0),
             verification,
-            offered,
+            resumable,
         }
     }
 }
@@ -162,6 +166,9 @@ impl Session {
             let unread = self.incoming.unread();
             self.hello.received(&unread[*heard..]);
             *heard = unread.len();
+            if let Some(resumable) = self.resumable.as_ref().filter(|_| self.hello.ticket_follows()) {
+                resumable.expect_ticket();
+            }
         }
     }
 
@@ -283,7 +290,10 @@ impl TlsSession for Session {
             },
             cipher: suite.map_or("", |suite| suites::openssl_name(suite.suite())),
             group: group_called(self.group_name()),
-            offered: self.offered,
+            offered: self
+                .resumable
+                .as_ref()
+                .is_some_and(|resumable| resumable.offered()),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
         }
     }

@@ -18,7 +18,7 @@ type Sessions = SessionStore<Tls13ClientSessionValue, Tls12ClientSessionValue>;
 #[derive(Clone)]
 pub(super) struct Resumable {
     pub(super) sessions: Arc<Sessions>,
-    /// How sessions of TLS 1.2 are taken up.
+    /// How sessions of TLS 1.2 are taken up. rustls knows no "by ticket alone", so [`OneConnection`] sees to that.
     pub(super) of_tls12: Tls12Resumption,
 }
 
@@ -36,7 +36,8 @@ impl Resumable {
     }
 }
 
-/// What one connection sees of the sessions: rustls does not say otherwise whether it offered one.
+/// What one connection sees of the sessions: rustls does not say otherwise whether it offered one, nor whether it got a
+/// ticket.
 ///
 /// A connector has one server, so names do not matter. The group that a server chose earlier is not remembered: it
 /// would make later ClientHellos differ from the first.
@@ -44,6 +45,8 @@ pub(super) struct OneConnection {
     sessions: Arc<Sessions>,
     offer: Offer,
     offered: AtomicBool,
+    needs_ticket: bool,
+    ticket_follows: AtomicBool,
 }
 
 impl OneConnection {
@@ -52,7 +55,14 @@ impl OneConnection {
             sessions: Arc::clone(&resumable.sessions),
             offer,
             offered: AtomicBool::new(false),
+            needs_ticket: resumable.of_tls12 == Tls12Resumption::SessionIdOrTickets,
+            ticket_follows: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that the server said, in a handshake of TLS 1.2, that it will give a ticket.
+    pub(super) fn expect_ticket(&self) {
+        self.ticket_follows.store(true, Relaxed);
     }
 
     /// True if the connection was given an earlier session.
@@ -78,7 +88,11 @@ impl ClientSessionStore for OneConnection {
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
-        self.sessions.keep_older(session);
+        // A server without tickets may offer to keep the session itself, which is another arm. A session that was taken
+        // up without a new ticket is still in the store.
+        if !self.needs_ticket || self.ticket_follows.load(Relaxed) {
+            self.sessions.keep_older(session);
+        }
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {

@@ -207,6 +207,7 @@ impl Login {
                 ..ConnectOptions::new(&self.host, self.port, &self.user, password)
             },
             expectation: Expectation::new(self.transport),
+            connections: 1,
         })
     }
 }

@@ -45,7 +45,12 @@ impl<'a> OpenCell<'a> {
             .iter()
             .enumerate()
             .filter(|(_, arm)| measured.contains(arm))
-            .filter_map(|(index, _)| open_site.access(index).cloned())
+            .filter_map(|(index, _)| {
+                Some(Access {
+                    connections: cell.load.connections as usize,
+                    ..open_site.access(index)?.clone()
+                })
+            })
             .collect();
         let mut engine = start_engine(study, cell, &accesses, open_site.server.cpu, seed)?;
         for arm in 0..accesses.len() {

@@ -101,6 +101,7 @@ impl OpenSite {
                     ..options
                 },
                 expectation: proved.expectation,
+                connections: 1,
             },
             session: SessionRecord {
                 server: self.record.name.clone(),

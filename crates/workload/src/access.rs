@@ -14,6 +14,8 @@ pub struct Access {
     pub options: ConnectOptions,
     /// What every session must be.
     pub expectation: Expectation,
+    /// Connections that may be opened at a time: where the arm resumes sessions, as many are kept ready.
+    pub connections: usize,
 }
 
 impl Access {
@@ -22,6 +24,9 @@ impl Access {
     /// # Errors
     /// When there is no session, or one that is not what the arm says.
     pub async fn open(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
+        Session::warm_up(reactor, &self.options, self.connections)
+            .await
+            .map_err(failure)?;
         let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self

@@ -68,6 +68,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access 
     Access {
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
+        connections: 1,
     }
 }
 

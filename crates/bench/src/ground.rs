@@ -98,11 +98,6 @@ impl Ground {
         })
     }
 
-    /// What its tables hold.
-    pub fn dataset(&self) -> &Dataset {
-        &self.dataset
-    }
-
     /// The server itself.
     pub fn server(&self) -> &PrivateServer {
         &self.server

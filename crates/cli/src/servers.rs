@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install};
-use ciphertax_model::TlsVersion;
-use comfy_table::{ContentArrangement, Table, TableComponent, presets};
+use ciphertax_model::{Resumption, TlsVersion};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -85,16 +85,28 @@ fn table(servers: &[Server]) -> String {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width)
         .force_no_tty()
-        .set_header(["name", "version", "TLS library", "supports", "installed"]);
+        .set_header(["name", "server", "supports"]);
     for server in servers {
         let entry = server.entry;
+        let installed = match &server.installed {
+            Some(version) => format!("installed: {version}"),
+            None => "not installed".to_owned(),
+        };
         table.add_row([
             entry.name.to_owned(),
-            format!("{} {}", entry.product, entry.version),
-            entry.tls_library.to_owned(),
+            format!(
+                "{} {}\n{}\n{installed}",
+                entry.product, entry.version, entry.tls_library
+            ),
             in_words(&entry.capabilities),
-            server.installed.clone().unwrap_or_else(|| "no".into()),
         ]);
+    }
+    // Names are there to be copied, so they are never broken.
+    let longest = servers.iter().map(|server| server.entry.name.len()).max();
+    if let (Some(column), Some(length)) = (table.column_mut(0), longest) {
+        let padding = 2;
+        let width = u16::try_from(length).unwrap_or(WIDEST) + padding;
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
     }
     let problems: String = servers
         .iter()
@@ -109,25 +121,20 @@ fn table(servers: &[Server]) -> String {
 
 /// What a server supports, a line for each kind of setting.
 fn in_words(capabilities: &Capabilities) -> String {
-    let versions = capabilities.tls_versions;
-    let range = match (versions.first(), versions.last()) {
-        (Some(oldest), Some(newest)) if oldest != newest => {
-            format!("{}–{}", number(*oldest), number(*newest))
-        }
-        (Some(only), _) => number(*only).to_owned(),
-        (None, _) => "none".to_owned(),
+    let resumed_by = |way: Resumption| {
+        let versions = capabilities
+            .resumption
+            .iter()
+            .filter(|entry| entry.by.contains(&way));
+        let versions: Vec<TlsVersion> = versions.map(|entry| entry.version).collect();
+        (!versions.is_empty()).then(|| format!("{} in {}", way.name(), range(&versions)))
     };
-    let resumption: Vec<String> = capabilities
-        .resumption
-        .iter()
-        .filter(|entry| !entry.by.is_empty())
-        .map(|entry| {
-            let ways: Vec<&str> = entry.by.iter().map(|way| way.name()).collect();
-            format!("{} {}", number(entry.version), ways.join("/"))
-        })
+    let resumption: Vec<String> = [Resumption::SessionId, Resumption::Ticket]
+        .into_iter()
+        .filter_map(resumed_by)
         .collect();
     [
-        ("TLS", range),
+        ("TLS", range(capabilities.tls_versions)),
         ("keys", list(capabilities.certificates)),
         ("groups", list(capabilities.groups)),
         ("resumption", list(&resumption)),
@@ -135,6 +142,15 @@ fn in_words(capabilities: &Capabilities) -> String {
     ]
     .map(|(name, words)| format!("{name}: {words}"))
     .join("\n")
+}
+
+/// The first and the last of these versions, which have no gap between them: `1.0–1.2`.
+fn range(versions: &[TlsVersion]) -> String {
+    match versions {
+        [] => "none".to_owned(),
+        [only] => number(*only).to_owned(),
+        [oldest, .., newest] => format!("{}–{}", number(*oldest), number(*newest)),
+    }
 }
 
 fn number(version: TlsVersion) -> &'static str {

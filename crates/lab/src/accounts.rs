@@ -35,7 +35,7 @@ impl Account {
         Ok(Self {
             user: USER.into(),
             password: random_password()?,
-            method: entry.default_method,
+            method: entry.default_method(),
         })
     }
 

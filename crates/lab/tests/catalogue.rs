@@ -18,7 +18,8 @@ use ciphertax_lab::catalogue::{
 use ciphertax_lab::{Account, Error, GuardProgram, Installation, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{
-    Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsVersion, Transport,
+    Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
+    Transport,
 };
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -78,6 +79,7 @@ fn hold_to_the_catalogue(entry: &'static Entry) {
     it_is_the_version_with_our_settings(&server, &installation);
     every_account_logs_in_by_its_method(&server);
     nobody_else_has_an_account(&server);
+    passwords_are_forgotten_when_told(&server);
     no_password_is_in_a_file(&server);
     let mut wrong = Vec::new();
     wrong.extend(tls_versions_that_differ(&server));
@@ -140,6 +142,22 @@ fn every_account_logs_in_by_its_method(server: &PrivateServer) {
             let user = query(&options, "SELECT CURRENT_USER()");
             assert!(user[0].starts_with(&account.user), "{user:?}");
         }
+    }
+}
+
+fn passwords_are_forgotten_when_told(server: &PrivateServer) {
+    let forget = server.entry().capabilities.forget_passwords;
+    let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
+        assert_eq!(forget, None);
+        return;
+    };
+    let options = as_account(encrypted(server, policy(server)), account);
+    let path = || facts(&options).unwrap().authentication.path;
+    let _ = path();
+    assert_eq!(path(), if forget.is_some() { "fast" } else { "full" });
+    if let Some(statement) = forget {
+        execute(&clear(server), statement);
+        assert_eq!(path(), "full");
     }
 }
 
@@ -307,15 +325,38 @@ fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
         if entry.capabilities.refuse_certificate(*kind).is_some() {
             let error = builder.start().unwrap_err();
             assert!(matches!(error, Error::Refused(_)), "{error}");
-            return None;
+            return Vec::new();
         }
         let server = builder.start().unwrap();
-        let outcome = facts(&encrypted(&server, policy(&server)));
-        let wrong = told(kind, true, outcome).map(|wrong| format!("{wrong}; {}", server.log_tail()));
+        let outcome = |library| {
+            let mut arm = Arm::new("it", Transport::Tls);
+            arm.tls.library = library;
+            let certificate = Certificate {
+                kind: *kind,
+                ..Certificate::default()
+            };
+            let promised = entry.capabilities.refuse(&arm, &certificate).is_empty();
+            let mut policy = policy(&server);
+            policy.library = library;
+            if TlsConnector::new(&policy).is_err() {
+                assert!(
+                    !promised,
+                    "{kind} with {library:?} is promised and no client can ask for it"
+                );
+                return None;
+            }
+            let outcome = facts(&encrypted(&server, policy));
+            told(&format!("{kind} with {}", library.name()), promised, outcome)
+        };
+        let wrong: Vec<String> = [TlsLibrary::OpenSsl, TlsLibrary::Rustls]
+            .into_iter()
+            .filter_map(outcome)
+            .map(|wrong| format!("{wrong}; {}", server.log_tail()))
+            .collect();
         stop_without_a_trace(server);
         wrong
     };
-    CertificateKind::ALL.iter().filter_map(differ).collect()
+    CertificateKind::ALL.iter().flat_map(differ).collect()
 }
 
 fn tls_can_be_off(entry: &'static Entry) {
@@ -429,6 +470,13 @@ fn query(options: &ConnectOptions, statement: &str) -> Vec<String> {
         let columns = statement.matches(',').count() + 1;
         (0..columns).map(|column| rows[0].text(column)).collect()
     })
+}
+
+fn execute(options: &ConnectOptions, statement: &str) {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, options).await.unwrap();
+        session.query(statement).await.unwrap();
+    });
 }
 
 fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {

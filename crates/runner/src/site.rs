@@ -132,8 +132,9 @@ impl OpenSite {
         progress.stage(&Stage::Loading { rows: 0, of });
         self.is_loaded = true;
         let options = self.server.options();
-        self.control
-            .prepare(&options, dataset, |rows| progress.stage(&Stage::Loading { rows, of }))
+        self.control.prepare(&options, dataset, |rows| {
+            progress.stage(&Stage::Loading { rows, of })
+        })
     }
 
     /// Removes the data set, and the server if it is private.

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use ciphertax_model::{
-    Arm, AuthenticationMethod, Certificate, CertificateKind, Group, PasswordCache, Resumption, TlsVersion,
+    Arm, AuthenticationMethod, Certificate, CertificateKind, Group, PasswordCache, Resumption, TlsLibrary,
+    TlsVersion,
 };
 use serde::Serialize;
 
@@ -23,9 +24,10 @@ pub struct Capabilities {
     pub ciphers: Ciphers,
     /// How sessions can be resumed, by TLS version.
     pub resumption: &'static [VersionResumption],
-    /// How accounts can log in.
+    /// How accounts can log in; by the first that of everyday use does.
     pub authentication: &'static [AuthenticationMethod],
-    /// The statement that makes it forget the passwords of earlier logins; `None` where none are kept.
+    /// The statement that makes it forget the passwords of logins by `caching_sha2_password`; `None` where it never
+    /// remembers one, so that every such login is cold.
     pub forget_passwords: Option<&'static str>,
     /// Whether it can listen on several chosen addresses (`bind_address=a,b`), and not only on one or on all.
     pub several_addresses: bool,
@@ -113,6 +115,7 @@ impl Capabilities {
         let newest = version.or(self.tls_versions.last().copied());
         [
             newest.and_then(|version| self.refuse_key_in_version(certificate, version)),
+            newest.and_then(|version| self.refuse_library(arm.tls.library, certificate, version)),
             arm.tls
                 .client_certificate
                 .filter(|kind| !self.certificates.contains(kind))
@@ -141,6 +144,24 @@ impl Capabilities {
                 .collect();
             self.refusal(format!("a certificate {kind} in {version}"), list(&others))
         })
+    }
+
+    /// rustls knows neither TLS before 1.2 nor RSA keys of less than 2048 bits.
+    fn refuse_library(
+        &self,
+        library: TlsLibrary,
+        certificate: CertificateKind,
+        version: TlsVersion,
+    ) -> Option<Refusal> {
+        let setting = match library {
+            TlsLibrary::OpenSsl => return None,
+            TlsLibrary::Rustls if version < TlsVersion::V1_2 => format!("{version} with rustls"),
+            TlsLibrary::Rustls if certificate == CertificateKind::Rsa1024 => {
+                format!("a certificate {certificate} with rustls")
+            }
+            TlsLibrary::Rustls => return None,
+        };
+        Some(self.refusal(setting, format!("it with {}", TlsLibrary::OpenSsl.name())))
     }
 
     /// Hybrid groups exist in TLS 1.3 alone.
@@ -196,13 +217,23 @@ impl Capabilities {
     }
 
     fn refuse_authentication(&self, arm: &Arm) -> Option<Refusal> {
-        let method = arm.authentication.method;
-        if let Some(refusal) = method.and_then(|method| self.refuse_method(method)) {
+        let asked = arm.authentication.method;
+        if let Some(refusal) = asked.and_then(|method| self.refuse_method(method)) {
             return Some(refusal);
         }
-        let cold = arm.authentication.password_cache == PasswordCache::Cold;
-        (cold && self.forget_passwords.is_none())
-            .then(|| self.refusal("a cold password cache", "logins without such a cache".into()))
+        let method = asked.or(self.authentication.first().copied());
+        let caching = method == Some(AuthenticationMethod::CachingSha2Password);
+        match arm.authentication.password_cache {
+            PasswordCache::Warm if caching && self.forget_passwords.is_none() => Some(self.refusal(
+                "a warm password cache",
+                "cold ones: it remembers no password".into(),
+            )),
+            PasswordCache::Cold if !caching => Some(self.refusal(
+                "a cold password cache without caching_sha2_password",
+                "warm ones, as good as none for its other methods".into(),
+            )),
+            PasswordCache::Warm | PasswordCache::Cold => None,
+        }
     }
 
     fn refusal(&self, setting: impl fmt::Display, instead: String) -> Refusal {
@@ -228,7 +259,7 @@ mod tests {
     use ciphertax_model::{Authentication, TlsSettings, Transport};
 
     use super::*;
-    use crate::catalogue::{CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_8, MYSQL, MYSQL_5_6};
+    use crate::catalogue::{CATALOGUE, Entry, MARIADB, MARIADB_10_2, MARIADB_11_8, MYSQL, MYSQL_5_6};
 
     #[test]
     fn settings_that_a_server_cannot_do_are_refused_by_name_with_the_alternative() {
@@ -320,12 +351,55 @@ mod tests {
     }
 
     #[test]
-    fn a_cold_cache_needs_a_cache() {
-        let mut cold = arm(Transport::Plain);
-        cold.authentication.password_cache = PasswordCache::Cold;
-        let any = Certificate::default();
-        assert_eq!(MYSQL.capabilities.refuse(&cold, &any), []);
-        assert_eq!(MARIADB.capabilities.refuse(&cold, &any).len(), 1);
+    fn rustls_needs_tls_1_2_and_a_key_that_is_long_enough() {
+        let mut rustls = arm(Transport::Tls);
+        rustls.tls.library = TlsLibrary::Rustls;
+        let refused = |server: &Entry, kind| server.capabilities.refuse(&rustls, &certificate(kind)).len();
+        assert_eq!(refused(&MARIADB, CertificateKind::Rsa2048), 0);
+        assert_eq!(refused(&MARIADB, CertificateKind::Rsa1024), 1);
+        assert_eq!(refused(&MYSQL_5_6, CertificateKind::Rsa2048), 1);
+    }
+
+    #[test]
+    fn password_caches_are_for_one_method_and_not_on_every_server() {
+        for (server, method, cache, refused) in [
+            (&MYSQL, None, PasswordCache::Warm, false),
+            (&MYSQL, None, PasswordCache::Cold, false),
+            (
+                &MYSQL,
+                Some(AuthenticationMethod::Sha256Password),
+                PasswordCache::Cold,
+                true,
+            ),
+            (&MARIADB, None, PasswordCache::Warm, false),
+            (&MARIADB, None, PasswordCache::Cold, true),
+            (
+                &MARIADB_11_8,
+                Some(AuthenticationMethod::CachingSha2Password),
+                PasswordCache::Warm,
+                true,
+            ),
+            (
+                &MARIADB_11_8,
+                Some(AuthenticationMethod::CachingSha2Password),
+                PasswordCache::Cold,
+                false,
+            ),
+        ] {
+            let mut arm = arm(Transport::Plain);
+            arm.authentication = Authentication {
+                method,
+                password_cache: cache,
+            };
+            let refusals = server.capabilities.refuse(&arm, &Certificate::default());
+            assert_eq!(
+                !refusals.is_empty(),
+                refused,
+                "{}: {:?}",
+                server.name,
+                arm.authentication
+            );
+        }
     }
 
     #[test]

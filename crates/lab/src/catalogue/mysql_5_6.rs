@@ -18,8 +18,8 @@ pub static MYSQL_5_6: Entry = Entry {
         server: "mysql-5.6",
         tls_versions: &[TlsVersion::V1_0],
         certificates: &[
-            CertificateKind::Rsa2048,
             CertificateKind::Rsa1024,
+            CertificateKind::Rsa2048,
             CertificateKind::Rsa3072,
             CertificateKind::Rsa4096,
         ],
@@ -40,7 +40,6 @@ pub static MYSQL_5_6: Entry = Entry {
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
     },
     system_tables: SystemTables::Bootstrap,
-    default_method: MysqlNativePassword,
     dialect: Dialect::MySql56,
     plugins: &[],
     tls_control: TlsControl::YaSsl,

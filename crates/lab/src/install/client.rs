@@ -19,7 +19,10 @@ use crate::guard;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How much of what a program says goes into a message, in lines.
-const TAIL_LINES: usize = 4;
+const MOST_LINES: usize = 3;
+
+/// What lines of apt-get, Maven and npm begin with that complain.
+const MARKS: [&str; 3] = ["E: ", "[ERROR] ", "npm error "];
 
 /// A program that fetches or unpacks.
 #[derive(Debug, Clone, Copy)]
@@ -74,18 +77,18 @@ impl Client {
         // This thread waits for the end, so it lives as long as the program does.
         guard::die_with_this_thread(command);
         let status = self.wait(job, command)?;
-        let said = |path: &Path| fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned());
+        let read = |path: &Path| {
+            let text = fs::read(path).map_err(Error::read(path))?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
         if status.success() {
-            return said(&out).map_err(Error::read(&out));
+            return read(&out);
         }
+        let said = read(&err)? + &read(&out)?;
         Err(Error::Client {
             program: self.program,
             server: job.entry.name,
-            said: [&err, &out]
-                .into_iter()
-                .filter_map(|path| said(path).ok())
-                .find_map(|text| tail(&text))
-                .unwrap_or_else(|| format!("nothing ({status})")),
+            said: complaint(&said).unwrap_or_else(|| format!("nothing ({status})")),
         })
     }
 
@@ -116,14 +119,25 @@ impl Client {
     }
 }
 
-/// The last lines that say something, in one line.
-fn tail(text: &str) -> Option<String> {
+/// The lines that complain, in one line; where none is marked as one, the last lines.
+fn complaint(text: &str) -> Option<String> {
+    // Maven resets colours even when told to use none.
+    let text = text.replace("\u{1b}[0m", "");
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect();
-    (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(TAIL_LINES)..].join(" | "))
+    let marked: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| MARKS.iter().find_map(|mark| line.strip_prefix(mark)))
+        .take(MOST_LINES)
+        .collect();
+    let chosen = match marked.is_empty() {
+        true => &lines[lines.len().saturating_sub(MOST_LINES)..],
+        false => &marked,
+    };
+    (!chosen.is_empty()).then(|| chosen.join(" | "))
 }
 
 #[cfg(test)]
@@ -143,10 +157,10 @@ mod tests {
     fn a_failure_is_told_in_the_programs_words_and_a_missing_program_by_its_package() {
         with_job(&AtomicBool::new(false), |job| {
             let mut command = SHELL.command();
-            command.args(["-c", "echo; echo first; echo second >&2; echo third >&2; exit 3"]);
+            command.args(["-c", "echo second; echo first >&2; exit 3"]);
             let error = SHELL.run(job, &mut command).unwrap_err().to_string();
             assert!(
-                error.contains("mysql-5.6") && error.contains("second | third"),
+                error.contains("mysql-5.6") && error.contains("first | second"),
                 "{error}"
             );
 
@@ -160,6 +174,25 @@ mod tests {
                 "{error}"
             );
         });
+    }
+
+    #[test]
+    fn of_all_that_clients_say_the_complaint_is_told() {
+        for (text, expected) in [
+            (
+                "Reading package lists...\nE: Unable to locate package x\n",
+                "Unable to locate package x",
+            ),
+            (
+                "\u{1b}[0m[ERROR] Could not find artifact x\n[ERROR] \n\u{1b}[0m\u{1b}[0m",
+                "Could not find artifact x",
+            ),
+            ("npm warn old\nnpm error code ETARGET\n", "code ETARGET"),
+            ("one\n\ntwo\nthree\nfour\n", "two | three | four"),
+        ] {
+            assert_eq!(complaint(text).unwrap(), expected);
+        }
+        assert_eq!(complaint(" \n"), None);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Secret;
 use ciphertax_model::record::{Proof, SessionFacts};
+use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
@@ -127,6 +127,14 @@ impl Prover<'_> {
 
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
     async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
+        if let Some(socket) = &self.options.socket {
+            // There is no wire to listen on; that the session is in clear, both sides have said.
+            return Ok(proof(
+                "wire",
+                "travels over a Unix socket, on this machine alone",
+                &format!("connected to {}", socket.display()),
+            ));
+        }
         let relay_failed = |source| ProofError::Relay {
             arm: self.arm.to_owned(),
             source,
@@ -175,16 +183,29 @@ impl Prover<'_> {
 
     /// A server that lets anybody in would make the login cost nothing.
     async fn wrong_password(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
-        let wrong = format!("not{}", self.options.password.expose());
-        let options = ConnectOptions {
-            password: Secret::new(wrong),
-            ..self.options.clone()
+        let right = self.options.clone();
+        // By the kernel's word no password is sent, so there it is the user who must be wrong.
+        let (what, wrong) = match self.options.authentication {
+            Some(AuthenticationMethod::UnixSocket) => (
+                "another user",
+                ConnectOptions {
+                    user: format!("not{}", right.user),
+                    ..right
+                },
+            ),
+            _ => (
+                "a wrong password",
+                ConnectOptions {
+                    password: Secret::new(format!("not{}", right.password.expose())),
+                    ..right
+                },
+            ),
         };
-        match Session::connect(reactor, &options).await {
-            Ok(_) => Err(self.disproved("the server accepts a wrong password".into())),
+        match Session::connect(reactor, &wrong).await {
+            Ok(_) => Err(self.disproved(format!("the server accepts {what}"))),
             Err(error) if error.is_access_denied() => Ok(proof(
                 "authentication",
-                "a wrong password is refused",
+                &format!("{what} is refused"),
                 &error.to_string(),
             )),
             Err(error) => Err(self.refused(&error)),

@@ -230,7 +230,7 @@ impl Capabilities {
             )),
             PasswordCache::Cold if !caching => Some(self.refusal(
                 "a cold password cache without caching_sha2_password",
-                "warm ones, as good as none for its other methods".into(),
+                "warm ones, which is the same for methods without a cache".into(),
             )),
             PasswordCache::Warm | PasswordCache::Cold => None,
         }

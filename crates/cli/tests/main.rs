@@ -10,3 +10,4 @@ mod ordinary_user;
 mod own_server;
 mod quick;
 mod studies;
+mod transit;

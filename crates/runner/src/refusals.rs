@@ -1,6 +1,6 @@
 //! What a study asks for and cannot have, told before anything is started.
 
-use ciphertax_model::{Arm, Study};
+use ciphertax_model::{Arm, PasswordCache, Study};
 
 use crate::error::RunError;
 use crate::play::Plan;
@@ -60,16 +60,25 @@ fn of_targets(study: &Study) -> Vec<String> {
 
 fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     let mut refusals: Vec<String> = Vec::new();
+    let mut note = |text: String| {
+        if !refusals.contains(&text) {
+            refusals.push(text);
+        }
+    };
     for cell in &study.cells {
         let site = study.site(cell);
         let capabilities = &entry(&site.server)?.capabilities;
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
+            if arm.authentication.password_cache == PasswordCache::Cold {
+                note(format!(
+                    "arm {}: a cold password cache cannot be measured: emptying it before every login would be billed to \
+                     the server; leave password_cache out",
+                    arm.name
+                ));
+            }
             for refusal in capabilities.refuse(arm, &site.certificate) {
-                let text = format!("arm {}: {refusal}", arm.name);
-                if !refusals.contains(&text) {
-                    refusals.push(text);
-                }
+                note(format!("arm {}: {refusal}", arm.name));
             }
         }
     }

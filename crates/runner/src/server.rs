@@ -1,10 +1,11 @@
 //! The server under test: private or the user's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::{self, Entry};
+use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
 use ciphertax_model::record::{CpuTime, ServerPlacement, ServerRecord};
@@ -25,6 +26,8 @@ pub(crate) struct Server {
     /// What leads to it where an arm says so. They go after the server.
     tunnels: Vec<(Tunnel, RunningTunnel)>,
     link: Option<RunningLink>,
+    /// The clients' own certificates, by key.
+    clients: Vec<(CertificateKind, ClientCertificate)>,
     /// Where the measured connections go to.
     host: String,
     /// Where everything else is asked.
@@ -75,6 +78,15 @@ impl Server {
                 ));
             }
         }
+        let kinds: BTreeSet<CertificateKind> =
+            arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
+        let mut clients = Vec::new();
+        for kind in kinds {
+            clients.extend(server.client_certificate(kind)?.map(|files| {
+                let ClientCertificateFiles { certificate, key } = files;
+                (kind, ClientCertificate { certificate, key })
+            }));
+        }
         let host = |of: fn(&RunningLink) -> IpAddr| link.as_ref().map_or(address.ip(), of).to_string();
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
@@ -91,6 +103,7 @@ impl Server {
             private: Some(server),
             tunnels,
             link,
+            clients,
             same_host: true,
             cpu,
         })
@@ -106,6 +119,7 @@ impl Server {
             private: None,
             tunnels: Vec::new(),
             link: None,
+            clients: Vec::new(),
             cpu: None,
             host: target.host.clone(),
             control_host: target.host.clone(),
@@ -192,15 +206,10 @@ impl Server {
                 _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
             },
         };
-        let client_certificate = match (&self.private, arm.tls.client_certificate) {
-            (Some(server), Some(kind)) => server.client_certificate(kind)?,
-            _ => None,
-        };
+        let own = arm.tls.client_certificate;
+        let client_certificate = self.clients.iter().find(|(kind, _)| Some(*kind) == own);
         Ok(TlsPolicy {
-            client_certificate: client_certificate.map(|files| ClientCertificate {
-                certificate: files.certificate,
-                key: files.key,
-            }),
+            client_certificate: client_certificate.map(|(_, certificate)| certificate.clone()),
             cipher: arm.tls.cipher.clone(),
             group: arm.tls.group,
             resumption: arm.tls.resumption,

@@ -1,0 +1,224 @@
+//! The axes of what protects data in transit, through the whole command on a real private server.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{Run, SessionRecord};
+
+use crate::common::{Running, Sandbox, record};
+
+const ARMS: &str = r#"
+name = "axes"
+question = "Does every axis reach the connection?"
+time_s = 6
+slice_s = 0.1
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "rustls"
+transport = "tls1.3"
+tls = { library = "rustls", group = "X25519", cipher = "TLS_AES_128_GCM_SHA256" }
+
+[[arm]]
+name = "resumed"
+transport = "tls1.3"
+tls = { resumption = "ticket" }
+
+[[arm]]
+name = "old"
+transport = "tls1.1"
+tls = { verification = "none", client_certificate = "rsa-2048" }
+
+[[arm]]
+name = "by-socket"
+transport = "plain"
+authentication = { method = "unix_socket" }
+
+[[arm]]
+name = "ssh"
+transport = "plain"
+tunnel = { ssh = "aes256-gcm@openssh.com" }
+
+[[cell]]
+name = "connect"
+workload = "connect"
+load = { connections = 2 }
+
+[[cell]]
+name = "chain"
+certificate = "rsa-2048"
+workload = "connect_only"
+load = { connections = 2 }
+arms = ["plain", "rustls"]
+"#;
+
+const DISTANCE: &str = r#"
+name = "distance"
+question = "Does a link keep its client at a distance?"
+time_s = 4
+slice_s = 0.5
+link = { rtt_ms = 20 }
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls"
+
+[[cell]]
+name = "connect"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
+/// Runs a study of this text.
+fn run(text: &str) -> Run {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), text).unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+    // The set-up script keeps the programs of the tunnels there.
+    command.env("XDG_CACHE_HOME", cache());
+    let finished = Running::start(command).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    record(&sandbox.run())
+}
+
+fn cache() -> PathBuf {
+    match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var_os("HOME").unwrap()).join(".cache"),
+    }
+}
+
+fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
+    let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+    arm.on(server).unwrap()
+}
+
+#[test]
+fn every_axis_is_measured_and_reported_as_a_fact() {
+    let run = run(ARMS);
+    assert!(run.void.is_empty(), "{:?}", run.void);
+    let (ecdsa, rsa) = ("mariadb, ecdsa-p256", "mariadb, rsa-2048");
+    let tls = |arm, server| session(&run, arm, server).facts.tls.clone().unwrap();
+
+    let rustls = tls("rustls", ecdsa);
+    assert_eq!(
+        (
+            rustls.version.as_str(),
+            rustls.cipher.as_str(),
+            rustls.group.as_str()
+        ),
+        ("TLSv1.3", "TLS_AES_128_GCM_SHA256", "X25519")
+    );
+    assert!(
+        rustls.client_library.contains("rustls"),
+        "{}",
+        rustls.client_library
+    );
+    assert!(tls("rustls", rsa).certificate.key.contains("2048"));
+    assert!(tls("resumed", ecdsa).resumed);
+    let old = tls("old", ecdsa);
+    assert_eq!(
+        (old.version.as_str(), old.verification.as_str()),
+        ("TLSv1.1", "none")
+    );
+    let login = &session(&run, "by-socket", ecdsa).facts.authentication;
+    assert_eq!(login.method, "unix_socket");
+    let witnesses: Vec<&str> = session(&run, "ssh", ecdsa)
+        .proofs
+        .iter()
+        .map(|proof| proof.witness.as_str())
+        .collect();
+    assert!(witnesses.contains(&"tunnel"), "{witnesses:?}");
+
+    // An arm is measured where it is proved, and nowhere else.
+    let by_socket = run.arms.iter().find(|arm| arm.name == "by-socket").unwrap();
+    assert!(by_socket.on(rsa).is_none());
+    let tunnels = run
+        .measurements
+        .iter()
+        .filter(|row| row.metric == Metric::TunnelCpuPerOp);
+    assert!(tunnels.clone().all(|row| row.arm == "ssh" && row.value > 0.0));
+    assert_eq!(tunnels.count(), 1);
+    let compared = run
+        .estimates
+        .iter()
+        .filter(|row| row.metric == Metric::ClientCpuPerOp);
+    let compared: Vec<(&str, &str)> = compared
+        .map(|row| (row.cell.as_str(), row.arm.as_str()))
+        .collect();
+    assert_eq!(
+        compared,
+        [
+            ("connect", "rustls"),
+            ("connect", "resumed"),
+            ("connect", "old"),
+            ("connect", "by-socket"),
+            ("connect", "ssh"),
+            ("chain", "rustls")
+        ]
+    );
+}
+
+#[test]
+fn every_phase_of_a_distant_connect_takes_its_round_trips() {
+    if !rustix::process::geteuid().is_root() {
+        return; // Links are for root; that others are refused is tested with the links.
+    }
+    let run = run(DISTANCE);
+    let phases: Vec<_> = run
+        .connect_phases
+        .iter()
+        .filter(|row| row.flights >= 1.0)
+        .collect();
+    assert!(!phases.is_empty());
+    for row in phases {
+        let least_us = 20_000.0 * row.flights;
+        assert!(
+            row.p50_us >= 0.99 * least_us,
+            "{} {}: {} µs",
+            row.arm,
+            row.phase,
+            row.p50_us
+        );
+    }
+}
+
+#[test]
+fn what_a_server_cannot_do_is_refused_before_anything_starts() {
+    for (settings, words) in [
+        (
+            &["server=mysql-5.6", "certificate=rsa-2048"][..],
+            &["mysql-5.6 cannot do TLSv1.3", "TLSv1"][..],
+        ),
+        (
+            &["server=mysql", "tls.group=X25519"],
+            &["mysql cannot do", "X25519", "P-256"],
+        ),
+        (&["server=mariadb-10.2"], &["ecdsa-p256", "rsa-2048"]),
+        (
+            &["arm.tls1.3.tls.group=X25519MLKEM768"],
+            &["mariadb cannot do", "X25519"],
+        ),
+        (&["server=oracle"], &["no server \"oracle\"", "mariadb-11.8"]),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut arguments = vec!["run", "quick"];
+        arguments.extend(settings.iter().flat_map(|setting| ["--set", setting]));
+        let finished = sandbox.finish(&arguments);
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert!(
+            words.iter().all(|word| finished.stderr.contains(word)),
+            "{}",
+            finished.stderr
+        );
+        assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
+    }
+}

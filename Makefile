@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN := target/release/ciphertax
 
-.PHONY: help demo build test lint unit bench slow deny
+.PHONY: help demo build test lint unit bench slow servers deny
 
 help: ## Show these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -36,6 +36,12 @@ bench: ## Measure ciphertax beside its peers; results go to record/ (about half 
 slow: ## The tests that take long: 40 runs of plain against plain; the result goes to record/ (about 20 minutes)
 	./scripts/setup.sh test
 	./scripts/false-alarms.sh
+
+servers: ## Fetch every server of the catalogue and hold each to what it says it can do (some 200 MB, a few minutes)
+	./scripts/setup.sh test
+	$(CARGO) build --release --locked -p ciphertax
+	$(BIN) servers install mariadb-11.8 mysql mysql-5.6 mariadb-10.2 mariadb-10.11-wolfssl mariadb-11.4-wolfssl
+	$(CARGO) test --locked -p ciphertax-lab --test catalogue --test install -- --ignored --skip guard
 
 deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny

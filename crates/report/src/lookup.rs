@@ -21,6 +21,13 @@ pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
     run.arms.iter().filter(|arm| arm.role == ArmRole::Variant)
 }
 
+/// The arms the study asks about in this cell: a cell may leave some out.
+pub(crate) fn variants_in<'a>(run: &'a Run, cell: &CellRecord) -> impl Iterator<Item = &'a ArmRecord> {
+    let cell = run.study.cells.iter().find(|other| other.name == cell.name);
+    let left_out = cell.and_then(|cell| cell.arms.clone());
+    variants(run).filter(move |arm| left_out.as_ref().is_none_or(|arms| arms.contains(&arm.name)))
+}
+
 /// The arm all others are compared with.
 pub(crate) fn baseline(run: &Run) -> Option<&ArmRecord> {
     run.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
@@ -178,11 +185,13 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
 
 /// Which servers they were, and whether both sides shared the CPUs.
 pub(crate) fn servers_in_words(run: &Run) -> String {
-    let servers: Vec<String> = run
+    let mut servers: Vec<String> = run
         .servers
         .iter()
         .map(|server| server_in_words(run, server))
         .collect();
+    // The same server with several certificates is one to a reader.
+    servers.dedup();
     servers.join("; ")
 }
 

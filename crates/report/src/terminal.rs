@@ -94,7 +94,7 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
             right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
         })));
     }
-    for arm in lookup::variants(run) {
+    for arm in lookup::variants_in(run, cell) {
         table.add_row(
             std::iter::once(left(&arm.name)).chain(
                 HEADLINE.map(|metric| page.change(lookup::estimate(run, &cell.name, &arm.name, metric))),

@@ -70,7 +70,8 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         let capabilities = &entry(&site.server)?.capabilities;
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
-            if arm.authentication.password_cache == PasswordCache::Cold {
+            let is_cold = arm.authentication.password_cache == PasswordCache::Cold;
+            if is_cold && capabilities.forget_passwords.is_some() {
                 note(format!(
                     "arm {}: a cold password cache cannot be measured: emptying it before every login would be billed to \
                      the server; leave password_cache out",

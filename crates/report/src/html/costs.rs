@@ -51,21 +51,22 @@ impl CellView {
             load: lookup::load_in_words(cell),
             notes,
             client_bound: cell.client_bound,
-            headline: Headline::of(run, &cell.name),
+            headline: Headline::of(run, cell),
             metrics: metric_rows(run, &cell.name),
         }
     }
 }
 
 impl Headline {
-    fn of(run: &Run, cell: &str) -> Self {
+    fn of(run: &Run, record: &CellRecord) -> Self {
+        let cell = record.name.as_str();
         Self {
             columns: HEADLINE.map(Metric::label).to_vec(),
             baseline: lookup::baseline(run).map(|arm| {
                 let values = HEADLINE.map(|metric| measured(run, cell, &arm.name, metric));
                 (ArmName::of(run, &arm.name), values.into())
             }),
-            variants: lookup::variants(run)
+            variants: lookup::variants_in(run, record)
                 .map(|arm| {
                     let changes = HEADLINE.map(|metric| variant(run, cell, &arm.name, metric));
                     (ArmName::of(run, &arm.name), changes.into())

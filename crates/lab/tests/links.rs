@@ -798,6 +798,14 @@ impl Owner {
         if with_server {
             command.env("WITH_SERVER", "");
         }
+        // Whoever starts the tests in the background makes them, and all they start, ignore Ctrl-C.
+        // SAFETY: a system call that touches no memory, so it may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
         let mut process = command.spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let line = stdout

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, Transport};
+use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, TlsLibrary, Transport};
 use ciphertax_observe::{ProcessCpu, settle};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
@@ -186,13 +186,24 @@ impl Login {
     /// # Errors
     /// If TLS cannot be prepared.
     pub fn access(&self) -> Result<Access> {
+        self.access_by(TlsLibrary::default())
+    }
+
+    /// As [`Login::access`], by a TLS library other than the usual one.
+    ///
+    /// # Errors
+    /// As [`Login::access`].
+    pub fn access_by(&self, library: TlsLibrary) -> Result<Access> {
         let tls = match (self.transport.is_encrypted(), &self.ca_file) {
             (false, _) => None,
             (true, None) => return Err("the server has no certificate".into()),
-            (true, Some(ca_file)) => Some(Arc::new(TlsConnector::new(&TlsPolicy::new(
-                self.transport.tls_version(),
-                Verification::HostName(ca_file.clone(), self.host.clone()),
-            ))?)),
+            (true, Some(ca_file)) => {
+                let verification = Verification::HostName(ca_file.clone(), self.host.clone());
+                Some(Arc::new(TlsConnector::new(&TlsPolicy {
+                    library,
+                    ..TlsPolicy::new(self.transport.tls_version(), verification)
+                })?))
+            }
         };
         let password = Secret::new(self.password.clone());
         Ok(Access {

@@ -7,7 +7,7 @@ use ciphertax_bench::beside_sysbench::{in_turns, load, prove, share_of_starting}
 use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
-use ciphertax_model::{CertificateKind, Transport};
+use ciphertax_model::{CertificateKind, TlsLibrary, Transport};
 use ciphertax_workload::{Oltp, Scenario};
 use clap::Parser;
 
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, repeats: u32) -> Result<()> {
     let mut table = Table::new(&[
-        "scenario, transport",
+        "scenario, transport, library",
         "client CPU, ciphertax / sysbench",
         "bar",
         "met",
@@ -66,33 +66,43 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
         ("oltp_read_only", Scenario::ReadOnly),
         ("oltp_read_write", Scenario::ReadWrite),
     ] {
-        for transport in [Transport::Plain, Transport::Tls13] {
+        for (transport, libraries) in [
+            (Transport::Plain, [None].as_slice()),
+            (
+                Transport::Tls13,
+                &[Some(TlsLibrary::OpenSsl), Some(TlsLibrary::Rustls)],
+            ),
+        ] {
             let call = Call {
                 scenario: name,
                 dataset: &TABLES.dataset,
                 transport,
                 connections: CONNECTIONS,
             };
-            let mut engine = [engine(ground, transport, scenario)?];
-            let statements = statements(ground, sysbench, &call, &mut engine[0])?;
-            let contestants = in_turns(ground, sysbench, &call, &mut engine, SECONDS, repeats)?;
-            let [theirs, ours] = contestants.as_slice() else {
-                return Err("a cell has two contestants".into());
-            };
-            let ratio = ours.client_us.over(&theirs.client_us);
+            let mut engines = libraries
+                .iter()
+                .map(|library| engine(ground, transport, *library, scenario))
+                .collect::<Result<Vec<Engine>>>()?;
+            let statements = statements(ground, sysbench, &call, &mut engines[0])?;
+            let contestants = in_turns(ground, sysbench, &call, &mut engines, SECONDS, repeats)?;
+            let (theirs, ours) = contestants.split_first().ok_or("a cell has contestants")?;
             let share = share_of_starting(sysbench, &call, theirs, SECONDS)?;
-            table.row([
-                format!("{name}, {transport}"),
-                format!("{ratio:.2}"),
-                format!("≤ {BAR:.1}"),
-                if ratio.median() <= BAR { "yes" } else { "**no**" }.to_owned(),
-                format!("{:.2}", ratio.median() / (1.0 - share)),
-                format!("{:.1}", ours.client_us),
-                format!("{:.1}", theirs.client_us),
-                format!("{:.0}", ours.throughput),
-                format!("{:.0}", theirs.throughput),
-                statements.to_string(),
-            ]);
+            for (library, ours) in libraries.iter().zip(ours) {
+                let ratio = ours.client_us.over(&theirs.client_us);
+                let library = library.map_or(String::new(), |library| format!(" by {}", library.name()));
+                table.row([
+                    format!("{name}, {transport}{library}"),
+                    format!("{ratio:.2}"),
+                    format!("≤ {BAR:.1}"),
+                    if ratio.median() <= BAR { "yes" } else { "**no**" }.to_owned(),
+                    format!("{:.2}", ratio.median() / (1.0 - share)),
+                    format!("{:.1}", ours.client_us),
+                    format!("{:.1}", theirs.client_us),
+                    format!("{:.0}", ours.throughput),
+                    format!("{:.0}", theirs.throughput),
+                    statements.to_string(),
+                ]);
+            }
         }
     }
     document.paragraph(
@@ -122,9 +132,14 @@ fn statements(ground: &Ground, sysbench: &Sysbench, call: &Call<'_>, engine: &mu
     Ok(ours)
 }
 
-fn engine(ground: &Ground, transport: Transport, scenario: Scenario) -> Result<Engine> {
+fn engine(
+    ground: &Ground,
+    transport: Transport,
+    library: Option<TlsLibrary>,
+    scenario: Scenario,
+) -> Result<Engine> {
     let workload = Oltp {
-        access: ground.access(transport)?,
+        access: ground.login(transport).access_by(library.unwrap_or_default())?,
         tables: TABLES,
         scenario,
     };

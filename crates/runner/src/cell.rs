@@ -3,7 +3,7 @@
 use ciphertax_engine::Engine;
 use ciphertax_explain::{CellPrecision, precision};
 use ciphertax_model::record::Sample;
-use ciphertax_model::{Arm, Cell, Study, Tunnel};
+use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_workload::Access;
 
@@ -21,9 +21,7 @@ pub(crate) struct OpenCell<'a> {
     pub(crate) site: usize,
     pub(crate) engine: Engine,
     /// Its arms, in the order of the engine.
-    pub(crate) arms: Vec<String>,
-    /// The tunnels of its arms, in the same order.
-    pub(crate) tunnels: Vec<Option<Tunnel>>,
+    pub(crate) arms: Vec<Arm>,
     order: BalancedOrder,
     pub(crate) blocks: u32,
     void_in_a_row: u32,
@@ -31,24 +29,21 @@ pub(crate) struct OpenCell<'a> {
 }
 
 impl<'a> OpenCell<'a> {
-    /// Starts the load threads and opens the connections of every arm. `arms` are the study's, and the baseline again.
+    /// Starts the load threads and opens the connections of every arm.
     pub(crate) fn open(
         study: &Study,
         cell: &'a Cell,
-        arms: &[Arm],
         (site, open_site): (usize, &OpenSite),
         seed: u64,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let measured = study.measured_arms_of(cell);
+        let arms = study.measured_arms_of(cell);
         let accesses: Vec<Access> = arms
             .iter()
-            .enumerate()
-            .filter(|(_, arm)| measured.contains(arm))
-            .filter_map(|(index, _)| {
+            .filter_map(|arm| {
                 Some(Access {
                     connections: cell.load.connections as usize,
-                    ..open_site.access(index)?.clone()
+                    ..open_site.access(&arm.name)?.clone()
                 })
             })
             .collect();
@@ -63,8 +58,7 @@ impl<'a> OpenCell<'a> {
             site,
             engine,
             order: BalancedOrder::new(accesses.len(), seed),
-            arms: measured.iter().map(|arm| arm.name.clone()).collect(),
-            tunnels: measured.iter().map(|arm| arm.tunnel).collect(),
+            arms,
             blocks: 0,
             void_in_a_row: 0,
             reached: precision(study, cell, &[])?,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ciphertax_explain::explain;
 use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Tool};
-use ciphertax_model::{Arm, Site, Study};
+use ciphertax_model::{Arm, Study};
 use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;
@@ -14,7 +14,7 @@ use crate::folder::RunFolder;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
-use crate::site::OpenSite;
+use crate::site::{OpenSite, Place};
 
 /// What is to be played.
 pub struct Plan {
@@ -73,11 +73,11 @@ impl<'a> Player<'a> {
         };
         let arms = plan.study.measured_arms();
         let mut sites = Vec::new();
-        for site in sites_of(plan) {
-            sites.push(OpenSite::open(plan, site, &arms, progress, &go_on)?);
+        for place in places(plan) {
+            sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
         }
         let head = head(plan, &arms, &sites);
-        match open_cells(plan, &arms, &mut sites, progress, &go_on)
+        match open_cells(plan, &mut sites, progress, &go_on)
             .and_then(|cells| folder.write_run(&head).map(|()| cells))
         {
             Ok(cells) => Ok(Self {
@@ -131,17 +131,16 @@ impl<'a> Player<'a> {
 }
 
 /// Where the cells are measured: on the user's own server, which is all there is, or on private ones.
-fn sites_of(plan: &Plan) -> Vec<Option<Site>> {
-    match plan.target {
-        Some(_) => vec![None],
-        None => plan.study.sites().into_iter().map(Some).collect(),
+fn places(plan: &Plan) -> Vec<Place<'_>> {
+    match &plan.target {
+        Some(target) => vec![Place::Target(target)],
+        None => plan.study.sites().into_iter().map(Place::Private).collect(),
     }
 }
 
 /// Makes the data sets, starts the load threads of every cell and opens their connections.
 fn open_cells<'a>(
     plan: &'a Plan,
-    arms: &[Arm],
     sites: &mut [OpenSite],
     progress: &mut dyn Progress,
     go_on: &dyn Fn() -> Result<(), RunError>,
@@ -156,14 +155,7 @@ fn open_cells<'a>(
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
         let at = at.expect("every cell has its site");
-        cells.push(OpenCell::open(
-            &plan.study,
-            cell,
-            arms,
-            (at, &sites[at]),
-            seed,
-            go_on,
-        )?);
+        cells.push(OpenCell::open(&plan.study, cell, (at, &sites[at]), seed, go_on)?);
     }
     Ok(cells)
 }
@@ -189,7 +181,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
         transport: arm.transport,
         sessions: sites
             .iter()
-            .filter_map(|site| site.session(index).cloned())
+            .filter_map(|site| site.session(&arm.name).cloned())
             .collect(),
     });
     Run {

@@ -95,9 +95,9 @@ impl<'a> Rounds<'a> {
             }
             let place = Place {
                 cell: &cell.cell.name,
-                arm: &cell.arms[arm],
+                arm: &cell.arms[arm].name,
                 arm_index: arm,
-                tunnel: cell.tunnels[arm],
+                tunnel: cell.arms[arm].tunnel,
                 block: cell.blocks,
                 position: position as u32,
             };

@@ -24,10 +24,12 @@ use crate::error::RunError;
 pub(crate) struct Server {
     private: Option<PrivateServer>,
     /// What leads to it where an arm says so. They go after the server.
-    tunnels: Vec<(Tunnel, RunningTunnel)>,
+    tunnels: BTreeMap<Tunnel, RunningTunnel>,
     link: Option<RunningLink>,
+    /// What the link was set to last.
+    distance: Option<Link>,
     /// The clients' own certificates, by key.
-    clients: Vec<(CertificateKind, ClientCertificate)>,
+    clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// Where the measured connections go to.
     host: String,
     /// Where everything else is asked.
@@ -51,12 +53,14 @@ impl Server {
     /// Starts a private server for the cells of a site, and what leads to it.
     pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
         let entry = entry(&site.server)?;
-        let link = study
+        let guard = GuardProgram::this_program();
+        let distance = study
             .cells
             .iter()
             .filter(|cell| study.site(cell) == *site)
-            .find_map(|cell| study.link(cell))
-            .map(|link| RunningLink::start(&link, &GuardProgram::this_program()))
+            .find_map(|cell| study.link(cell));
+        let link = distance
+            .map(|link| RunningLink::start(&link, &guard))
             .transpose()?;
         let server = builder(entry, study, site, arms, link.as_ref())?.start()?;
         let cpu = match study.placement {
@@ -69,18 +73,14 @@ impl Server {
             Some(ca) => Verification::HostName(ca.to_owned(), Ipv4Addr::LOCALHOST.to_string()),
             None => Verification::None,
         };
-        let mut tunnels: Vec<(Tunnel, RunningTunnel)> = Vec::new();
-        for tunnel in arms.iter().filter_map(|arm| arm.tunnel) {
-            if tunnels.iter().all(|(kind, _)| *kind != tunnel) {
-                tunnels.push((
-                    tunnel,
-                    tunnel::start(tunnel, address, &GuardProgram::this_program())?,
-                ));
-            }
-        }
+        let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
+        let tunnels = kinds
+            .into_iter()
+            .map(|kind| Ok((kind, tunnel::start(kind, address, &guard)?)))
+            .collect::<Result<_, RunError>>()?;
         let kinds: BTreeSet<CertificateKind> =
             arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
-        let mut clients = Vec::new();
+        let mut clients = BTreeMap::new();
         for kind in kinds {
             clients.extend(server.client_certificate(kind)?.map(|files| {
                 let ClientCertificateFiles { certificate, key } = files;
@@ -103,6 +103,7 @@ impl Server {
             private: Some(server),
             tunnels,
             link,
+            distance,
             clients,
             same_host: true,
             cpu,
@@ -117,9 +118,10 @@ impl Server {
             .and_then(|pid| ProcessCpu::open(pid).ok());
         Self {
             private: None,
-            tunnels: Vec::new(),
+            tunnels: BTreeMap::new(),
             link: None,
-            clients: Vec::new(),
+            distance: None,
+            clients: BTreeMap::new(),
             cpu: None,
             host: target.host.clone(),
             control_host: target.host.clone(),
@@ -164,7 +166,7 @@ impl Server {
 
     /// Where an arm connects to, and as whom.
     fn address_of(&self, arm: &Arm) -> ConnectOptions {
-        let (host, port) = match self.tunnel(arm) {
+        let (host, port) = match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
             Some(tunnel) => (tunnel.address().ip().to_string(), tunnel.address().port()),
             None => (self.host.clone(), self.port),
         };
@@ -206,10 +208,12 @@ impl Server {
                 _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
             },
         };
-        let own = arm.tls.client_certificate;
-        let client_certificate = self.clients.iter().find(|(kind, _)| Some(*kind) == own);
+        let client_certificate = arm
+            .tls
+            .client_certificate
+            .and_then(|kind| self.clients.get(&kind));
         Ok(TlsPolicy {
-            client_certificate: client_certificate.map(|(_, certificate)| certificate.clone()),
+            client_certificate: client_certificate.cloned(),
             cipher: arm.tls.cipher.clone(),
             group: arm.tls.group,
             resumption: arm.tls.resumption,
@@ -217,13 +221,6 @@ impl Server {
             legacy: self.legacy,
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
         })
-    }
-
-    /// The tunnel of an arm.
-    pub(crate) fn tunnel(&self, arm: &Arm) -> Option<&RunningTunnel> {
-        let kind = arm.tunnel?;
-        let (_, tunnel) = self.tunnels.iter().find(|(other, _)| *other == kind)?;
-        Some(tunnel)
     }
 
     /// Proves an arm, and its tunnel before it.
@@ -234,11 +231,7 @@ impl Server {
         expectation: &Expectation,
     ) -> Result<Proved, RunError> {
         let mut proved = prove(&arm.name, options, expectation)?;
-        let tunnel = self
-            .tunnels
-            .iter_mut()
-            .find(|(kind, _)| Some(*kind) == arm.tunnel);
-        if let Some((_, tunnel)) = tunnel {
+        if let Some(tunnel) = arm.tunnel.and_then(|kind| self.tunnels.get_mut(&kind)) {
             proved.proofs.extend(tunnel.prove(select_canary(options))?);
         }
         Ok(proved)
@@ -246,8 +239,8 @@ impl Server {
 
     /// The CPU time of a tunnel's processes so far, on both its sides; those that ended meanwhile are left out.
     pub(crate) fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        let tunnel = self.tunnels.iter().find(|(kind, _)| *kind == tunnel);
-        let processes = tunnel.map(|(_, tunnel)| tunnel.processes()).unwrap_or_default();
+        let tunnel = self.tunnels.get(&tunnel);
+        let processes = tunnel.map(RunningTunnel::processes).unwrap_or_default();
         processes
             .into_iter()
             .filter_map(|process| Some((process.pid, ProcessCpu::open(process.pid).ok()?.read().ok()?)))
@@ -255,11 +248,14 @@ impl Server {
     }
 
     /// Puts the server at a distance; nothing where there is no link.
-    pub(crate) fn set_distance(&self, distance: Option<Link>) -> Result<(), RunError> {
-        match (&self.link, distance) {
-            (Some(link), Some(distance)) => Ok(link.set(&distance)?),
-            _ => Ok(()),
+    pub(crate) fn set_distance(&mut self, distance: Option<Link>) -> Result<(), RunError> {
+        if let (Some(link), Some(wanted)) = (&self.link, distance)
+            && self.distance != distance
+        {
+            link.set(&wanted)?;
+            self.distance = distance;
         }
+        Ok(())
     }
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
@@ -316,7 +312,7 @@ impl Server {
     /// Stops a private server and removes all it had.
     pub(crate) fn stop(self) -> Result<(), RunError> {
         let mut stopped = self.private.map_or(Ok(()), PrivateServer::stop);
-        for (_, tunnel) in self.tunnels {
+        for tunnel in self.tunnels.into_values() {
             stopped = stopped.and(tunnel.stop());
         }
         Ok(stopped.and(self.link.map_or(Ok(()), RunningLink::stop))?)

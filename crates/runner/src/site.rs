@@ -2,15 +2,23 @@
 
 use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Cell, Dataset, Site, Study};
+use ciphertax_wire::Target;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset;
 
 use crate::control::Control;
 use crate::error::RunError;
-use crate::play::Plan;
 use crate::progress::{Progress, Stage};
 use crate::server::{IDENTITY, SETTINGS, Server};
+
+/// A server that cells are measured on.
+pub(crate) enum Place<'a> {
+    /// The user's own, which is all there is.
+    Target(&'a Target),
+    /// A private one, for the cells of its site.
+    Private(Site),
+}
 
 /// A server that is ready for its data set: every arm is proved on it, nothing was written to it.
 pub(crate) struct OpenSite {
@@ -20,53 +28,44 @@ pub(crate) struct OpenSite {
     pub(crate) control: Control,
     /// What the report says of the server.
     pub(crate) record: ServerRecord,
-    /// By arm; `None` for an arm that is measured elsewhere only.
-    arms: Vec<Option<OpenArm>>,
+    /// The arms that are measured here.
+    arms: Vec<OpenArm>,
     /// True while the server holds the data set.
     is_loaded: bool,
 }
 
 struct OpenArm {
+    name: String,
     access: Access,
     session: SessionRecord,
 }
 
 impl OpenSite {
-    /// Starts or finds the server, and proves the `arms` that any of its cells measures.
+    /// Starts or finds the server, and proves those of the `arms` that any of its cells measures.
     ///
     /// # Errors
     /// Names the server or the arm that cannot be used, and the remedy.
     pub(crate) fn open(
-        plan: &Plan,
-        site: Option<Site>,
+        study: &Study,
+        place: Place<'_>,
         arms: &[Arm],
         progress: &mut dyn Progress,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let measured = measured_at(&plan.study, site.as_ref(), arms);
-        let server = match (&site, &plan.target) {
-            (Some(site), _) => {
-                progress.stage(&Stage::StartingServer(site.to_string()));
-                let arms: Vec<&Arm> = arms
-                    .iter()
-                    .zip(&measured)
-                    .filter(|(_, is)| **is)
-                    .map(|(arm, _)| arm)
-                    .collect();
-                Server::private(&plan.study, site, &arms)?
-            }
-            (None, Some(target)) => {
+        let (site, server, measured) = match place {
+            Place::Target(target) => {
                 progress.stage(&Stage::Connecting(target.to_string()));
-                Server::external(target)
+                (None, Server::external(target), measured_at(study, None, arms))
             }
-            (None, None) => unreachable!("a site without settings is the target's"),
+            Place::Private(site) => {
+                progress.stage(&Stage::StartingServer(site.to_string()));
+                let measured = measured_at(study, Some(&site), arms);
+                let server = Server::private(study, &site, &measured)?;
+                (Some(site), server, measured)
+            }
         };
         go_on()?;
-        let mut control = Control::connect(
-            server.display(),
-            &server.options(),
-            &server.encrypted(&plan.study),
-        )?;
+        let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
         control.claim()?;
         let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
         let record = server.record(&control.variables(&names)?);
@@ -75,17 +74,13 @@ impl OpenSite {
             server,
             control,
             record,
-            arms: Vec::with_capacity(arms.len()),
+            arms: Vec::with_capacity(measured.len()),
             is_loaded: false,
         };
-        for (arm, is_measured_here) in arms.iter().zip(measured) {
+        for arm in measured {
             go_on()?;
-            let proved = if is_measured_here {
-                progress.stage(&Stage::Proving(arm.name.clone()));
-                Some(open.prove(arm)?)
-            } else {
-                None
-            };
+            progress.stage(&Stage::Proving(arm.name.clone()));
+            let proved = open.prove(arm)?;
             open.arms.push(proved);
         }
         Ok(open)
@@ -95,6 +90,7 @@ impl OpenSite {
         let (options, expectation) = self.server.arm(arm)?;
         let proved = self.server.prove(arm, &options, &expectation)?;
         Ok(OpenArm {
+            name: arm.name.clone(),
             access: Access {
                 options: ConnectOptions {
                     database: Some(dataset::SCHEMA.to_owned()),
@@ -116,14 +112,18 @@ impl OpenSite {
         holds(self.site.as_ref(), study, cell)
     }
 
-    /// How an arm, known by its index in the study, reaches the server.
-    pub(crate) fn access(&self, arm: usize) -> Option<&Access> {
-        self.arms[arm].as_ref().map(|arm| &arm.access)
+    /// How an arm reaches the server; `None` for an arm that is measured elsewhere only.
+    pub(crate) fn access(&self, arm: &str) -> Option<&Access> {
+        self.arm(arm).map(|arm| &arm.access)
     }
 
-    /// What an arm, known by its index in the study, was proved to be.
-    pub(crate) fn session(&self, arm: usize) -> Option<&SessionRecord> {
-        self.arms[arm].as_ref().map(|arm| &arm.session)
+    /// What an arm was proved to be; `None` for an arm that is measured elsewhere only.
+    pub(crate) fn session(&self, arm: &str) -> Option<&SessionRecord> {
+        self.arm(arm).map(|arm| &arm.session)
+    }
+
+    fn arm(&self, name: &str) -> Option<&OpenArm> {
+        self.arms.iter().find(|arm| arm.name == name)
     }
 
     /// Makes the data set.
@@ -154,18 +154,9 @@ fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
     site.is_none_or(|site| study.site(cell) == *site)
 }
 
-/// For every arm, whether any cell of the site measures it.
-fn measured_at(study: &Study, site: Option<&Site>, arms: &[Arm]) -> Vec<bool> {
-    let cells: Vec<&Cell> = study
-        .cells
-        .iter()
-        .filter(|cell| holds(site, study, cell))
-        .collect();
-    arms.iter()
-        .map(|arm| {
-            cells
-                .iter()
-                .any(|cell| study.measured_arms_of(cell).contains(arm))
-        })
-        .collect()
+/// The arms that any cell of the site measures.
+fn measured_at<'a>(study: &Study, site: Option<&Site>, arms: &'a [Arm]) -> Vec<&'a Arm> {
+    let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
+    let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
+    arms.iter().filter(|arm| here.contains(arm)).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::{CertificateKind, Dataset, Distribution, Secret, TlsLibrary, Transport};
+use ciphertax_model::{CertificateKind, Dataset, Distribution, Resumption, Secret, TlsLibrary, Transport};
 use ciphertax_observe::{ProcessCpu, settle};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
@@ -186,14 +186,14 @@ impl Login {
     /// # Errors
     /// If TLS cannot be prepared.
     pub fn access(&self) -> Result<Access> {
-        self.access_by(TlsLibrary::default())
+        self.access_by(TlsLibrary::default(), Resumption::Off)
     }
 
-    /// As [`Login::access`], by a TLS library other than the usual one.
+    /// As [`Login::access`], by this TLS library, with or without taking up earlier sessions.
     ///
     /// # Errors
     /// As [`Login::access`].
-    pub fn access_by(&self, library: TlsLibrary) -> Result<Access> {
+    pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<Access> {
         let tls = match (self.transport.is_encrypted(), &self.ca_file) {
             (false, _) => None,
             (true, None) => return Err("the server has no certificate".into()),
@@ -201,6 +201,7 @@ impl Login {
                 let verification = Verification::HostName(ca_file.clone(), self.host.clone());
                 Some(Arc::new(TlsConnector::new(&TlsPolicy {
                     library,
+                    resumption,
                     ..TlsPolicy::new(self.transport.tls_version(), verification)
                 })?))
             }
@@ -212,7 +213,10 @@ impl Login {
                 tls,
                 ..ConnectOptions::new(&self.host, self.port, &self.user, password)
             },
-            expectation: Expectation::new(self.transport),
+            expectation: Expectation {
+                resumed: resumption != Resumption::Off,
+                ..Expectation::new(self.transport)
+            },
             connections: 1,
         })
     }

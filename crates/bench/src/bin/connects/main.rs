@@ -2,18 +2,17 @@
 
 mod go;
 mod rust;
-mod workload;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
-use ciphertax_model::{CertificateKind, Load, Transport};
+use ciphertax_model::{CertificateKind, Load, Resumption, TlsLibrary, Transport};
 use ciphertax_stats::BalancedOrder;
+use ciphertax_workload::{Access, Connect, Errand};
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
-use workload::Connects;
 
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 2;
@@ -59,29 +58,47 @@ struct Answer {
 /// Who connects.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Contestant {
-    Ciphertax,
+    Ciphertax(TlsLibrary, Resumption),
     Go,
     MysqlAsync { resume: bool },
 }
 
 impl Contestant {
-    /// Those that a transport is measured with; ours comes first.
+    /// Those that a transport is measured with; ours come first, the best of them at the head of its kind.
     fn all(transport: Transport) -> Vec<Self> {
         let rust = |resume| Self::MysqlAsync { resume };
+        let ours = |library, resumption| Self::Ciphertax(library, resumption);
         if transport.is_encrypted() {
-            vec![Self::Ciphertax, Self::Go, rust(false), rust(true)]
+            vec![
+                ours(TlsLibrary::Rustls, Resumption::Off),
+                ours(TlsLibrary::Rustls, Resumption::Ticket),
+                ours(TlsLibrary::OpenSsl, Resumption::Off),
+                ours(TlsLibrary::OpenSsl, Resumption::Ticket),
+                Self::Go,
+                rust(false),
+                rust(true),
+            ]
         } else {
-            vec![Self::Ciphertax, Self::Go, rust(false)]
+            vec![ours(TlsLibrary::OpenSsl, Resumption::Off), Self::Go, rust(false)]
         }
     }
 
-    fn label(self, transport: Transport) -> &'static str {
+    fn resumes(self) -> bool {
+        matches!(
+            self,
+            Self::Ciphertax(_, Resumption::Ticket) | Self::MysqlAsync { resume: true }
+        )
+    }
+
+    fn label(self, transport: Transport) -> String {
+        let resumed = if self.resumes() { ", resumed" } else { "" };
         match (self, transport) {
-            (Self::Ciphertax, _) => "ciphertax",
-            (Self::Go, _) => "Go, go-sql-driver",
-            (Self::MysqlAsync { .. }, Transport::Plain) => "Rust, mysql_async",
-            (Self::MysqlAsync { resume: true }, _) => "Rust, mysql_async as it is (resumes)",
-            (Self::MysqlAsync { resume: false }, _) => "Rust, mysql_async, new TLS settings each time",
+            (Self::Ciphertax(..), Transport::Plain) => "ciphertax".into(),
+            (Self::Ciphertax(library, _), _) => format!("ciphertax, {}{resumed}", library.name()),
+            (Self::Go, _) => "Go, go-sql-driver".into(),
+            (Self::MysqlAsync { .. }, Transport::Plain) => "Rust, mysql_async".into(),
+            (Self::MysqlAsync { resume: true }, _) => format!("Rust, mysql_async as it is{resumed}"),
+            (Self::MysqlAsync { resume: false }, _) => "Rust, mysql_async, new TLS settings each time".into(),
         }
     }
 }
@@ -128,9 +145,10 @@ fn compare(repeats: u32) -> Result<()> {
     document.paragraph(
         "Per second and core is 1 / client CPU. The drivers' CPU is that of their whole process (user and system, from `wait4`), \
          starting included; ciphertax's is that of its load threads. All verify the server's certificate against the private \
-         authority. ciphertax and Go never resume a TLS session. mysql_async does, unless it gets new settings for every \
-         connection, which makes it parse the authority's certificate each time too: both are given. The server's CPU shows who \
-         resumed: a resumed handshake needs no signature.",
+         authority. Every session of ciphertax is held to what its row says, resumed or not. Go never resumes one. mysql_async \
+         does, unless it gets new settings for every connection, which makes it parse the authority's certificate each time \
+         too: both are given. The server's CPU shows who resumed: a resumed handshake needs no signature. Ratios compare client \
+         CPU among full handshakes, and among resumed ones.",
     );
     print!("{document}");
     Ok(())
@@ -139,17 +157,28 @@ fn compare(repeats: u32) -> Result<()> {
 /// Measures all contestants in turns.
 fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u32) -> Result<Table> {
     let contestants = Contestant::all(transport);
-    let mut engine = Engine::start(
-        vec![Connects {
-            access: ground.access(transport)?,
-        }],
-        &Load {
-            connections: AT_A_TIME,
-            workers: None,
-            gather_us: 0,
-        },
-        1,
-    )?;
+    let arms: Vec<Connect> = contestants
+        .iter()
+        .filter_map(|contestant| match contestant {
+            Contestant::Ciphertax(library, resumption) => Some((*library, *resumption)),
+            Contestant::Go | Contestant::MysqlAsync { .. } => None,
+        })
+        .map(|(library, resumption)| {
+            Ok(Connect {
+                access: Access {
+                    connections: AT_A_TIME as usize,
+                    ..ground.login(transport).access_by(library, resumption)?
+                },
+                errand: Errand::Nothing,
+            })
+        })
+        .collect::<Result<_>>()?;
+    let load = Load {
+        connections: AT_A_TIME,
+        workers: None,
+        gather_us: 0,
+    };
+    let mut engine = Engine::start(arms, &load, 1)?;
     let mut measured: Vec<Measured> = contestants.iter().map(|_| Measured::default()).collect();
     let orders = BalancedOrder::new(contestants.len(), 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {
@@ -161,9 +190,10 @@ fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u3
                 resume,
             };
             let (task, contestant) = match contestants[index] {
-                Contestant::Ciphertax => {
+                Contestant::Ciphertax(..) => {
                     let duration = Duration::from_secs(SECONDS.into());
-                    let slice = Slice::measure(ground, &mut engine, 0, duration)?;
+                    // Ours come first, in the order of the engine.
+                    let slice = Slice::measure(ground, &mut engine, index, duration)?;
                     measured[index].push(slice.client_us, slice.server_us, slice.throughput);
                     measured[index].word = ground.servers_word(transport)?;
                     continue;
@@ -194,7 +224,7 @@ fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport
         "client",
         "client CPU µs",
         "per second and core",
-        "ciphertax / this",
+        "best ciphertax / this",
         "server CPU µs",
         "connections/s",
         "session",
@@ -205,11 +235,15 @@ fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport
         } else {
             &this.word
         };
+        let best = contestants
+            .iter()
+            .position(|other| other.resumes() == contestant.resumes())
+            .expect("it has its own kind");
         table.row([
-            contestant.label(transport).to_owned(),
+            contestant.label(transport),
             format!("{:.0}", this.client_us),
             format!("{:.0}", 1e6 / this.client_us.median()),
-            format!("{:.2}", measured[0].client_us.over(&this.client_us)),
+            format!("{:.2}", measured[best].client_us.over(&this.client_us)),
             format!("{:.0}", this.server_us),
             format!("{:.0}", this.rate),
             session.to_owned(),

@@ -7,7 +7,7 @@ use ciphertax_bench::beside_sysbench::{in_turns, load, prove, share_of_starting}
 use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
-use ciphertax_model::{CertificateKind, TlsLibrary, Transport};
+use ciphertax_model::{CertificateKind, Resumption, TlsLibrary, Transport};
 use ciphertax_workload::{Oltp, Scenario};
 use clap::Parser;
 
@@ -139,7 +139,9 @@ fn engine(
     scenario: Scenario,
 ) -> Result<Engine> {
     let workload = Oltp {
-        access: ground.login(transport).access_by(library.unwrap_or_default())?,
+        access: ground
+            .login(transport)
+            .access_by(library.unwrap_or_default(), Resumption::Off)?,
         tables: TABLES,
         scenario,
     };

@@ -40,17 +40,24 @@ impl Socket {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&fd, true)?;
-        let started = net::connect(&fd, &address);
-        let socket = Self::registered(reactor, fd)?;
-        match started {
+        match net::connect(&fd, &address) {
             Ok(()) => {}
-            Err(Errno::INPROGRESS) => {
-                socket.writable().await;
-                sockopt::socket_error(&socket.fd)??;
-            }
+            // To connect once more asks how far it is (connect(2)): over loopback it is made already.
+            Err(Errno::INPROGRESS) => match net::connect(&fd, &address) {
+                Ok(()) => {}
+                Err(Errno::ALREADY) => return Self::registered(reactor, fd)?.connected().await,
+                Err(error) => return Err(error.into()),
+            },
             Err(error) => return Err(error.into()),
         }
-        Ok(socket)
+        Self::registered(reactor, fd)
+    }
+
+    /// Waits until a connection that is being made is there.
+    async fn connected(self) -> io::Result<Self> {
+        self.writable().await?;
+        sockopt::socket_error(&self.fd)??;
+        Ok(self)
     }
 
     /// Connects to the Unix socket at `path`.
@@ -119,8 +126,7 @@ impl Socket {
             match net::send(&self.fd, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(Errno::AGAIN) => {
-                    self.reactor.with_slot(self.token, |slot| slot.writable = false);
-                    self.writable().await;
+                    self.writable().await?;
                 }
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -129,12 +135,20 @@ impl Socket {
         Ok(())
     }
 
+    /// Waits until the peer has closed, or the connection broke. What the peer still says is not read.
+    pub async fn closed(&self) {
+        self.until(|slot| slot.hung_up).await;
+    }
+
     async fn readable(&self) {
         self.until(|slot| slot.readable).await;
     }
 
-    async fn writable(&self) {
+    /// Waits for room in the send buffer. Hardly any socket ever does, so none is woken for it before.
+    async fn writable(&self) -> io::Result<()> {
+        self.reactor.watch_writable(&self.fd, self.token)?;
         self.until(|slot| slot.writable).await;
+        Ok(())
     }
 
     async fn until(&self, ready: impl Fn(&Slot) -> bool) {
@@ -151,6 +165,6 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        self.reactor.unregister(&self.fd, self.token);
+        self.reactor.unregister(self.token);
     }
 }

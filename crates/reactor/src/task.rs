@@ -15,6 +15,10 @@ use rustix::io::Errno;
 use crate::gather::{self, Gather};
 
 const EVENTS_PER_WAIT: usize = 256;
+/// What every socket tells: that there is something to read, or that the peer has closed.
+const READABLE: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 /// One thread's event loop.
 pub struct Reactor {
@@ -31,8 +35,10 @@ pub(crate) struct Slot {
     pub(crate) readable: bool,
     pub(crate) writable: bool,
     /// The peer closed or the connection broke: every read will answer at once, and no further event comes.
-    hung_up: bool,
+    pub(crate) hung_up: bool,
     waiting: Option<u32>,
+    /// Which of the sockets that had this slot has it.
+    generation: u32,
 }
 
 impl Slot {
@@ -46,6 +52,21 @@ impl Slot {
 struct Slots {
     slots: Vec<Slot>,
     free: Vec<u32>,
+}
+
+impl Slots {
+    /// What the kernel says with every event of the socket that has the slot.
+    fn data(&self, token: u32) -> epoll::EventData {
+        let generation = self.slots[token as usize].generation;
+        epoll::EventData::new_u64(u64::from(generation) << 32 | u64::from(token))
+    }
+
+    /// The slot of an event; `None` if its socket is gone. A process that is being started may hold a copy of a closed
+    /// socket for a moment, so events of one may still come.
+    fn of(&mut self, data: epoll::EventData) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(data.u64() as u32 as usize)?;
+        (u64::from(slot.generation) == data.u64() >> 32).then_some(slot)
+    }
 }
 
 impl Reactor {
@@ -143,7 +164,8 @@ impl Reactor {
             let mut slots = self.slots.borrow_mut();
             for event in events.iter() {
                 let flags = event.flags;
-                let slot = &mut slots.slots[event.data.u64() as usize];
+                let data = event.data;
+                let Some(slot) = slots.of(data) else { continue };
                 let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
                 slot.hung_up |= broken || flags.contains(epoll::EventFlags::RDHUP);
                 slot.readable |= slot.hung_up || flags.contains(epoll::EventFlags::IN);
@@ -161,25 +183,38 @@ impl Reactor {
     pub(crate) fn register(&self, fd: impl AsFd) -> io::Result<u32> {
         let mut slots = self.slots.borrow_mut();
         let token = slots.free.pop().unwrap_or(slots.slots.len() as u32);
-        let interest =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        if let Err(error) = epoll::add(&self.epoll, fd, epoll::EventData::new_u64(token.into()), interest) {
-            if (token as usize) < slots.slots.len() {
-                slots.free.push(token);
-            }
-            return Err(error.into());
+        if token as usize == slots.slots.len() {
+            slots.slots.push(Slot::default());
         }
-        match slots.slots.get_mut(token as usize) {
-            Some(slot) => *slot = Slot::default(),
-            None => slots.slots.push(Slot::default()),
+        let data = slots.data(token);
+        if let Err(error) = epoll::add(&self.epoll, fd, data, READABLE) {
+            slots.free.push(token);
+            return Err(error.into());
         }
         Ok(token)
     }
 
-    pub(crate) fn unregister(&self, fd: impl AsFd, token: u32) {
-        // Closing the socket would do it too; a failure leaves nothing to mend.
-        let _ = epoll::delete(&self.epoll, fd);
-        self.slots.borrow_mut().free.push(token);
+    /// Has the socket tell once when it can be written to.
+    pub(crate) fn watch_writable(&self, fd: impl AsFd, token: u32) -> io::Result<()> {
+        self.with_slot(token, |slot| slot.writable = false);
+        let data = self.slots.borrow().data(token);
+        Ok(epoll::modify(
+            &self.epoll,
+            fd,
+            data,
+            READABLE | epoll::EventFlags::OUT,
+        )?)
+    }
+
+    /// Forgets a socket that is about to be closed, which ends its registration.
+    pub(crate) fn unregister(&self, token: u32) {
+        let mut slots = self.slots.borrow_mut();
+        let slot = &mut slots.slots[token as usize];
+        *slot = Slot {
+            generation: slot.generation.wrapping_add(1),
+            ..Slot::default()
+        };
+        slots.free.push(token);
     }
 
     pub(crate) fn with_slot<T>(&self, token: u32, f: impl FnOnce(&mut Slot) -> T) -> T {

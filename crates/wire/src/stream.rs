@@ -162,6 +162,10 @@ impl Stream {
             }
         }
         self.meter.waits();
+        if self.tls.is_none() {
+            self.socket.closed().await;
+            return Ok(());
+        }
         let mut rest = [0; 512];
         // The server may say goodbye in any way it likes; that it is gone is all that matters.
         while let Ok(count @ 1..) = self.socket.receive(&mut rest).await {

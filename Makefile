@@ -42,6 +42,7 @@ servers: ## Fetch every server of the catalogue and hold each to what it says it
 	$(CARGO) build --release --locked -p ciphertax
 	$(BIN) servers install mariadb-11.8 mysql mysql-5.6 mariadb-10.2 mariadb-10.11-wolfssl mariadb-11.4-wolfssl
 	$(CARGO) test --locked -p ciphertax-lab --test catalogue --test install -- --ignored --skip guard
+	$(CARGO) test --locked -p ciphertax -- --ignored cold_login
 
 deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny

@@ -218,6 +218,7 @@ impl Login {
                 ..Expectation::new(self.transport)
             },
             connections: 1,
+            forget_passwords: None,
         })
     }
 }

@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 3] = [
+const STUDIES: [(&str, &str); 9] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -14,6 +14,27 @@ const STUDIES: [(&str, &str); 3] = [
         "mysql-tls-tunnel-wan",
         include_str!("../studies/mysql-tls-tunnel-wan.toml"),
     ),
+    (
+        "mysql-connect-rate",
+        include_str!("../studies/mysql-connect-rate.toml"),
+    ),
+    (
+        "mysql-tls-scenarios",
+        include_str!("../studies/mysql-tls-scenarios.toml"),
+    ),
+    (
+        "mysql-tls-client-library",
+        include_str!("../studies/mysql-tls-client-library.toml"),
+    ),
+    (
+        "mysql-tls-resumption",
+        include_str!("../studies/mysql-tls-resumption.toml"),
+    ),
+    (
+        "mysql-post-quantum",
+        include_str!("../studies/mysql-post-quantum.toml"),
+    ),
+    ("mysql-login", include_str!("../studies/mysql-login.toml")),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -3,15 +3,15 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_model::record::{RunStatus, Sample, VoidReason};
+use ciphertax_model::record::{RunStatus, VoidReason};
 use rustix::process::{Signal, geteuid, kill_process};
 
-use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, servers_of, within};
+use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, servers_of, within};
 
 #[test]
 fn ctrl_c_ends_the_run_in_order() {
@@ -229,14 +229,4 @@ fn reason(run: &Path) -> String {
         RunStatus::Partial { reason } => reason,
         other => panic!("the run is {other:?}"),
     }
-}
-
-/// All samples; every line must be whole.
-fn samples(run: &Path) -> Vec<Sample> {
-    let path: PathBuf = run.join("samples.jsonl");
-    let text = fs::read_to_string(path).unwrap();
-    assert!(text.ends_with('\n'));
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
 }

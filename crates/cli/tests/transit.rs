@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Run, SessionRecord};
+use ciphertax_model::record::{Run, Sample, SessionRecord};
 
-use crate::common::{Running, Sandbox, record};
+use crate::common::{Running, Sandbox, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -77,8 +77,40 @@ workload = "connect_only"
 load = { connections = 2 }
 "#;
 
+const LOGINS: &str = r#"
+name = "logins"
+question = "What does a login cost that the server does not remember?"
+server = "mysql"
+time_s = 8
+slice_s = 0.2
+
+[[arm]]
+name = "warm"
+transport = "tls1.3"
+authentication = { method = "caching_sha2_password" }
+
+[[arm]]
+name = "cold"
+transport = "tls1.3"
+authentication = { method = "caching_sha2_password", password_cache = "cold" }
+
+[[arm]]
+name = "cold-in-clear"
+transport = "plain"
+authentication = { method = "caching_sha2_password", password_cache = "cold" }
+
+[[cell]]
+name = "connect"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
 /// Runs a study of this text.
 fn run(text: &str) -> Run {
+    run_with_samples(text).0
+}
+
+fn run_with_samples(text: &str) -> (Run, Vec<Sample>) {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), text).unwrap();
     let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
@@ -86,7 +118,7 @@ fn run(text: &str) -> Run {
     command.env("XDG_CACHE_HOME", cache());
     let finished = Running::start(command).finish();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    record(&sandbox.run())
+    (record(&sandbox.run()), samples(&sandbox.run()))
 }
 
 fn cache() -> PathBuf {
@@ -129,6 +161,19 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
         (old.version.as_str(), old.verification.as_str()),
         ("TLSv1.1", "none")
     );
+    let handshakes = |arm| {
+        let row = run
+            .connects
+            .iter()
+            .find(|row| row.cell == "connect" && row.arm == arm);
+        row.unwrap().handshakes.unwrap()
+    };
+    let resumed = handshakes("resumed");
+    assert!(resumed.count > 0 && resumed.offered == resumed.count && resumed.resumed == resumed.count);
+    assert_eq!(
+        (handshakes("rustls").offered, handshakes("rustls").resumed),
+        (0, 0)
+    );
     let login = &session(&run, "by-socket", ecdsa).facts.authentication;
     assert_eq!(login.method, "unix_socket");
     let witnesses: Vec<&str> = session(&run, "ssh", ecdsa)
@@ -165,6 +210,30 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
             ("chain", "rustls")
         ]
     );
+}
+
+#[test]
+#[ignore = "needs `ciphertax servers install mysql`"]
+fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
+    let (run, samples) = run_with_samples(LOGINS);
+    assert!(run.void.is_empty(), "{:?}", run.void);
+    for sample in samples {
+        let path = match sample.arm.as_str() {
+            "cold" | "cold-in-clear" => "caching_sha2_password/full",
+            _ => "caching_sha2_password/fast",
+        };
+        let paths: Vec<&String> = sample.logins.keys().collect();
+        assert_eq!(paths, [path], "{}", sample.arm);
+    }
+    // The server computes 5,000 rounds of SHA-256 for each, which is nothing that noise could hide.
+    let cold = run
+        .estimates
+        .iter()
+        .find(|row| row.arm == "cold" && row.metric == Metric::ServerCpuPerOp)
+        .unwrap();
+    assert!(cold.low > 0.2, "{cold:?}");
+    let suspicions = format!("{:?}", run.findings);
+    assert!(!suspicions.contains("full authentication path"), "{suspicions}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::Load;
-use ciphertax_model::record::{CpuTime, OperationSample, PhaseSample};
+use ciphertax_model::record::{CpuTime, Handshakes, OperationSample, PhaseSample};
 use ciphertax_reactor::Gather;
 
 use crate::recorder::Recorder;
@@ -59,6 +59,8 @@ pub struct SliceYield {
     pub phases: Vec<PhaseSample>,
     /// Logins by `plugin/path`.
     pub logins: std::collections::BTreeMap<String, u64>,
+    /// TLS handshakes of the connects made; `None` where there were none.
+    pub handshakes: Option<Handshakes>,
     /// Bytes given to sockets.
     pub bytes_sent: u64,
     /// Bytes taken from sockets.
@@ -265,6 +267,7 @@ fn merge(works: Vec<Work>) -> SliceYield {
         restarts: recorder.restarts,
         phases: recorder.phases(),
         logins: recorder.logins(),
+        handshakes: recorder.handshakes,
         bytes_sent: recorder.bytes_sent,
         bytes_received: recorder.bytes_received,
         failures: recorder.failures,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, OperationSample, Phase, PhaseSample};
+use ciphertax_model::record::{
+    AuthenticationFacts, ConnectTrace, Handshakes, OperationSample, Phase, PhaseSample,
+};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
@@ -19,6 +21,7 @@ pub struct Recorder {
     pub(crate) bytes_received: u64,
     phases: Vec<Option<PhaseCount>>,
     logins: Vec<(AuthenticationFacts, u64)>,
+    pub(crate) handshakes: Option<Handshakes>,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<Failure>,
 }
@@ -51,6 +54,7 @@ impl Recorder {
             bytes_received: 0,
             phases: Phase::ALL.iter().map(|_| None).collect(),
             logins: Vec::new(),
+            handshakes: None,
             failures: 0,
             first_failure: None,
         }
@@ -98,6 +102,15 @@ impl Recorder {
         }
     }
 
+    /// Notes a TLS handshake: whether it offered to take up an earlier session, and whether the server agreed.
+    pub fn shook_hands(&mut self, offered: bool, resumed: bool) {
+        *self.handshakes.get_or_insert_default() += Handshakes {
+            count: 1,
+            offered: offered.into(),
+            resumed: resumed.into(),
+        };
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
@@ -113,6 +126,9 @@ impl Recorder {
             self.phases[phase.index()]
                 .get_or_insert_with(|| PhaseCount::new(phase))
                 .merge(theirs);
+        }
+        if let Some(theirs) = other.handshakes {
+            *self.handshakes.get_or_insert_default() += theirs;
         }
         for (facts, count) in &other.logins {
             match self.logins.iter_mut().find(|(known, _)| known == facts) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::record::{
-    ArmRecord, ArmRole, CellRecord, ChurnRow, Finding, Phase, Run, Severity, Verdict,
+    ArmRecord, ArmRole, CellRecord, ChurnRow, Finding, Phase, Run, Sample, Severity, Verdict,
 };
-use ciphertax_model::{Metric, Placement, Workload};
+use ciphertax_model::{Metric, PasswordCache, Placement, Study, Workload};
 
 use crate::cell::CellSamples;
 use crate::sentence::{micros, more, percent};
@@ -27,7 +27,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(gains(run));
     findings.extend(unverified(run));
     findings.extend(not_in_memory(cells));
-    findings.extend(full_logins(cells));
+    findings.extend(full_logins(&run.study, cells));
     findings.extend(noisy(run));
     findings
 }
@@ -257,22 +257,26 @@ fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
     })
 }
 
-/// Logins that took the slow path of a plugin that has a fast one.
-fn full_logins(cells: &[CellSamples<'_>]) -> Option<Finding> {
+/// Logins that took the slow path of a plugin that has a fast one, where that is not what the arm is for.
+fn full_logins(study: &Study, cells: &[CellSamples<'_>]) -> Option<Finding> {
+    let is_cold = |sample: &&Sample| {
+        let arm = study.arms.iter().find(|arm| arm.name == sample.arm);
+        arm.is_some_and(|arm| arm.authentication.password_cache == PasswordCache::Cold)
+    };
     let mut logins: BTreeMap<&str, u64> = BTreeMap::new();
-    for (path, count) in cells
-        .iter()
-        .flat_map(|cell| cell.samples())
+    let samples = cells.iter().flat_map(|cell| cell.samples());
+    for (path, count) in samples
+        .filter(|sample| !is_cold(sample))
         .flat_map(|sample| &sample.logins)
     {
         *logins.entry(path).or_default() += count;
     }
-    let (full, total) = logins.iter().fold((0, 0), |(full, total), (path, count)| {
-        (
-            full + if path.ends_with("/full") { *count } else { 0 },
-            total + count,
-        )
-    });
+    let total: u64 = logins.values().sum();
+    let full: u64 = logins
+        .iter()
+        .filter(|(path, _)| path.ends_with("/full"))
+        .map(|(_, count)| count)
+        .sum();
     (full > 0).then(|| {
         finding(
             Severity::Suspicion,

@@ -6,6 +6,7 @@
 mod capacity;
 mod cell;
 mod churn;
+mod connects;
 mod estimates;
 mod findings;
 mod phases;
@@ -56,6 +57,7 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.noise_floor = evaluated.noise_floor;
     run.block_ratios = evaluated.block_ratios;
     run.connect_phases = phases::rows(&cells)?;
+    run.connects = connects::rows(&cells);
     run.churn = churn::rows(&study, &cells)?;
     run.capacity = capacity::rows(&cells)?;
     run.published = published::rows(&run);

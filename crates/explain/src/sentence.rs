@@ -12,7 +12,10 @@ pub(crate) fn verdict(run: &Run) -> String {
         .filter_map(|arm| about(run, &arm.name))
         .collect();
     if parts.is_empty() {
-        return "Nothing can be said: no block was measured completely.".into();
+        return match run.cells.iter().any(|cell| cell.blocks > 0) {
+            true => "Nothing can be said yet: an interval needs two blocks of a cell; give it more time.".into(),
+            false => "Nothing can be said: no block was measured completely.".into(),
+        };
     }
     format!("{}.", parts.join("; "))
 }

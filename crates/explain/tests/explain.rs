@@ -286,6 +286,9 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         steal_ns: 0,
         workers: 2,
         logins: BTreeMap::new(),
+        handshakes: None,
+        queries: 0,
+        restarts: 0,
         phases: if cell == "connect" && arm == "tls" {
             vec![handshake()]
         } else {

@@ -93,6 +93,12 @@ impl Prover<'_> {
         let (mut session, _) = Session::connect(reactor, self.options)
             .await
             .map_err(|error| self.refused(&error))?;
+        if self.expectation.found_forgotten(&session) {
+            let _ = session.close().await;
+            (session, _) = Session::connect(reactor, self.options)
+                .await
+                .map_err(|error| self.refused(&error))?;
+        }
         self.expectation
             .check(&session)
             .map_err(|problem| self.disproved(problem))?;

@@ -29,12 +29,14 @@ use crate::template;
 /// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
 
-/// What differs from the server's defaults, so that data stay in memory, names are not looked up and connections do
-/// not run out.
-const SETTINGS: [(&str, &str); 4] = [
+/// What differs from the server's defaults, so that data stay in memory, names are not looked up, and neither
+/// connections nor prepared statements run out.
+const SETTINGS: [(&str, &str); 5] = [
     ("innodb_buffer_pool_size", "256M"),
     ("innodb_flush_log_at_trx_commit", "2"),
     ("max_connections", "2000"),
+    // The most that every server of the catalogue takes.
+    ("max_prepared_stmt_count", "1048576"),
     ("skip_name_resolve", "ON"),
 ];
 

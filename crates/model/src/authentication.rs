@@ -75,6 +75,6 @@ pub enum PasswordCache {
     /// It does.
     #[default]
     Warm,
-    /// It does not: the cache is emptied before every login.
+    /// It does not: every login is the first of its account since the cache was emptied.
     Cold,
 }

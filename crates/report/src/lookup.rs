@@ -88,6 +88,28 @@ pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRo
     rows
 }
 
+/// How the connects of an arm logged in and shook hands, in words.
+pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
+    let row = run
+        .connects
+        .iter()
+        .find(|row| row.cell == cell && row.arm == arm)?;
+    let logins = row
+        .logins
+        .iter()
+        .map(|(path, count)| format!("{} logins by {path}", format::count(*count as f64)));
+    let handshakes = row.handshakes.map(|handshakes| match handshakes.offered {
+        0 => "every TLS handshake full".to_owned(),
+        offered => format!(
+            "{} of {} TLS handshakes offered an earlier session, {} were resumed",
+            format::count(offered as f64),
+            format::count(handshakes.count as f64),
+            format::count(handshakes.resumed as f64)
+        ),
+    });
+    Some(logins.chain(handshakes).collect::<Vec<_>>().join("; "))
+}
+
 /// What a churn row says of a query alone: its cost as a fraction of the baseline's; `None` if that had none.
 pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
     let overhead = row.query_variant_us / row.query_baseline_us - 1.0;

@@ -177,6 +177,11 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
             page.paragraph(&format!("client CPU, {arm}: {}", parts.join(", ")), Tone::Dim);
         }
     }
+    for (arm, _) in &by_arm {
+        if let Some(connects) = lookup::connects(run, &cell.name, arm) {
+            page.paragraph(&format!("{arm}: {connects}"), Tone::Dim);
+        }
+    }
 }
 
 fn consequences(page: &mut Page, run: &Run) {

@@ -138,7 +138,13 @@ impl Control {
         )
     }
 
-    fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
+    /// Runs a statement that answers nothing.
+    pub(crate) fn run(&mut self, sql: &str) -> Result<(), RunError> {
+        self.pairs(sql).map(|_| ())
+    }
+
+    /// The rows of a query with two columns.
+    pub(crate) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
         let Self {
             reactor,
             session,

@@ -3,6 +3,7 @@
 //! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
 
 mod cell;
+mod cold;
 mod control;
 mod error;
 mod folder;

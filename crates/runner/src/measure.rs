@@ -1,6 +1,7 @@
 //! One slice: quiet before, exact clocks around, and what makes it void.
 
 use std::collections::BTreeMap;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
@@ -18,6 +19,8 @@ const MOST_STEAL: f64 = 0.10;
 const QUIET: Duration = Duration::from_millis(1);
 /// How long quiet is waited for; a server with work of its own never is.
 const QUIET_AT_MOST: Duration = Duration::from_millis(50);
+/// How long a server that hung up is given to end, before it counts as one that lives.
+const DYING: Duration = Duration::from_millis(300);
 
 /// Which slice.
 pub(crate) struct Place<'a> {
@@ -88,6 +91,9 @@ impl Meter<'_> {
             client_context_switches: yielded.client_context_switches,
             workers: engine.workers(),
             logins: yielded.logins.clone(),
+            handshakes: yielded.handshakes,
+            queries: yielded.queries,
+            restarts: yielded.restarts,
             phases: yielded.phases.clone(),
             client_bound: yielded.saturation > SATURATED,
             ..empty_sample(place)
@@ -143,12 +149,24 @@ impl Meter<'_> {
         (steal > MOST_STEAL).then_some(VoidReason::Steal { fraction: steal })
     }
 
+    /// Why the server is gone, if it is. A process that ends closes its sockets before it has ended.
+    fn death_soon(&self) -> Option<String> {
+        let deadline = Instant::now() + DYING;
+        loop {
+            let death = self.site.server.death();
+            if death.is_some() || Instant::now() >= deadline {
+                return death;
+            }
+            thread::sleep(QUIET);
+        }
+    }
+
     fn void_by(&self, failure: &Failure, count: u64) -> VoidReason {
         match failure {
             Failure::FactsDiffer(detail) => VoidReason::FactsDiffer {
                 detail: detail.clone(),
             },
-            Failure::Disconnected(message) => match self.site.server.death() {
+            Failure::Disconnected(message) => match self.death_soon() {
                 Some(detail) => VoidReason::ServerDied { detail },
                 None => VoidReason::Errors {
                     count,
@@ -271,6 +289,9 @@ fn empty_sample(place: &Place<'_>) -> Sample {
         steal_ns: 0,
         workers: 0,
         logins: BTreeMap::new(),
+        handshakes: None,
+        queries: 0,
+        restarts: 0,
         phases: Vec::new(),
         client_bound: false,
         void: None,

@@ -1,7 +1,8 @@
 //! What a study asks for and cannot have, told before anything is started.
 
-use ciphertax_model::{Arm, PasswordCache, Study};
+use ciphertax_model::{Arm, Study};
 
+use crate::cold;
 use crate::error::RunError;
 use crate::play::Plan;
 use crate::server::entry;
@@ -68,16 +69,15 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     for cell in &study.cells {
         let site = study.site(cell);
         let capabilities = &entry(&site.server)?.capabilities;
+        for arm in cold::in_vain(study, cell) {
+            note(format!(
+                "arm {}: a cold password cache is for workloads that make connections; cell {} keeps its own open, so name \
+                 the other arms in the cell's arms",
+                arm.name, cell.name
+            ));
+        }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
-            let is_cold = arm.authentication.password_cache == PasswordCache::Cold;
-            if is_cold && capabilities.forget_passwords.is_some() {
-                note(format!(
-                    "arm {}: a cold password cache cannot be measured: emptying it before every login would be billed to \
-                     the server; leave password_cache out",
-                    arm.name
-                ));
-            }
             for refusal in capabilities.refuse(arm, &site.certificate) {
                 note(format!("arm {}: {refusal}", arm.name));
             }

@@ -15,9 +15,11 @@ use ciphertax_model::{
 };
 use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
-use ciphertax_wire::mysql::{ConnectOptions, Expectation};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
+use crate::cold::{cold_accounts, is_cold};
+use crate::control::Control;
 use crate::error::RunError;
 
 /// The server under test.
@@ -28,6 +30,8 @@ pub(crate) struct Server {
     link: Option<RunningLink>,
     /// What the link was set to last.
     distance: Option<Link>,
+    /// Accounts for arms whose logins the server must not remember.
+    cold_accounts: Option<Arc<ColdAccounts>>,
     /// The clients' own certificates, by key.
     clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// Where the measured connections go to.
@@ -104,6 +108,7 @@ impl Server {
             tunnels,
             link,
             distance,
+            cold_accounts: None,
             clients,
             same_host: true,
             cpu,
@@ -121,6 +126,7 @@ impl Server {
             tunnels: BTreeMap::new(),
             link: None,
             distance: None,
+            cold_accounts: None,
             clients: BTreeMap::new(),
             cpu: None,
             host: target.host.clone(),
@@ -183,8 +189,27 @@ impl Server {
             socket: private
                 .filter(|_| is_by_socket)
                 .map(|server| server.socket().to_owned()),
+            cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
             ..ConnectOptions::new(host, port, user, password.clone())
         }
+    }
+
+    /// Makes the accounts for cold arms, on a server that remembers passwords.
+    pub(crate) fn make_cold_accounts(&mut self, control: &mut Control) -> Result<(), RunError> {
+        let account = self.private.as_ref().and_then(|server| {
+            server.entry().capabilities.forget_passwords?;
+            server.account(AuthenticationMethod::CachingSha2Password)
+        });
+        if let Some(account) = account {
+            self.cold_accounts = Some(cold_accounts(control, &account.user)?);
+        }
+        Ok(())
+    }
+
+    /// The statement after which the server remembers no password, for an arm whose logins must find it so.
+    pub(crate) fn forgets_passwords_for(&self, arm: &Arm) -> Option<&'static str> {
+        let private = self.private.as_ref().filter(|_| is_cold(arm))?;
+        private.entry().capabilities.forget_passwords
     }
 
     fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {

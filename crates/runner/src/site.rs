@@ -7,6 +7,7 @@ use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset;
 
+use crate::cold::is_cold;
 use crate::control::Control;
 use crate::error::RunError;
 use crate::progress::{Progress, Stage};
@@ -67,6 +68,10 @@ impl OpenSite {
         go_on()?;
         let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
         control.claim()?;
+        let mut server = server;
+        if measured.iter().copied().any(is_cold) {
+            server.make_cold_accounts(&mut control)?;
+        }
         let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
         let record = server.record(&control.variables(&names)?);
         let mut open = Self {
@@ -92,6 +97,7 @@ impl OpenSite {
         Ok(OpenArm {
             name: arm.name.clone(),
             access: Access {
+                forget_passwords: self.server.forgets_passwords_for(arm),
                 options: ConnectOptions {
                     database: Some(dataset::SCHEMA.to_owned()),
                     ..options

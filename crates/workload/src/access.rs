@@ -16,6 +16,8 @@ pub struct Access {
     pub expectation: Expectation,
     /// Connections that may be opened at a time: where the arm resumes sessions, as many are kept ready.
     pub connections: usize,
+    /// The statement after which the server remembers no password, where every login must find it so.
+    pub forget_passwords: Option<&'static str>,
 }
 
 impl Access {
@@ -28,6 +30,11 @@ impl Access {
             .await
             .map_err(failure)?;
         let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
+        if self.expectation.found_forgotten(&session) {
+            // An arm without a password cache may have emptied it; this login has filled it again.
+            session.close().await.map_err(failure)?;
+            (session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
+        }
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self
             .expectation
@@ -36,6 +43,21 @@ impl Access {
             .map_err(failure)?;
         word.map_err(Failure::FactsDiffer)?;
         Ok(session)
+    }
+
+    /// Has the server forget all passwords, where the arm's logins must find it so.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(crate) async fn forget_passwords(&self, session: &mut Session) -> Result<(), Failure> {
+        let Some(statement) = self.forget_passwords else {
+            return Ok(());
+        };
+        session.query_raw(statement, |_| Ok(())).await.map_err(failure)?;
+        if let Some(accounts) = &self.options.cold_accounts {
+            accounts.forgotten();
+        }
+        Ok(())
     }
 }
 

@@ -58,6 +58,7 @@ impl Workload for Connect {
                 session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
             }
         }
+        self.access.forget_passwords(&mut session).await?;
         session.close().await.map_err(failure)?;
         Ok(())
     }
@@ -85,9 +86,15 @@ impl Workload for Connect {
         }
 
         let authentication = session.authentication().clone();
+        let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
         trace.set(Phase::Close, close);
-        recorder.borrow_mut().connected(&trace, &authentication);
+        let mut recorder = recorder.borrow_mut();
+        recorder.connected(&trace, &authentication);
+        if let Some(handshake) = handshake {
+            recorder.shook_hands(handshake.offered, handshake.resumed);
+        }
+        drop(recorder);
         Ok(Operation {
             queries,
             bytes_sent: traffic.sent + close.bytes_sent,

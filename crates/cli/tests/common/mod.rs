@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::Run;
+use ciphertax_model::record::{Run, Sample};
 
 pub(crate) use command::{Finished, Running};
 pub(crate) use own_server::OwnServer;
@@ -102,6 +102,15 @@ impl Sandbox {
 /// The record of a run.
 pub(crate) fn record(run: &Path) -> Run {
     serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap()
+}
+
+/// All samples; every line must be whole.
+pub(crate) fn samples(run: &Path) -> Vec<Sample> {
+    let text = fs::read_to_string(run.join("samples.jsonl")).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// True as soon as `condition` holds; false if it does not within `time`.

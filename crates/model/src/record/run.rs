@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Proof, SessionFacts};
-use super::sample::VoidReason;
+use super::sample::{Handshakes, VoidReason};
 use super::trace::Phase;
 use crate::link::Link;
 use crate::metric::Metric;
@@ -56,6 +56,9 @@ pub struct Run {
     pub block_ratios: Vec<BlockRatios>,
     /// Where the time of a connect goes, by arm and phase.
     pub connect_phases: Vec<PhaseRow>,
+    /// How the connects logged in, and whether they took up earlier TLS sessions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connects: Vec<ConnectRow>,
     /// Cost against queries per connection.
     pub churn: Vec<ChurnRow>,
     /// Cores needed for a feature at a rate.
@@ -91,6 +94,7 @@ impl Run {
             noise_floor: Vec::new(),
             block_ratios: Vec::new(),
             connect_phases: Vec::new(),
+            connects: Vec::new(),
             churn: Vec::new(),
             capacity: Vec::new(),
             findings: Vec::new(),
@@ -366,6 +370,20 @@ pub struct PhaseRow {
     pub bytes_received: f64,
     /// Times per connect that the client had to wait for the server before it could go on.
     pub flights: f64,
+}
+
+/// How the connects of one arm in one cell logged in, and whether they took up earlier TLS sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Logins by authentication path, written `plugin/path`.
+    pub logins: BTreeMap<String, u64>,
+    /// Their TLS handshakes; absent for connects in clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
 }
 
 /// Cost of a feature against queries per connection, for one arm and one side:

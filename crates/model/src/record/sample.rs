@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::AddAssign;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,15 @@ pub struct Sample {
     /// Logins by authentication path, written `plugin/path`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub logins: BTreeMap<String, u64>,
+    /// TLS handshakes of the connects made; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
+    /// Statements answered, all operations together.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queries: u64,
+    /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u64,
     /// Phases of the connects made in the slice; empty where connections are reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSample>,
@@ -60,6 +70,10 @@ pub struct Sample {
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Sample {
@@ -76,6 +90,25 @@ impl Sample {
     /// True if the slice counts.
     pub fn is_valid(&self) -> bool {
         self.void.is_none()
+    }
+}
+
+/// TLS handshakes, and how many of them took up an earlier session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Handshakes {
+    /// All of them.
+    pub count: u64,
+    /// Those in which the client offered to take up an earlier session.
+    pub offered: u64,
+    /// Those in which the server agreed.
+    pub resumed: u64,
+}
+
+impl AddAssign for Handshakes {
+    fn add_assign(&mut self, more: Self) {
+        self.count += more.count;
+        self.offered += more.offered;
+        self.resumed += more.resumed;
     }
 }
 

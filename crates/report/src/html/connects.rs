@@ -17,6 +17,15 @@ pub(super) struct ConnectView {
     arms: Vec<ArmName>,
     rows: Vec<PhaseView>,
     totals: Vec<Figure>,
+    /// How they logged in and shook hands, by arm.
+    logins: Vec<Logins>,
+}
+
+/// How the connects of one arm logged in and shook hands.
+#[derive(Serialize)]
+struct Logins {
+    arm: ArmName,
+    text: String,
 }
 
 /// A phase's name and the class that gives it its colour.
@@ -50,6 +59,7 @@ impl ConnectView {
             arms: Vec::new(),
             rows: Vec::new(),
             totals: Vec::new(),
+            logins: Vec::new(),
         };
         for arm in &run.arms {
             let mut phases = lookup::phases(run, &cell.name, &arm.name);
@@ -58,6 +68,11 @@ impl ConnectView {
                 continue;
             }
             view.arms.push(ArmName::of(run, &arm.name));
+            view.logins
+                .extend(lookup::connects(run, &cell.name, &arm.name).map(|text| Logins {
+                    arm: ArmName::of(run, &arm.name),
+                    text,
+                }));
             view.totals
                 .push(Figure::microseconds(phases.iter().map(|row| row.mean_us).sum()));
             for (i, row) in phases.iter().enumerate() {

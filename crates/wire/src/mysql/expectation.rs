@@ -112,6 +112,12 @@ impl Expectation {
         }
     }
 
+    /// True if the server had to be reminded of a password that it should have remembered.
+    pub fn found_forgotten(&self, session: &Session) -> bool {
+        let expected = self.login.as_ref().and_then(|login| login.path);
+        expected == Some("fast") && session.authentication().path == "full"
+    }
+
     /// The server's word, by a query.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use mysql_common::packets::{HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize, MySerialize};
 
 use super::authentication::{self, Login};
+use super::cold_accounts::ColdAccounts;
 use super::framing::{Framed, HEADER};
 use super::result::server_error;
 use super::session::Session;
@@ -35,7 +36,7 @@ pub struct ConnectOptions {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// User name.
+    /// User name; where there are cold accounts, theirs are used.
     pub user: String,
     /// Password; empty for none.
     pub password: Secret,
@@ -49,6 +50,8 @@ pub struct ConnectOptions {
     /// password is sent. For the others the server says which it wants; that it is the right one is for
     /// [`Expectation`](super::Expectation) to check.
     pub authentication: Option<AuthenticationMethod>,
+    /// Accounts of which each connect takes the next.
+    pub cold_accounts: Option<Arc<ColdAccounts>>,
 }
 
 impl ConnectOptions {
@@ -63,6 +66,7 @@ impl ConnectOptions {
             tls: None,
             socket: None,
             authentication: None,
+            cold_accounts: None,
         }
     }
 }
@@ -79,6 +83,10 @@ pub(super) async fn connect(
             "unix_socket needs a connection over the server's Unix socket, not over TCP".into(),
         ));
     }
+    let user = match &options.cold_accounts {
+        Some(accounts) => accounts.take()?,
+        None => &options.user,
+    };
     let mut tracer = Tracer::start();
     let stream = match &options.socket {
         Some(path) => Stream::connect_unix(reactor, path).await?,
@@ -114,7 +122,7 @@ pub(super) async fn connect(
     HandshakeResponse::new(
         Some(login.first_response()?),
         greeting.server_version_parsed().unwrap_or((5, 7, 0)),
-        Some(options.user.as_bytes()),
+        Some(user.as_bytes()),
         options.database.as_deref().map(str::as_bytes),
         Some(login.plugin()),
         capabilities,

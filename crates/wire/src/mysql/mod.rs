@@ -1,6 +1,7 @@
 //! The MySQL client/server protocol, as MySQL, MariaDB and their relatives speak it.
 
 mod authentication;
+mod cold_accounts;
 mod expectation;
 mod framing;
 mod handshake;
@@ -9,6 +10,7 @@ mod result;
 mod session;
 mod statement;
 
+pub use cold_accounts::ColdAccounts;
 pub use expectation::{Expectation, ExpectedLogin, ServersWord};
 pub use handshake::ConnectOptions;
 pub use query::Query;

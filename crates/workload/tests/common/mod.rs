@@ -66,6 +66,7 @@ pub(crate) fn prepare(
 /// How an arm of this transport reaches the server.
 pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access {
     Access {
+        forget_passwords: None,
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
         connections: 1,

@@ -1,0 +1,48 @@
+//! Accounts for logins that the server does not remember.
+
+use std::sync::Arc;
+
+use ciphertax_model::{Arm, Cell, PasswordCache, Study};
+use ciphertax_wire::mysql::ColdAccounts;
+
+use crate::control::Control;
+use crate::error::RunError;
+
+/// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
+/// than a second's work of several cores.
+const LOGINS: usize = 1000;
+
+/// True if an arm's logins find a server that does not remember the password.
+pub(crate) fn is_cold(arm: &Arm) -> bool {
+    arm.authentication.password_cache == PasswordCache::Cold
+}
+
+/// Cold arms whose connections stay open: a login would be measured by none of them.
+pub(crate) fn in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'a Arm> {
+    study
+        .arms_of(cell)
+        .filter(|arm| is_cold(arm) && !cell.workload.makes_connections())
+}
+
+/// Copies of an account: with its password, whose hash the server has, and with its rights.
+///
+/// # Errors
+/// The server's own.
+pub(crate) fn cold_accounts(control: &mut Control, user: &str) -> Result<Arc<ColdAccounts>, RunError> {
+    // The hash is bytes that no text can hold.
+    let hashes = control.pairs(&format!(
+        "SELECT user, HEX(authentication_string) FROM mysql.user WHERE user = '{user}' AND host = '%'"
+    ))?;
+    let hash = hashes.get(user).cloned().unwrap_or_default();
+    let users: Vec<String> = (0..LOGINS)
+        .map(|number| format!("{user}_cold_{number}"))
+        .collect();
+    let each = |what: &str| {
+        let all: Vec<String> = users.iter().map(|user| format!("'{user}'@'%'{what}")).collect();
+        all.join(", ")
+    };
+    let identified = format!(" IDENTIFIED WITH caching_sha2_password AS 0x{hash}");
+    control.run(&format!("CREATE USER {}", each(&identified)))?;
+    control.run(&format!("GRANT ALL PRIVILEGES ON *.* TO {}", each("")))?;
+    Ok(Arc::new(ColdAccounts::new(users)))
+}

@@ -1,8 +1,9 @@
-//! One thread's event loop: tasks that wait for sockets, and nothing else.
+//! One thread's event loop: tasks that wait for sockets or for a time, and nothing else.
 //!
 //! A [`Reactor`] belongs to one thread. [`Reactor::run`] drives a set of futures of one type, one per connection, until
 //! all have ended or a deadline passes; nothing is allocated, boxed, locked or formatted per wake-up. There are no
-//! wakers: a socket knows the task that waits for it, so the futures run here must wait on [`Socket`]s alone.
+//! wakers: a socket knows the task that waits for it, so the futures run here must wait on [`Socket`]s and
+//! [`Reactor::sleep_until`] alone.
 //!
 //! # What was measured and chosen
 //!
@@ -23,6 +24,7 @@
 //! So io_uring is ahead with many connections; epoll stays because it is there on every kernel and in every container,
 //! and because the bars are met with it. With up to 8 connections the interface makes no difference that can be told.
 
+mod alarm;
 mod gather;
 mod socket;
 mod task;

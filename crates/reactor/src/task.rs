@@ -1,7 +1,7 @@
 //! The executor: polls the tasks whose sockets became ready.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use crate::alarm::Alarms;
 use crate::gather::{self, Gather};
 
 const EVENTS_PER_WAIT: usize = 256;
@@ -19,11 +20,14 @@ const EVENTS_PER_WAIT: usize = 256;
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::RDHUP)
     .union(epoll::EventFlags::ET);
+/// The alarms' timer among the events; sockets have small numbers.
+const TIMER: u64 = u64::MAX;
 
 /// One thread's event loop.
 pub struct Reactor {
     epoll: OwnedFd,
     slots: RefCell<Slots>,
+    alarms: RefCell<Alarms>,
     current: Cell<u32>,
     deadline: Cell<Option<Instant>>,
     gather: Cell<Gather>,
@@ -76,9 +80,15 @@ impl Reactor {
     /// When the kernel gives no epoll instance, for example because too many files are open.
     pub fn new() -> io::Result<Rc<Self>> {
         gather::sleep_precisely();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let alarms = Alarms::new()?;
+        // Edge-triggered: what has rung need not be read.
+        let interest = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, alarms.timer(), epoll::EventData::new_u64(TIMER), interest)?;
         Ok(Rc::new(Self {
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            epoll,
             slots: RefCell::default(),
+            alarms: RefCell::new(alarms),
             current: Cell::new(0),
             deadline: Cell::new(None),
             gather: Cell::new(Gather::NONE),
@@ -88,6 +98,28 @@ impl Reactor {
     /// Sets how long the loop waits for more sockets before it serves those that are ready.
     pub fn set_gather(&self, gather: Gather) {
         self.gather.set(gather);
+    }
+
+    /// Gives the tasks that run until `deadline`.
+    pub fn set_deadline(&self, deadline: Instant) {
+        self.deadline.set(Some(deadline));
+    }
+
+    /// Puts the task to sleep until `instant`, and returns the time at which it goes on.
+    pub async fn sleep_until(&self, instant: Instant) -> Instant {
+        let mut sleeps = false;
+        poll_fn(|_| {
+            let now = Instant::now();
+            if now >= instant {
+                return Poll::Ready(now);
+            }
+            if !sleeps {
+                sleeps = true;
+                self.alarms.borrow_mut().add(instant, self.current.get());
+            }
+            Poll::Pending
+        })
+        .await
     }
 
     /// Drives all `tasks` until each has ended or `deadline` has passed. Returns the outputs in the order of the
@@ -107,7 +139,8 @@ impl Reactor {
         let mut live = tasks.len();
         let mut events = Vec::with_capacity(EVENTS_PER_WAIT);
         let mut context = Context::from_waker(Waker::noop());
-        self.deadline.set(Some(deadline));
+        self.alarms.borrow_mut().clear();
+        self.set_deadline(deadline);
         while live > 0 {
             while let Some(index) = ready.pop() {
                 // A socket may still name the task of an earlier run that waited for it last.
@@ -122,7 +155,7 @@ impl Reactor {
                     live -= 1;
                 }
             }
-            if live > 0 && !self.wait(&mut events, &mut ready, deadline)? {
+            if live > 0 && !self.wait(&mut events, &mut ready)? {
                 break;
             }
         }
@@ -137,21 +170,19 @@ impl Reactor {
         Ok(self.run([task], deadline)?.pop().flatten())
     }
 
-    /// Waits for sockets and notes the tasks to poll. False once the deadline has passed.
-    fn wait(
-        &self,
-        events: &mut Vec<epoll::Event>,
-        ready: &mut Vec<u32>,
-        deadline: Instant,
-    ) -> io::Result<bool> {
+    /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.
+    fn wait(&self, events: &mut Vec<epoll::Event>, ready: &mut Vec<u32>) -> io::Result<bool> {
         self.gather.get().wait();
         loop {
             events.clear();
             // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.
-            let left = deadline.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let deadline = self.deadline.get().unwrap_or(now);
+            let left = deadline.saturating_duration_since(now);
             if left.is_zero() {
                 return Ok(false);
             }
+            self.alarms.borrow_mut().set(now)?;
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(events),
@@ -162,7 +193,7 @@ impl Reactor {
                 Err(error) => return Err(error.into()),
             }
             let mut slots = self.slots.borrow_mut();
-            for event in events.iter() {
+            for event in events.iter().filter(|event| event.data.u64() != TIMER) {
                 let flags = event.flags;
                 let data = event.data;
                 let Some(slot) = slots.of(data) else { continue };
@@ -174,6 +205,8 @@ impl Reactor {
                     ready.push(task);
                 }
             }
+            drop(slots);
+            self.alarms.borrow_mut().wake(ready);
             if !ready.is_empty() {
                 return Ok(true);
             }

@@ -25,9 +25,8 @@ pub fn load(connections: u32) -> Load {
     const MANY: u32 = 64;
     const GATHER_US: u32 = 100;
     Load {
-        connections,
-        workers: None,
         gather_us: if connections < MANY { 0 } else { GATHER_US },
+        ..Load::closed(connections)
     }
 }
 

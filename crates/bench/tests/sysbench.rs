@@ -224,9 +224,8 @@ impl Bed {
 
     fn engine<W: Workload>(&self, workload: impl Fn(Access) -> W) -> Engine {
         let load = Load {
-            connections: 1,
             workers: Some(1),
-            gather_us: 0,
+            ..Load::closed(1)
         };
         let access = self.ground.access(Transport::Plain).unwrap();
         Engine::start(vec![workload(access)], &load, 1).unwrap()

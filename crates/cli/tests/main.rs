@@ -6,6 +6,7 @@ mod bad_input;
 mod common;
 mod faults;
 mod lies;
+mod loads;
 mod ordinary_user;
 mod own_server;
 mod quick;

@@ -2,20 +2,27 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Load;
-use ciphertax_model::record::{CpuTime, Handshakes, OperationSample, PhaseSample};
+use ciphertax_model::record::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
+use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::Gather;
 
+use crate::course::{Batch, Course, Schedule};
 use crate::recorder::Recorder;
+use crate::responses::Responses;
 use crate::worker::{self, Command, Reply, Share, Work};
 use crate::workload::{Failure, Workload};
 
 /// The share of the CPUs it may use from which on the load generator counts as the bottleneck.
 pub const SATURATED: f64 = 0.85;
+/// How long before its first operation an open loop begins, so that every load thread is there in time.
+const LEAD: Duration = Duration::from_millis(1);
+/// How long the load threads are waited for before it is looked whether they live and whether to stop.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// Why the engine cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +39,8 @@ pub enum EngineError {
 pub struct Engine {
     workers: Vec<Handle>,
     replies: Receiver<Reply>,
+    connections: u32,
+    pace: Pace,
 }
 
 struct Handle {
@@ -69,8 +78,12 @@ pub struct SliceYield {
     pub failures: u64,
     /// The first of them, or the gravest.
     pub first_failure: Option<Failure>,
-    /// Operations that did not finish within ten seconds after the end of the slice.
+    /// Operations that did not finish within ten seconds after the end of the slice; in a batch, after the last began.
     pub unfinished: u64,
+    /// How the schedule was kept; `None` in a closed loop.
+    pub open_loop: Option<OpenLoopSample>,
+    /// True if a batch was cut short.
+    pub interrupted: bool,
     /// Share of the CPUs the load threads may use that they used, as a fraction.
     pub saturation: f64,
 }
@@ -97,6 +110,7 @@ impl Engine {
         let arms = Arc::new(arms);
         let (reply, replies) = mpsc::channel();
         let threads = worker_count(load, cpu) as usize;
+        let pace = load.pace();
         let mut workers = Vec::with_capacity(threads);
         let mut first_seat = 0;
         for index in 0..threads {
@@ -107,6 +121,8 @@ impl Engine {
                 connections,
                 first_seat,
                 seats: load.connections,
+                thread: (index, threads),
+                is_punctual: matches!(pace, Pace::Open { .. }),
                 gather: Gather::micros(load.gather_us),
                 seed: seed ^ ((index as u64) << 32),
                 cpu,
@@ -121,7 +137,12 @@ impl Engine {
                 thread: Some(thread),
             });
         }
-        Ok(Self { workers, replies })
+        Ok(Self {
+            workers,
+            replies,
+            connections: load.connections,
+            pace,
+        })
     }
 
     /// Load threads.
@@ -145,7 +166,7 @@ impl Engine {
         }
         let mut outcome = Ok(());
         for _ in 0..self.workers.len() {
-            match self.answer()? {
+            match self.answer(|| {})? {
                 Reply::Prepared(prepared) => outcome = outcome.and(prepared),
                 Reply::Ran(_) | Reply::Broken(_) => return Err(EngineError::WorkerEnded),
             }
@@ -153,22 +174,58 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Lets the arm's connections work for `duration`, and operations in flight finish.
+    /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done.
     ///
     /// # Errors
     /// For an engine that cannot go on; what goes wrong with operations is in the yield.
     pub fn slice(&mut self, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
+        self.slice_unless(&AtomicBool::new(false), arm, duration)
+    }
+
+    /// As [`Engine::slice`]; a batch, which takes as long as it takes, is cut short when `stop` becomes true.
+    ///
+    /// # Errors
+    /// As [`Engine::slice`].
+    pub fn slice_unless(
+        &mut self,
+        stop: &AtomicBool,
+        arm: usize,
+        duration: Duration,
+    ) -> Result<SliceYield, EngineError> {
+        let course = self.course(duration);
         for index in 0..self.workers.len() {
-            self.tell(index, Command::Run { arm, duration })?;
+            let course = course.clone();
+            self.tell(index, Command::Run { arm, course })?;
         }
+        let mut interrupted = false;
+        let mut glance = || {
+            if let (Course::Batch(batch), true) = (&course, stop.load(Ordering::Relaxed)) {
+                batch.cut();
+                interrupted = true;
+            }
+        };
         let mut works = Vec::with_capacity(self.workers.len());
         for _ in 0..self.workers.len() {
-            match self.answer()? {
+            match self.answer(&mut glance)? {
                 Reply::Ran(work) => works.push(*work),
                 Reply::Prepared(_) | Reply::Broken(_) => return Err(EngineError::WorkerEnded),
             }
         }
-        Ok(merge(works))
+        Ok(SliceYield {
+            interrupted,
+            ..merge(works, &course)
+        })
+    }
+
+    fn course(&self, duration: Duration) -> Course {
+        match self.pace {
+            Pace::Closed => Course::Closed(duration),
+            Pace::Batch { operations } => Course::Batch(Arc::new(Batch::of(operations))),
+            Pace::Open { rate } => {
+                let start = Instant::now() + LEAD;
+                Course::Open(Arc::new(Schedule::new(start, rate, duration, self.connections)))
+            }
+        }
     }
 
     fn tell(&self, index: usize, command: Command) -> Result<(), EngineError> {
@@ -179,13 +236,14 @@ impl Engine {
         commands.send(command).map_err(|_| EngineError::WorkerEnded)
     }
 
-    fn answer(&self) -> Result<Reply, EngineError> {
+    /// The next answer; `glance` is called now and then while there is none.
+    fn answer(&self, mut glance: impl FnMut()) -> Result<Reply, EngineError> {
         // A worker that panics takes its sender with it, but the others keep the channel open: so look now and then.
         loop {
-            match self.replies.recv_timeout(Duration::from_millis(500)) {
+            match self.replies.recv_timeout(GLANCE) {
                 Ok(Reply::Broken(error)) => return Err(EngineError::Worker(error)),
                 Ok(reply) => return Ok(reply),
-                Err(mpsc::RecvTimeoutError::Timeout) if self.all_alive() => {}
+                Err(mpsc::RecvTimeoutError::Timeout) if self.all_alive() => glance(),
                 Err(_) => return Err(EngineError::WorkerEnded),
             }
         }
@@ -234,7 +292,7 @@ fn share_of(connections: usize, threads: usize, index: usize) -> usize {
     connections / threads + usize::from(index < connections % threads)
 }
 
-fn merge(works: Vec<Work>) -> SliceYield {
+fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
     let threads = works.len() as f64;
     let began = works
         .iter()
@@ -251,12 +309,17 @@ fn merge(works: Vec<Work>) -> SliceYield {
     let unfinished = works.iter().map(|work| work.unfinished).sum();
     let merged = works
         .into_iter()
-        .map(|work| work.recorder)
-        .reduce(|mut merged: Recorder, recorder| {
-            merged.merge(&recorder);
+        .map(|work| (work.recorder, work.responses))
+        .reduce(|mut merged, (recorder, responses)| {
+            merged.0.merge(&recorder);
+            merged.1.merge(&responses);
             merged
         });
-    let recorder = merged.unwrap_or_else(|| Recorder::new(&[]));
+    let (recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[]), Responses::new()));
+    let open_loop = match course {
+        Course::Open(schedule) => Some(responses.sample(schedule.operations())),
+        Course::Closed(_) | Course::Batch(_) => None,
+    };
     SliceYield {
         began,
         duration,
@@ -273,6 +336,8 @@ fn merge(works: Vec<Work>) -> SliceYield {
         failures: recorder.failures,
         first_failure: recorder.first_failure,
         unfinished,
+        open_loop,
+        interrupted: false,
         saturation: client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0),
     }
 }
@@ -289,9 +354,8 @@ mod tests {
     use crate::workload::{Operation, Seat};
 
     const LOAD: Load = Load {
-        connections: 7,
         workers: Some(3),
-        gather_us: 0,
+        ..Load::closed(7)
     };
 
     /// Notes the seats that are taken. The connections of some break at their first operation.
@@ -349,5 +413,129 @@ mod tests {
                 assert_eq!(newly_taken(), breaking);
             }
         }
+    }
+
+    /// Operations that take as long as they are told, and note when they began.
+    struct Errands {
+        take: Duration,
+        began: Arc<Mutex<Vec<Instant>>>,
+    }
+
+    impl Errands {
+        fn that_take(take: Duration) -> Self {
+            Self {
+                take,
+                began: Arc::default(),
+            }
+        }
+    }
+
+    impl Workload for Errands {
+        type Connection = ();
+
+        const KINDS: &'static [&'static str] = &["errand"];
+
+        async fn open(&self, _reactor: &Rc<Reactor>, _seat: Seat) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        async fn operate(
+            &self,
+            reactor: &Rc<Reactor>,
+            (): &mut (),
+            _recorder: &RefCell<Recorder>,
+        ) -> Result<Operation, Failure> {
+            let began = Instant::now();
+            self.began.lock().unwrap().push(began);
+            reactor.sleep_until(began + self.take).await;
+            Ok(Operation::default())
+        }
+    }
+
+    fn slice(errands: Errands, load: &Load, duration: Duration) -> SliceYield {
+        let mut engine = Engine::start(vec![errands], load, 1).unwrap();
+        engine.prepare(0).unwrap().unwrap();
+        engine.slice(0, duration).unwrap()
+    }
+
+    #[test]
+    fn a_batch_is_as_many_operations_as_it_says_however_many_threads_share_it() {
+        for (batch, take) in [(7, 0), (100, 1), (1_000, 0)] {
+            let load = Load {
+                batch: Some(batch),
+                ..LOAD
+            };
+            let errands = Errands::that_take(Duration::from_millis(take));
+            let yielded = slice(errands, &load, Duration::ZERO);
+            assert_eq!(yielded.operations[0].count, u64::from(batch));
+            assert!(yielded.open_loop.is_none() && !yielded.interrupted);
+            // Seven at a time.
+            let least = Duration::from_millis(u64::from(batch.div_ceil(7)) * take);
+            assert!(yielded.duration >= least, "{:?}", yielded.duration);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_cut_short_when_told_to_stop() {
+        let load = Load {
+            batch: Some(1_000_000),
+            ..LOAD
+        };
+        let errands = Errands::that_take(Duration::from_millis(20));
+        let mut engine = Engine::start(vec![errands], &load, 1).unwrap();
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine
+            .slice_unless(&AtomicBool::new(true), 0, Duration::ZERO)
+            .unwrap();
+        assert!(yielded.interrupted);
+        assert!((1..1_000_000).contains(&yielded.operations[0].count));
+        assert_eq!((yielded.failures, yielded.unfinished), (0, 0));
+    }
+
+    #[test]
+    fn in_open_loop_operations_begin_in_order_and_none_before_its_time() {
+        let load = Load {
+            rate: Some(200),
+            ..LOAD
+        };
+        let errands = Errands::that_take(Duration::from_millis(3));
+        let began = Arc::clone(&errands.began);
+        let yielded = slice(errands, &load, Duration::from_millis(200));
+        let open_loop = yielded.open_loop.unwrap();
+        assert_eq!((open_loop.planned, open_loop.not_begun), (40, 0));
+        assert_eq!(yielded.operations[0].count, 40);
+        let mut began = std::mem::take(&mut *began.lock().unwrap());
+        began.sort_unstable();
+        assert_eq!(began.len(), 40);
+        for (number, began) in (0..).zip(began) {
+            assert!(
+                began >= yielded.began + Duration::from_millis(5) * number,
+                "{number}"
+            );
+        }
+    }
+
+    #[test]
+    fn response_times_count_from_the_intended_start_when_operations_are_slow() {
+        // Every 10 ms one, each of which takes 20 ms on the only connection: the n-th waits for n × 10 ms at least.
+        let load = Load {
+            rate: Some(100),
+            ..Load::closed(1)
+        };
+        let errands = Errands::that_take(Duration::from_millis(20));
+        let yielded = slice(errands, &load, Duration::from_millis(200));
+        let open_loop = yielded.open_loop.unwrap();
+        let operations = &yielded.operations[0];
+        assert_eq!(
+            (operations.count, open_loop.planned, open_loop.not_begun),
+            (20, 20, 0)
+        );
+        let waited_ns: u64 = (0..20).map(|number| number * 10_000_000).sum();
+        assert!(open_loop.response_sum_ns >= operations.latency_sum_ns + waited_ns);
+        // All but the first found the connection busy, which is not the load generator's fault.
+        assert!(open_loop.late <= 1, "{open_loop:?}");
+        let responses = ciphertax_stats::histogram::decode(&open_loop.response).unwrap();
+        assert_eq!(responses.len(), 20);
+        assert!(responses.max() >= 210_000_000);
     }
 }

@@ -11,8 +11,10 @@ use ciphertax_model::record::CpuTime;
 use ciphertax_observe::{ThreadUsage, placement};
 use ciphertax_reactor::{Gather, Reactor};
 
+use crate::course::{Batch, Course, Schedule};
 use crate::recorder::Recorder;
-use crate::workload::{Failure, Seat, Workload};
+use crate::responses::Responses;
+use crate::workload::{Failure, Operation, Seat, Workload};
 
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -20,12 +22,12 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a load thread is told to do.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
     Prepare { arm: usize, check: bool },
-    /// Work for a while.
-    Run { arm: usize, duration: Duration },
+    /// Work.
+    Run { arm: usize, course: Course },
 }
 
 /// What a load thread answers.
@@ -42,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) cpu: CpuTime,
     pub(crate) context_switches: u64,
     pub(crate) recorder: Recorder,
+    /// Empty in a closed loop.
+    pub(crate) responses: Responses,
     /// Operations that did not finish in time.
     pub(crate) unfinished: u64,
 }
@@ -59,9 +63,7 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
     for command in commands {
         let reply = match command {
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
-            Command::Run { arm, duration } => {
-                worker.slice(arm, duration).map(|work| Reply::Ran(Box::new(work)))
-            }
+            Command::Run { arm, course } => worker.slice(arm, &course).map(|work| Reply::Ran(Box::new(work))),
         };
         if replies.send(reply.unwrap_or_else(Reply::Broken)).is_err() {
             return;
@@ -77,6 +79,10 @@ pub(crate) struct Share<W> {
     pub(crate) first_seat: u32,
     /// An arm's connections, all load threads together.
     pub(crate) seats: u32,
+    /// Number of this load thread, and how many there are.
+    pub(crate) thread: (usize, usize),
+    /// True if operations begin on a schedule, which no other thread may hold up.
+    pub(crate) is_punctual: bool,
     pub(crate) gather: Gather,
     pub(crate) seed: u64,
     /// The only CPU the thread may run on; `None` to leave it to the kernel.
@@ -94,7 +100,9 @@ struct Worker<W: Workload> {
 impl<W: Workload> Worker<W> {
     fn new(share: Share<W>) -> io::Result<Self> {
         share.cpu.map_or(Ok(()), placement::confine_thread)?;
-        placement::give_way()?;
+        if !share.is_punctual {
+            placement::give_way()?;
+        }
         let none = || (0..share.connections).map(|_| None).collect();
         let connections = share.arms.iter().map(|_| none()).collect();
         Ok(Self {
@@ -136,26 +144,46 @@ impl<W: Workload> Worker<W> {
         Ok(Ok(()))
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration) -> io::Result<Work> {
+    fn slice(&mut self, arm: usize, course: &Course) -> io::Result<Work> {
         let workload = &self.share.arms[arm];
         let recorder = RefCell::new(Recorder::new(W::KINDS));
         let reactor = &self.reactor;
         let slots = &mut self.connections[arm];
         reactor.set_gather(self.share.gather);
+        let free = slots.iter_mut().enumerate();
+        let free = free.filter_map(|(place, slot)| Some((place, slot.take()?)));
+        let (places, connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();
+        let connections = connections.into_iter();
+        let responses = RefCell::new(Responses::new());
 
         let usage = ThreadUsage::now();
         let began = Instant::now();
-        let deadline = began + duration;
-        let mut places = Vec::with_capacity(slots.len());
-        let tasks = slots
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(place, slot)| Some((place, slot.take()?)))
-            .map(|(place, connection)| {
-                places.push(place);
-                work_until(deadline, workload, reactor, connection, &recorder)
-            });
-        let outcomes = reactor.run(tasks, deadline + FINISH_TIMEOUT)?;
+        let load = Load {
+            workload,
+            reactor,
+            recorder: &recorder,
+            responses: &responses,
+        };
+        let outcomes = match course {
+            Course::Closed(duration) => {
+                let deadline = began + *duration;
+                let tasks = connections.map(|connection| load.until(deadline, connection));
+                reactor.run(tasks, deadline + FINISH_TIMEOUT)?
+            }
+            Course::Batch(batch) => {
+                let tasks = connections.map(|connection| load.batch(batch, connection));
+                reactor.run(tasks, began + FINISH_TIMEOUT)?
+            }
+            Course::Open(schedule) => {
+                let (thread, threads) = self.share.thread;
+                let tasks = connections.enumerate().map(|(place, connection)| {
+                    // Dealt out in turns, so that the threads take turns.
+                    let first = (place * threads + thread) as u64;
+                    load.on_schedule(schedule, first, connection)
+                });
+                reactor.run(tasks, schedule.end() + FINISH_TIMEOUT)?
+            }
+        };
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
 
@@ -169,35 +197,91 @@ impl<W: Workload> Worker<W> {
             cpu: used.cpu,
             context_switches: used.context_switches,
             recorder: recorder.into_inner(),
+            responses: responses.into_inner(),
             unfinished,
         })
     }
 }
 
-/// One connection's part of a slice: a closed loop. Returns the connection if it can be used again.
-async fn work_until<W: Workload>(
-    deadline: Instant,
-    workload: &W,
-    reactor: &Rc<Reactor>,
-    mut connection: W::Connection,
-    recorder: &RefCell<Recorder>,
-) -> Option<W::Connection> {
-    // The end of an operation is the beginning of the next: one look at the clock serves both.
-    let mut began = Instant::now();
-    while began < deadline {
-        match workload.operate(reactor, &mut connection, recorder).await {
+/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they return the
+/// connection if it can be used again.
+struct Load<'a, W> {
+    workload: &'a W,
+    reactor: &'a Rc<Reactor>,
+    recorder: &'a RefCell<Recorder>,
+    responses: &'a RefCell<Responses>,
+}
+
+impl<W: Workload> Load<'_, W> {
+    async fn until(&self, deadline: Instant, mut connection: W::Connection) -> Option<W::Connection> {
+        // The end of an operation is the beginning of the next: one look at the clock serves both.
+        let mut now = Instant::now();
+        while now < deadline {
+            let outcome = self
+                .workload
+                .operate(self.reactor, &mut connection, self.recorder)
+                .await;
+            now = self.ended(now, outcome)?;
+        }
+        Some(connection)
+    }
+
+    async fn batch(&self, batch: &Batch, mut connection: W::Connection) -> Option<W::Connection> {
+        let mut now = Instant::now();
+        while batch.take() {
+            // As long as operations begin, those in flight have time.
+            self.reactor.set_deadline(now + FINISH_TIMEOUT);
+            let outcome = self
+                .workload
+                .operate(self.reactor, &mut connection, self.recorder)
+                .await;
+            now = self.ended(now, outcome)?;
+        }
+        Some(connection)
+    }
+
+    /// Begins with the operation of number `first`.
+    async fn on_schedule(
+        &self,
+        schedule: &Schedule,
+        first: u64,
+        mut connection: W::Connection,
+    ) -> Option<W::Connection> {
+        let mut operation = first;
+        let mut now = Instant::now();
+        while let Some(intended) = schedule.intended(operation) {
+            if now < intended {
+                now = self.reactor.sleep_until(intended).await;
+                self.responses.borrow_mut().began_free(now - intended);
+            } else {
+                self.responses.borrow_mut().began_after_waiting();
+            }
+            let outcome = self
+                .workload
+                .operate(self.reactor, &mut connection, self.recorder)
+                .await;
+            now = self.ended(now, outcome)?;
+            self.responses.borrow_mut().ended(now - intended);
+            operation = schedule.take();
+        }
+        Some(connection)
+    }
+
+    /// Records an operation that began then and has ended now, which is returned; `None` if it failed.
+    fn ended(&self, began: Instant, outcome: Result<Operation, Failure>) -> Option<Instant> {
+        let mut recorder = self.recorder.borrow_mut();
+        match outcome {
             Ok(operation) => {
                 let ended = Instant::now();
-                recorder.borrow_mut().record(operation, ended - began);
-                began = ended;
+                recorder.record(operation, ended - began);
+                Some(ended)
             }
             Err(failure) => {
-                recorder.borrow_mut().fail(failure);
-                return None;
+                recorder.fail(failure);
+                None
             }
         }
     }
-    Some(connection)
 }
 
 fn too_slow() -> Failure {

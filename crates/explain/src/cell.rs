@@ -102,8 +102,10 @@ pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
         Metric::LatencyMean => {
             per_operation_us(sample.operations.iter().map(|kind| kind.latency_sum_ns).sum())
         }
+        Metric::ResponseMean => per_operation_us(sample.open_loop.as_ref()?.response_sum_ns),
         Metric::BytesPerOp => (sample.bytes_sent + sample.bytes_received) as f64 / operations,
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
+        Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };
     (value.is_finite() && value > 0.0).then_some(value)
 }

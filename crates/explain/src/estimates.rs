@@ -1,6 +1,6 @@
 //! Estimates, noise floor and verdicts of all cells.
 
-use ciphertax_model::record::{BlockRatios, CellRecord, EstimateRow, Measurement, Verdict};
+use ciphertax_model::record::{BlockRatios, CellRecord, EstimateRow, Measurement, Sample, Verdict};
 use ciphertax_model::{Metric, Study};
 use ciphertax_stats::Estimate;
 use ciphertax_stats::histogram::decode;
@@ -32,7 +32,12 @@ struct Comparison<'a> {
 }
 
 /// Metrics whose block ratios are worth showing: those with a target.
-const SHOWN_BY_BLOCK: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput];
+const SHOWN_BY_BLOCK: [Metric; 4] = [
+    Metric::ClientCpuPerOp,
+    Metric::ServerCpuPerOp,
+    Metric::Throughput,
+    Metric::ResponseMean,
+];
 const FEWEST_BLOCKS: usize = 2;
 
 pub(crate) fn evaluate(
@@ -48,7 +53,7 @@ pub(crate) fn evaluate(
         for arm in BASELINE..cell.arms.len() {
             measurements.extend(measurement(cell, arm, Metric::TunnelCpuPerOp)?);
         }
-        for metric in Metric::COMPARED {
+        for &metric in Metric::compared(cell.cell.load.pace()) {
             for arm in BASELINE..cell.arms.len() {
                 measurements.extend(measurement(cell, arm, metric)?);
             }
@@ -98,8 +103,10 @@ fn measurement(
 ) -> Result<Option<Measurement>, ExplainError> {
     let value = match quantile(metric) {
         Some(quantile) => {
-            let latencies: Vec<Histogram<u64>> =
-                cell.valid(arm).map(latency).collect::<Result<Vec<_>, _>>()?;
+            let latencies: Vec<Histogram<u64>> = cell
+                .valid(arm)
+                .map(|sample| latency(sample, metric))
+                .collect::<Result<Vec<_>, _>>()?;
             if latencies.is_empty() {
                 None
             } else {
@@ -136,7 +143,7 @@ fn compare<'a>(
             let latencies = |which: fn(&(&'a _, &'a _)) -> &'a _| -> Result<LatencyBlocks, ExplainError> {
                 let histograms = pairs
                     .iter()
-                    .map(|pair| latency(which(pair)))
+                    .map(|pair| latency(which(pair), metric))
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(LatencyBlocks::new(&histograms)?)
             };
@@ -238,16 +245,24 @@ fn ratios(cell: &CellSamples<'_>, arm: usize, metric: Metric) -> Result<BlockRat
 
 fn quantile(metric: Metric) -> Option<f64> {
     match metric {
-        Metric::LatencyP50 => Some(0.50),
-        Metric::LatencyP95 => Some(0.95),
-        Metric::LatencyP99 => Some(0.99),
+        Metric::LatencyP50 | Metric::ResponseP50 => Some(0.50),
+        Metric::LatencyP95 | Metric::ResponseP95 => Some(0.95),
+        Metric::LatencyP99 | Metric::ResponseP99 => Some(0.99),
         _ => None,
     }
 }
 
-/// The latencies of a slice, all kinds together.
-fn latency(sample: &ciphertax_model::record::Sample) -> Result<Histogram<u64>, ExplainError> {
+/// What a percentile is of: the latencies of a slice, or its response times; all kinds together.
+fn latency(sample: &Sample, metric: Metric) -> Result<Histogram<u64>, ExplainError> {
+    let is_response = matches!(
+        metric,
+        Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99
+    );
     let mut all = ciphertax_stats::histogram::empty();
+    if is_response {
+        let open_loop = sample.open_loop.as_ref();
+        return open_loop.map_or(Ok(all), |open_loop| Ok(decode(&open_loop.response)?));
+    }
     for kind in &sample.operations {
         let latency = decode(&kind.latency)?;
         all.add(&latency).map_err(|error| {

@@ -24,6 +24,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     );
     findings.extend(shared_cpus(run));
     findings.extend(client_bound(run));
+    findings.extend(cells.iter().filter_map(lateness));
     findings.extend(gains(run));
     findings.extend(unverified(run));
     findings.extend(not_in_memory(cells));
@@ -195,6 +196,38 @@ fn client_bound(run: &Run) -> impl Iterator<Item = Finding> {
             format!(
                 "its {} threads used more than 85 % of the CPUs they may use",
                 cell.workers
+            ),
+        )
+    })
+}
+
+/// An open loop whose response times are to a good part the load generator's.
+fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
+    const MUCH: f64 = 0.10;
+    let share_of = |arm: usize| {
+        let (delay, response) = cell
+            .valid(arm)
+            .filter_map(|sample| sample.open_loop.as_ref())
+            .fold((0, 0), |(delay, response), sample| {
+                (delay + sample.delay_sum_ns, response + sample.response_sum_ns)
+            });
+        (response > 0).then(|| delay as f64 / response as f64)
+    };
+    let (arm, most) = (0..cell.arms.len())
+        .filter_map(|arm| Some((arm, share_of(arm)?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1))?;
+    (most > MUCH).then(|| {
+        finding(
+            Severity::Suspicion,
+            format!(
+                "{}: up to {} of the response time is the load generator's own lateness, and dilutes the changes; a lower \
+                 rate, or a machine of its own, keeps it small.",
+                cell.cell.name,
+                share(most, 1.0)
+            ),
+            format!(
+                "operations of {} for which a connection was free began late, by that much in all",
+                cell.arms[arm]
             ),
         )
     })

@@ -3,6 +3,7 @@
 //! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Run`] from the same folder
 //! every time, which is how an old run gets a new report.
 
+mod batches;
 mod capacity;
 mod cell;
 mod churn;
@@ -56,6 +57,7 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.estimates = evaluated.estimates;
     run.noise_floor = evaluated.noise_floor;
     run.block_ratios = evaluated.block_ratios;
+    run.batches = batches::rows(&cells);
     run.connect_phases = phases::rows(&cells)?;
     run.connects = connects::rows(&cells);
     run.churn = churn::rows(&study, &cells)?;
@@ -77,6 +79,7 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
         connections: cell.cell.load.connections,
         workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
         gather_us: cell.cell.load.gather_us,
+        pace: cell.cell.load.pace(),
         blocks: reached.blocks,
         void_slices: cell.samples().filter(|sample| !sample.is_valid()).count() as u32,
         client_bound: cell.is_client_bound(),

@@ -20,7 +20,8 @@ pub struct CellPrecision {
     pub more_time_s: Option<f64>,
     /// The widest half-width of a CPU metric, as a fraction of the ratio; `None` before there are two blocks.
     pub cpu_half_width: Option<f64>,
-    /// The widest half-width of the throughput, as a fraction of the ratio; `None` before there are two blocks.
+    /// The widest half-width of the throughput, in open loop of the mean response time, as a fraction of the ratio; `None`
+    /// before there are two blocks.
     pub throughput_half_width: Option<f64>,
 }
 
@@ -89,14 +90,15 @@ struct Watched {
 
 fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
     let mut rows = Vec::new();
-    for metric in [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput] {
-        // A server that cannot be seen has no CPU time, and a saturated client's throughput gets no verdict.
+    let speed = Metric::speed(cell.cell.load.pace());
+    for metric in [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, speed] {
+        // A server that cannot be seen has no CPU time, and a saturated client's speed gets no verdict.
         let unseen = metric == Metric::ServerCpuPerOp
             && cell
                 .valid(BASELINE)
                 .next()
                 .is_some_and(|sample| sample.server_cpu.is_none());
-        if unseen || (metric == Metric::Throughput && cell.is_client_bound()) {
+        if unseen || (metric == speed && cell.is_client_bound()) {
             continue;
         }
         let half_width = if metric.is_cpu() {

@@ -13,7 +13,9 @@ pub(crate) fn verdict(run: &Run) -> String {
         .collect();
     if parts.is_empty() {
         return match run.cells.iter().any(|cell| cell.blocks > 0) {
-            true => "Nothing can be said yet: an interval needs two blocks of a cell; give it more time.".into(),
+            true => {
+                "Nothing can be said yet: an interval needs two blocks of a cell; give it more time.".into()
+            }
             false => "Nothing can be said: no block was measured completely.".into(),
         };
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use ciphertax_explain::{explain, precision};
 use ciphertax_model::record::{
-    ArmRecord, ArmRole, CpuTime, Host, OperationSample, Phase, PhaseSample, Run, RunStatus, Sample,
-    ServerPlacement, ServerRecord, Tool, Verdict, VoidReason,
+    ArmRecord, ArmRole, CpuTime, Host, OpenLoopSample, OperationSample, Phase, PhaseSample, Run, RunStatus,
+    Sample, ServerPlacement, ServerRecord, Tool, Verdict, VoidReason,
 };
 use ciphertax_model::{Metric, Study};
 use ciphertax_stats::histogram;
@@ -221,12 +221,106 @@ fn phases_are_per_connect_and_name_the_cause() {
     );
 }
 
+/// The study with this load in the cell `connect`.
+fn study_with(load: &str) -> Study {
+    Study::from_toml(&STUDY.replace("load = { connections = 2 }", load)).unwrap()
+}
+
 fn study() -> Study {
     Study::from_toml(STUDY).unwrap()
 }
 
 fn explained(samples: &[Sample]) -> Run {
-    explain(head(), samples).unwrap()
+    explain(head(study()), samples).unwrap()
+}
+
+#[test]
+fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency() {
+    let study = study_with("load = { connections = 2, rate = 200 }");
+    // Waiting doubles what the baseline takes, and makes five times of what TLS takes.
+    let mut samples = samples(20);
+    for sample in samples.iter_mut().filter(|sample| sample.cell == "connect") {
+        let mean_ns = sample.operations[0].latency_sum_ns / OPERATIONS;
+        let response_ns = mean_ns * if sample.arm == "tls" { 5 } else { 2 };
+        let mut response = histogram::empty();
+        response.saturating_record_n(response_ns, OPERATIONS);
+        sample.open_loop = Some(OpenLoopSample {
+            planned: OPERATIONS,
+            not_begun: 0,
+            late: 0,
+            delay_sum_ns: if sample.arm == "tls" {
+                OPERATIONS * mean_ns
+            } else {
+                0
+            },
+            response_sum_ns: OPERATIONS * response_ns,
+            response: histogram::encode(&response),
+        });
+    }
+    let run = explain(head(study.clone()), &samples).unwrap();
+    let compared: Vec<Metric> = run
+        .estimates
+        .iter()
+        .filter(|row| row.cell == "connect")
+        .map(|row| row.metric)
+        .collect();
+    assert_eq!(compared, Metric::COMPARED_IN_OPEN_LOOP);
+    assert!(
+        run.measurements
+            .iter()
+            .filter(|row| row.cell == "connect")
+            .all(|row| compared.contains(&row.metric))
+    );
+    let change = |metric| {
+        let row = run
+            .estimates
+            .iter()
+            .find(|row| row.cell == "connect" && row.metric == metric);
+        row.unwrap().change
+    };
+    // (700 + 640) × 5 µs against (60 + 80) × 2 µs
+    for metric in [Metric::ResponseMean, Metric::ResponseP50, Metric::ResponseP99] {
+        let expected = 1_340.0 * 5.0 / (140.0 * 2.0) - 1.0;
+        assert!(
+            (change(metric) / expected - 1.0).abs() < 0.02,
+            "{metric}: {}",
+            change(metric)
+        );
+    }
+    // A fifth of the response time is the load generator's own.
+    assert!(
+        run.findings
+            .iter()
+            .any(|finding| finding.summary.contains("load generator's own lateness")),
+        "{:#?}",
+        run.findings
+    );
+    let reached = precision(&study, &study.cells[1], &samples).unwrap();
+    assert!(reached.throughput_half_width.is_some());
+}
+
+#[test]
+fn batches_have_a_mean_and_a_standard_deviation_over_the_batches() {
+    let study = study_with("load = { connections = 2, batch = 1000 }");
+    let mut samples = samples(3);
+    let mut rates = [90.0, 100.0, 110.0].into_iter();
+    for sample in samples
+        .iter_mut()
+        .filter(|sample| sample.cell == "connect" && sample.arm == "tls")
+    {
+        sample.duration_ns = (OPERATIONS as f64 / rates.next().unwrap() * 1e9) as u64;
+    }
+    let run = explain(head(study), &samples).unwrap();
+    assert!(run.batches.iter().all(|row| row.cell == "connect"));
+    assert_eq!(run.batches.len(), ARMS.len());
+    let tls = &run.batches[2];
+    assert_eq!((tls.arm.as_str(), tls.batches), ("tls", 3));
+    assert!((tls.mean - 100.0).abs() < 1e-6 && (tls.standard_deviation.unwrap() - 10.0).abs() < 1e-6);
+    assert!(
+        run.estimates
+            .iter()
+            .any(|row| row.cell == "connect" && row.metric == Metric::Throughput)
+    );
 }
 
 /// Samples with a deterministic noise of about one percent.
@@ -289,6 +383,7 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         handshakes: None,
         queries: 0,
         restarts: 0,
+        open_loop: None,
         phases: if cell == "connect" && arm == "tls" {
             vec![handshake()]
         } else {
@@ -314,8 +409,7 @@ fn handshake() -> PhaseSample {
     }
 }
 
-fn head() -> Run {
-    let study = study();
+fn head(study: Study) -> Run {
     let role = [ArmRole::Baseline, ArmRole::BaselineAgain, ArmRole::Variant];
     let arms = study
         .measured_arms()

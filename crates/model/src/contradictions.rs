@@ -262,7 +262,7 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
 
 fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
-    check_load(name, &cell.load, &path.key("load"), found);
+    check_load(name, &cell.load, study.slice_s, &path.key("load"), found);
     if let Some(link) = &cell.link {
         check_link(link, &path.key("link"), found);
     }
@@ -305,7 +305,7 @@ fn check_placement(study: &Study, found: &mut Found) {
     }
 }
 
-fn check_load(cell: &str, load: &Load, path: &Path, found: &mut Found) {
+fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Found) {
     if !(1..=100_000).contains(&load.connections) {
         let message = format!("cell {cell:?}: connections must lie between 1 and 100000");
         found.add(path.key("connections"), message);
@@ -322,6 +322,40 @@ fn check_load(cell: &str, load: &Load, path: &Path, found: &mut Found) {
     if load.gather_us > 10_000 {
         let message = format!("cell {cell:?}: gather_us must be at most 10000");
         found.add(path.key("gather_us"), message);
+    }
+    check_pace(cell, load, slice_s, path, found);
+}
+
+fn check_pace(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Found) {
+    if let Some(batch) = load.batch {
+        if !(1..=1_000_000).contains(&batch) {
+            let message = format!("cell {cell:?}: batch must lie between 1 and 1000000 operations");
+            found.add(path.key("batch"), message);
+        } else if batch < load.connections {
+            let message = format!(
+                "cell {cell:?}: a batch of {batch} keeps no {} connections busy; make it at least as large as connections",
+                load.connections
+            );
+            found.add(path.key("batch"), message);
+        }
+    }
+    let Some(rate) = load.rate else {
+        return;
+    };
+    if load.batch.is_some() {
+        let message = format!(
+            "cell {cell:?}: batch asks for operations as fast as possible, rate for so many a second; leave one out"
+        );
+        found.add(path.key("rate"), message);
+    } else if !(1..=1_000_000).contains(&rate) {
+        let message = format!("cell {cell:?}: rate must lie between 1 and 1000000 operations per second");
+        found.add(path.key("rate"), message);
+    } else if f64::from(rate) * slice_s < 1.0 {
+        let message = format!(
+            "cell {cell:?}: at a rate of {rate} a second no operation falls into a slice of {slice_s} s; raise rate or \
+             slice_s"
+        );
+        found.add(path.key("rate"), message);
     }
 }
 

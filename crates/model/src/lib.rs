@@ -32,7 +32,7 @@ pub use nearest::nearest;
 pub use problem::{Place, StudyError, StudyProblem};
 pub use published::{Published, PublishedFigure};
 pub use secret::Secret;
-pub use study::{Cell, Load, Placement, Precision, Site, Study, Workload};
+pub use study::{Cell, Load, Pace, Placement, Precision, Site, Study, Workload};
 pub use tls::{Group, Resumption, TlsLibrary, TlsSettings, VerificationMode};
 pub use transport::{TlsVersion, Transport};
 pub use tunnel::{SshCipher, Tunnel};

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::study::Pace;
+
 /// What is compared between an arm and the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -26,6 +28,14 @@ pub enum Metric {
     LatencyP95,
     /// 99th percentile of the latency.
     LatencyP99,
+    /// Arithmetic mean of the response times in open loop: from when an operation should have begun to its end.
+    ResponseMean,
+    /// Median response time in open loop.
+    ResponseP50,
+    /// 95th percentile of the response time in open loop.
+    ResponseP95,
+    /// 99th percentile of the response time in open loop.
+    ResponseP99,
     /// Bytes on the wire in both directions, per operation, above TCP.
     BytesPerOp,
 }
@@ -40,7 +50,7 @@ pub enum Direction {
 }
 
 impl Metric {
-    /// Every metric that arms are compared by, in the order reports print them.
+    /// Every metric that arms are compared by in a closed loop, in the order reports print them.
     pub const COMPARED: [Self; 8] = [
         Self::ClientCpuPerOp,
         Self::ServerCpuPerOp,
@@ -52,12 +62,40 @@ impl Metric {
         Self::BytesPerOp,
     ];
 
+    /// The same in open loop, where the throughput is given and latency counts from when an operation should have begun.
+    pub const COMPARED_IN_OPEN_LOOP: [Self; 7] = [
+        Self::ClientCpuPerOp,
+        Self::ServerCpuPerOp,
+        Self::ResponseMean,
+        Self::ResponseP50,
+        Self::ResponseP95,
+        Self::ResponseP99,
+        Self::BytesPerOp,
+    ];
+
+    /// Every metric that arms are compared by at this pace, in the order reports print them.
+    pub fn compared(pace: Pace) -> &'static [Self] {
+        match pace {
+            Pace::Closed | Pace::Batch { .. } => &Self::COMPARED,
+            Pace::Open { .. } => &Self::COMPARED_IN_OPEN_LOOP,
+        }
+    }
+
+    /// The metric of speed that `precision.throughput` of a study is about.
+    pub fn speed(pace: Pace) -> Self {
+        match pace {
+            Pace::Closed | Pace::Batch { .. } => Self::Throughput,
+            Pace::Open { .. } => Self::ResponseMean,
+        }
+    }
+
     /// The unit of the values of this metric in records and reports.
     pub fn unit(self) -> &'static str {
         match self {
             Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp => "us/op",
             Self::Throughput => "op/s",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
+            Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
             Self::BytesPerOp => "bytes/op",
         }
     }
@@ -73,6 +111,10 @@ impl Metric {
             Self::LatencyP50 => "median latency",
             Self::LatencyP95 => "p95 latency",
             Self::LatencyP99 => "p99 latency",
+            Self::ResponseMean => "mean response time",
+            Self::ResponseP50 => "median response time",
+            Self::ResponseP95 => "p95 response time",
+            Self::ResponseP99 => "p99 response time",
             Self::BytesPerOp => "bytes per operation",
         }
     }

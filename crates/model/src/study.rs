@@ -44,7 +44,7 @@ pub struct Study {
     pub precision: Precision,
     /// The time that may be spent measuring, in seconds.
     pub time_s: f64,
-    /// Length of a slice in seconds.
+    /// Length of a slice in seconds; a batch takes as long as it takes.
     #[serde(default = "default_slice_s")]
     pub slice_s: f64,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
@@ -83,7 +83,7 @@ pub enum Placement {
 pub struct Precision {
     /// For client and server CPU per operation.
     pub cpu: f64,
-    /// For throughput.
+    /// For throughput; in open loop for the mean response time.
     pub throughput: f64,
 }
 
@@ -265,7 +265,8 @@ impl Workload {
     }
 }
 
-/// A closed loop: every connection sends its next request when the last was answered.
+/// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was
+/// answered, unless `rate` says when operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -278,6 +279,53 @@ pub struct Load {
     /// The same for all arms. 0 answers each as soon as it is ready.
     #[serde(default)]
     pub gather_us: u32,
+    /// Operations of a slice, all connections together, instead of a time: a batch, done as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// Operations begun per second, all connections together, at even distances: an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+}
+
+impl Load {
+    /// A closed loop over so many connections.
+    pub const fn closed(connections: u32) -> Self {
+        Self {
+            connections,
+            workers: None,
+            gather_us: 0,
+            batch: None,
+            rate: None,
+        }
+    }
+
+    /// When operations begin, and what ends a slice. No validated load says both `batch` and `rate`.
+    pub const fn pace(&self) -> Pace {
+        match (self.batch, self.rate) {
+            (Some(operations), _) => Pace::Batch { operations },
+            (None, Some(rate)) => Pace::Open { rate },
+            (None, None) => Pace::Closed,
+        }
+    }
+}
+
+/// When operations begin, and what ends a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Pace {
+    /// A closed loop: each operation of a connection begins when the one before has ended, for the time of a slice.
+    #[default]
+    Closed,
+    /// The same until so many operations are done.
+    Batch {
+        /// Operations of a slice, all connections together.
+        operations: u32,
+    },
+    /// An open loop: operations begin at given times, whether or not those before have ended.
+    Open {
+        /// Operations per second, all connections together.
+        rate: u32,
+    },
 }
 
 fn default_slice_s() -> f64 {

@@ -314,6 +314,22 @@ fn a_cell_without_the_baseline_is_refused() {
 }
 
 #[test]
+fn a_load_is_a_batch_or_has_a_rate_and_both_have_bounds() {
+    let load = |keys: &str| {
+        changed(
+            "load = { connections = 8 }",
+            &format!("load = {{ connections = 8, {keys} }}"),
+        )
+    };
+    assert_snapshot!(load("batch = 100, rate = 5"), @r#"study.toml:21:47: cell "near": batch asks for operations as fast as possible, rate for so many a second; leave one out"#);
+    assert_snapshot!(load("batch = 0"), @r#"study.toml:21:35: cell "near": batch must lie between 1 and 1000000 operations"#);
+    assert_snapshot!(load("batch = 7"), @r#"study.toml:21:35: cell "near": a batch of 7 keeps no 8 connections busy; make it at least as large as connections"#);
+    assert_snapshot!(load("rate = 0"), @r#"study.toml:21:34: cell "near": rate must lie between 1 and 1000000 operations per second"#);
+    assert_snapshot!(load("rate = 1"), @r#"study.toml:21:34: cell "near": at a rate of 1 a second no operation falls into a slice of 0.5 s; raise rate or slice_s"#);
+    assert_snapshot!(load("rate = 0.5"), @r#"study.toml:21:34: "rate" must be a whole number, not a number with a fraction"#);
+}
+
+#[test]
 fn a_link_and_a_tunnel_need_a_cpu_beside_that_of_server_and_load() {
     assert_snapshot!(changed("time_s = 10", "time_s = 10\nplacement = \"together\""), @r#"study.toml:4:13: placement = "together" puts server and load on one CPU, but the tunnel of arm "ssh" needs a CPU of its own; take placement = "free""#);
 }

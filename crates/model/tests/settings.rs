@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::{
-    AuthenticationMethod, CertificateKind, Group, Study, StudyText, TlsLibrary, Transport, Tunnel,
+    AuthenticationMethod, CertificateKind, Group, Pace, Study, StudyText, TlsLibrary, Transport, Tunnel,
 };
 use insta::assert_snapshot;
 
@@ -119,6 +119,7 @@ fn some_settings_are_those_of_all_arms_or_cells() {
         "tls.group=X25519MLKEM768",
         "authentication.method=ed25519",
         "load.connections=3",
+        "load.batch=100",
     ]);
     assert!(study.arms[0].tls.is_default(), "a plain arm has no TLS settings");
     for arm in &study.arms[1..] {
@@ -129,6 +130,7 @@ fn some_settings_are_those_of_all_arms_or_cells() {
         assert_eq!(arm.authentication.method, Some(AuthenticationMethod::Ed25519));
     }
     assert_eq!(study.cells[0].load.connections, 3);
+    assert_eq!(study.cells[0].load.pace(), Pace::Batch { operations: 100 });
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
             (Metric::ClientCpuPerOp, "client_cpu_per_op"),
             (Metric::ServerCpuPerOp, "server_cpu_per_op"),
             (Metric::Throughput, "throughput"),
+            (Metric::ResponseMean, "response_mean"),
         ] {
             let layers = ratio_layers(run, &cell.name, metric);
             if layers[0].1 > 0 {

@@ -71,6 +71,11 @@ pub(crate) fn span(seconds: f64) -> String {
     }
 }
 
+/// Something per second, with the digits it can bear.
+pub(crate) fn rate(value: f64) -> String {
+    significant(value)
+}
+
 /// A number rounded to a whole one, with thousands separated.
 pub(crate) fn count(value: f64) -> String {
     fixed(value, 0)

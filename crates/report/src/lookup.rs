@@ -4,17 +4,18 @@ use ciphertax_model::record::{
     Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, PublishedRow, Run, RunStatus,
     ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
-use ciphertax_model::{Metric, Placement};
+use ciphertax_model::{Metric, Pace, Placement};
 
 use crate::format;
 
-/// The metrics that the first table of every report shows; the others are among the measured values.
-pub(crate) const HEADLINE: [Metric; 4] = [
-    Metric::ClientCpuPerOp,
-    Metric::ServerCpuPerOp,
-    Metric::Throughput,
-    Metric::LatencyP95,
-];
+/// The metrics that the first table of a cell shows; the others are among the measured values.
+pub(crate) fn headline(cell: &CellRecord) -> [Metric; 4] {
+    let (client, server) = (Metric::ClientCpuPerOp, Metric::ServerCpuPerOp);
+    match cell.pace {
+        Pace::Closed | Pace::Batch { .. } => [client, server, Metric::Throughput, Metric::LatencyP95],
+        Pace::Open { .. } => [client, server, Metric::ResponseP50, Metric::ResponseP99],
+    }
+}
 
 /// The arms the study asks about.
 pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
@@ -77,6 +78,41 @@ pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
     (!costs.is_empty()).then(|| format!("CPU of the tunnel, both its ends: {}", costs.join(", ")))
 }
 
+/// How fast the arms of a cell did its batches, in words; `None` where there are none.
+pub(crate) fn batches_in_words(run: &Run, cell: &CellRecord) -> Option<String> {
+    let what = match cell.workload.makes_connections() {
+        true => "Connections",
+        false => "Operations",
+    };
+    let is_shown = |arm: &str| {
+        let arm = run.arms.iter().find(|other| other.name == arm);
+        arm.is_some_and(|arm| arm.role != ArmRole::BaselineAgain)
+    };
+    let rates: Vec<String> = run
+        .batches
+        .iter()
+        .filter(|row| row.cell == cell.name && is_shown(&row.arm))
+        .map(|row| {
+            let deviation = row.standard_deviation.map_or(format::ABSENT.into(), format::rate);
+            let batches = match row.batches {
+                1 => "1 batch".into(),
+                n => format!("{} batches", format::count(n.into())),
+            };
+            format!(
+                "{} {} ({deviation}) in {batches}",
+                row.arm,
+                format::rate(row.mean)
+            )
+        })
+        .collect();
+    (!rates.is_empty()).then(|| {
+        format!(
+            "{what} per second, mean and standard deviation over the batches: {}",
+            rates.join(", ")
+        )
+    })
+}
+
 /// The phases of an arm's connects in the order they happen.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run
@@ -124,11 +160,16 @@ pub(crate) fn load_in_words(cell: &CellRecord) -> String {
         (1, _) => "1 connection".into(),
         (n, _) => format!("{n} connections"),
     };
+    let pace = match cell.pace {
+        Pace::Closed => String::new(),
+        Pace::Batch { operations } => format!(", in batches of {}", format::count(operations.into())),
+        Pace::Open { rate } => format!(" at most, {} begun per second", format::count(rate.into())),
+    };
     let distance = cell
         .link
         .map(|link| format!(", {} ms away", link.rtt_ms))
         .unwrap_or_default();
-    format!("{}, {connections}{distance}", cell.workload.asks())
+    format!("{}, {connections}{pace}{distance}", cell.workload.asks())
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
@@ -272,6 +313,7 @@ fn void_kind(reason: &VoidReason) -> &'static str {
         VoidReason::Steal { .. } => "CPU taken by the hypervisor",
         VoidReason::Empty => "no operation completed",
         VoidReason::Stalled { .. } => "operations did not finish",
+        VoidReason::ScheduleMissed { .. } => "schedule missed",
         VoidReason::Interrupted => "interrupted",
     }
 }

@@ -12,7 +12,7 @@ use comfy_table::{
 };
 
 use crate::format::{self, ABSENT};
-use crate::lookup::{self, HEADLINE};
+use crate::lookup;
 
 /// How the terminal wants its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +86,10 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     }
     page.paragraph(&caption, Tone::Dim);
 
-    let metrics = ["client CPU/op", "server CPU/op", "throughput", "p95 latency"];
-    let mut table = page.table(std::iter::once("").chain(metrics));
+    let metrics = lookup::headline(cell);
+    let mut table = page.table(std::iter::once("").chain(metrics.map(heading)));
     if let Some(arm) = lookup::baseline(run) {
-        table.add_row(std::iter::once(left(&arm.name)).chain(HEADLINE.map(|metric| {
+        table.add_row(std::iter::once(left(&arm.name)).chain(metrics.map(|metric| {
             let value = lookup::measured(run, &cell.name, &arm.name, metric);
             right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
         })));
@@ -97,19 +97,23 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     for arm in lookup::variants_in(run, cell) {
         table.add_row(
             std::iter::once(left(&arm.name)).chain(
-                HEADLINE.map(|metric| page.change(lookup::estimate(run, &cell.name, &arm.name, metric))),
+                metrics.map(|metric| page.change(lookup::estimate(run, &cell.name, &arm.name, metric))),
             ),
         );
     }
     if run.noise_floor.iter().any(|row| row.cell == cell.name) {
         table.add_row(
             std::iter::once(page.dim(left("noise floor")))
-                .chain(HEADLINE.map(|metric| page.dim(right(noise_floor(run, &cell.name, metric))))),
+                .chain(metrics.map(|metric| page.dim(right(noise_floor(run, &cell.name, metric))))),
         );
     }
     page.add_table(&table);
-    if let Some(tunnels) = lookup::tunnels_in_words(run, &cell.name) {
-        page.paragraph(&tunnels, Tone::Dim);
+    let batches = lookup::batches_in_words(run, cell);
+    for words in batches
+        .into_iter()
+        .chain(lookup::tunnels_in_words(run, &cell.name))
+    {
+        page.paragraph(&words, Tone::Dim);
     }
 }
 
@@ -305,6 +309,17 @@ fn void_slices(page: &mut Page, run: &Run) {
             group.kind,
             group.first
         ));
+    }
+}
+
+/// Headings that fit the columns of a narrow table.
+fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ClientCpuPerOp => "client CPU/op",
+        Metric::ServerCpuPerOp => "server CPU/op",
+        Metric::ResponseP50 => "median response",
+        Metric::ResponseP99 => "p99 response",
+        other => other.label(),
     }
 }
 

@@ -61,6 +61,18 @@ fn the_page_names_nothing_to_load() {
 }
 
 #[test]
+fn the_page_tells_batches_and_response_times() {
+    let page = html::render(&fixture::run_of_batches()).unwrap();
+    assert!(page.contains("plain 1,001 (59.3) in 64 batches"), "{page}");
+    let page = html::render(&fixture::run_in_open_loop()).unwrap();
+    assert!(page.contains("2 connects at a time at most, 200 begun per second"));
+    let cell = page.split("<h3>connect</h3>").nth(1).unwrap();
+    let cell = cell.split("<h3>").next().unwrap();
+    assert!(cell.contains("median response time") && cell.contains("p99 response time"));
+    assert!(!cell.contains("throughput") && !cell.contains("latency"));
+}
+
+#[test]
 fn an_unfinished_run_says_so_first() {
     let mut run = fixture::run();
     assert!(!html::render(&run).unwrap().contains("role=\"alert\""));

@@ -44,11 +44,37 @@ fn a_run_that_ended_before_anything_was_measured() {
 }
 
 #[test]
+fn batches_are_told_with_their_mean_and_standard_deviation() {
+    let text = terminal::render(&fixture::run_of_batches(), Style { width: 200, ..NARROW });
+    for words in [
+        "new connection, one query, close, 2 connects at a time, in batches of 100; 64 blocks",
+        "Connections per second, mean and standard deviation over the batches: plain 1,001 (59.3) in 64 batches, \
+         tls1.3 238 (12.6) in 64 batches, tls1.2 22.2 (–) in 64 batches",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+}
+
+#[test]
+fn an_open_loop_shows_response_times_in_place_of_throughput_and_latency() {
+    let text = terminal::render(&fixture::run_in_open_loop(), Style { width: 100, ..NARROW });
+    let cell = text.split("\nconnect\n").nth(1).unwrap();
+    let cell = cell.split("\nbulk_read\n").next().unwrap();
+    insta::assert_snapshot!(cell);
+}
+
+#[test]
 fn no_line_is_wider_than_asked() {
     for width in [80, 90, 100, 120] {
-        let text = terminal::render(&fixture::run(), Style { width, ..NARROW });
-        for line in text.lines() {
-            assert!(line.chars().count() <= width, "wider than {width}: {line:?}");
+        for run in [
+            fixture::run(),
+            fixture::run_of_batches(),
+            fixture::run_in_open_loop(),
+        ] {
+            let text = terminal::render(&run, Style { width, ..NARROW });
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "wider than {width}: {line:?}");
+            }
         }
     }
 }

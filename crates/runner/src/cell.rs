@@ -1,9 +1,11 @@
 //! A cell whose load threads run and whose connections are open.
 
+use std::time::Duration;
+
 use ciphertax_engine::Engine;
 use ciphertax_explain::{CellPrecision, precision};
 use ciphertax_model::record::Sample;
-use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_model::{Arm, Cell, Pace, Study};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_workload::Access;
 
@@ -24,6 +26,8 @@ pub(crate) struct OpenCell<'a> {
     pub(crate) arms: Vec<Arm>,
     order: BalancedOrder,
     pub(crate) blocks: u32,
+    /// How long the last block took.
+    pub(crate) last_block: Option<Duration>,
     void_in_a_row: u32,
     pub(crate) reached: CellPrecision,
 }
@@ -60,6 +64,7 @@ impl<'a> OpenCell<'a> {
             order: BalancedOrder::new(accesses.len(), seed),
             arms,
             blocks: 0,
+            last_block: None,
             void_in_a_row: 0,
             reached: precision(study, cell, &[])?,
         })
@@ -68,6 +73,18 @@ impl<'a> OpenCell<'a> {
     /// The arms of the next block, in the order in which they are measured.
     pub(crate) fn next_order(&mut self) -> Vec<usize> {
         self.order.next().unwrap_or_default()
+    }
+
+    /// How long the next block takes, as far as can be known: only the first batches tell how long batches take, and a
+    /// server that cannot keep up with a rate how long it takes to clear the backlog.
+    pub(crate) fn block_time(&self, study: &Study) -> Duration {
+        let slices = study.slice() * self.arms.len() as u32;
+        let last = self.last_block.unwrap_or_default();
+        match self.cell.load.pace() {
+            Pace::Closed => slices,
+            Pace::Open { .. } => slices.max(last),
+            Pace::Batch { .. } => last,
+        }
     }
 
     /// Takes note of a block.

@@ -13,6 +13,7 @@ mod play;
 mod progress;
 mod refusals;
 mod rounds;
+mod schedule;
 mod server;
 mod site;
 

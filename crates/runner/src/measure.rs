@@ -1,6 +1,8 @@
 //! One slice: quiet before, exact clocks around, and what makes it void.
 
 use std::collections::BTreeMap;
+
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{SystemCpu, settle};
 
 use crate::error::RunError;
+use crate::schedule::missed;
 use crate::server::Server;
 use crate::site::OpenSite;
 
@@ -38,6 +41,8 @@ pub(crate) struct Meter<'a> {
     pub(crate) site: &'a mut OpenSite,
     pub(crate) began: Instant,
     pub(crate) slice: Duration,
+    /// Becomes true when the user wants to stop.
+    pub(crate) stop: &'a AtomicBool,
 }
 
 impl Meter<'_> {
@@ -52,7 +57,7 @@ impl Meter<'_> {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(engine, place, since_start, &gone));
         };
-        let yielded = engine.slice(place.arm_index, self.slice)?;
+        let yielded = engine.slice_unless(self.stop, place.arm_index, self.slice)?;
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.site, place).ok();
         Ok(self.sample(engine, place, &yielded, &before, after.as_ref()))
@@ -95,6 +100,7 @@ impl Meter<'_> {
             queries: yielded.queries,
             restarts: yielded.restarts,
             phases: yielded.phases.clone(),
+            open_loop: yielded.open_loop.clone(),
             client_bound: yielded.saturation > SATURATED,
             ..empty_sample(place)
         };
@@ -138,6 +144,12 @@ impl Meter<'_> {
         }
         if let Some(failure) = &yielded.first_failure {
             return Some(self.void_by(failure, yielded.failures));
+        }
+        if yielded.interrupted {
+            return Some(VoidReason::Interrupted);
+        }
+        if let Some(detail) = yielded.open_loop.as_ref().and_then(missed) {
+            return Some(VoidReason::ScheduleMissed { detail });
         }
         if yielded.unfinished > 0 {
             let detail = format!("{} operations took more than ten seconds", yielded.unfinished);
@@ -293,6 +305,7 @@ fn empty_sample(place: &Place<'_>) -> Sample {
         queries: 0,
         restarts: 0,
         phases: Vec::new(),
+        open_loop: None,
         client_bound: false,
         void: None,
     }

@@ -35,7 +35,8 @@ pub struct Headline {
     pub blocks: u32,
     /// The widest half-width of a CPU metric in that cell, and its target, as fractions.
     pub cpu: (Option<f64>, f64),
-    /// The widest half-width of the throughput in that cell, and its target, as fractions.
+    /// The widest half-width of the throughput in that cell, in open loop of the mean response time, and its target, as
+    /// fractions.
     pub throughput: (Option<f64>, f64),
     /// Slices that did not count so far, in all cells.
     pub void: u32,

@@ -55,8 +55,7 @@ impl<'a> Rounds<'a> {
     ) -> Result<RunStatus, RunError> {
         while cells.iter().any(|cell| !cell.reached.precise) {
             for cell in cells.iter_mut().filter(|cell| !cell.reached.precise) {
-                let block_time = self.study.slice() * cell.arms.len() as u32;
-                if self.began.elapsed() + block_time > self.budget {
+                if self.began.elapsed() + cell.block_time(self.study) > self.budget {
                     return Ok(RunStatus::Complete);
                 }
                 if let BlockEnd::RunEnds(status) = self.block(cell, progress, stop)? {
@@ -84,6 +83,7 @@ impl<'a> Rounds<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<BlockEnd, RunError> {
+        let began = Instant::now();
         self.sites[cell.site]
             .server
             .set_distance(self.study.link(cell.cell))?;
@@ -105,6 +105,7 @@ impl<'a> Rounds<'a> {
                 site: &mut self.sites[cell.site],
                 began: self.began,
                 slice: self.study.slice(),
+                stop,
             };
             let sample = meter.slice(&mut cell.engine, &place)?;
             self.folder.append(&sample)?;
@@ -118,6 +119,7 @@ impl<'a> Rounds<'a> {
                 }));
             }
         }
+        cell.last_block = Some(began.elapsed());
         Ok(BlockEnd::Measured)
     }
 

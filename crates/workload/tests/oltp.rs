@@ -194,9 +194,8 @@ fn crowd<W: Workload>(arms: Vec<W>) -> Vec<SliceYield> {
 
 fn load(connections: u32) -> Load {
     Load {
-        connections,
         workers: Some(2),
-        gather_us: 0,
+        ..Load::closed(connections)
     }
 }
 

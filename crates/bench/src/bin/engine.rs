@@ -90,7 +90,7 @@ impl Workload for Nothing {
 fn cost_per_operation(repeats: u32) -> Result<Table> {
     let mut table = Table::new(&["connections", "µs/op", "million op/s", "met"]);
     for connections in [8, 64] {
-        let load = load(connections);
+        let load = Load::closed(connections);
         let mut engine = Engine::start(vec![Nothing], &load, 1)?;
         let (mut cost, mut rate) = (Repeats::default(), Repeats::default());
         for _ in 0..repeats {
@@ -171,7 +171,7 @@ fn tell_memory() -> Result<()> {
         access: login.access()?,
         tables: TABLES,
     };
-    let mut engine = Engine::start(vec![workload], &load(CONNECTIONS), 1)?;
+    let mut engine = Engine::start(vec![workload], &Load::closed(CONNECTIONS), 1)?;
     engine
         .prepare(0)?
         .map_err(|failure| failure.message().to_owned())?;
@@ -192,14 +192,6 @@ fn allow_many_sockets() -> Result<()> {
             ..limit
         },
     )?)
-}
-
-fn load(connections: u32) -> Load {
-    Load {
-        connections,
-        workers: None,
-        gather_us: 0,
-    }
 }
 
 fn met(yes: bool) -> String {

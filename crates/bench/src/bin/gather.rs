@@ -108,9 +108,8 @@ impl Setting {
         };
         let arms = ARMS.into_iter().map(arm).collect::<Result<Vec<_>>>()?;
         let load = Load {
-            connections,
-            workers: None,
             gather_us,
+            ..Load::closed(connections)
         };
         Ok(Self {
             gather_us,

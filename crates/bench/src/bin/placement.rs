@@ -10,11 +10,7 @@ use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_workload::PointSelect;
 use clap::Parser;
 
-const LOAD: Load = Load {
-    connections: 8,
-    workers: None,
-    gather_us: 0,
-};
+const LOAD: Load = Load::closed(8);
 const SLICE: Duration = Duration::from_millis(500);
 
 /// Placement of server and load: one Markdown document on standard output.

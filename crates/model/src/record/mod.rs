@@ -7,9 +7,12 @@ mod trace;
 
 pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
 pub use run::{
-    Agreement, ArmRecord, ArmRole, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven, ChurnPoint,
-    ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, Measurement, PhaseRow, PublishedRow, Run,
-    RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity, Tool, Verdict, VoidRow,
+    Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
+    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, Measurement, PhaseRow,
+    PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity, Tool,
+    Verdict, VoidRow,
 };
-pub use sample::{CpuTime, Handshakes, HistogramText, OperationSample, PhaseSample, Sample, VoidReason};
+pub use sample::{
+    CpuTime, Handshakes, HistogramText, OpenLoopSample, OperationSample, PhaseSample, Sample, VoidReason,
+};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

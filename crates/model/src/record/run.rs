@@ -10,7 +10,7 @@ use super::sample::{Handshakes, VoidReason};
 use super::trace::Phase;
 use crate::link::Link;
 use crate::metric::Metric;
-use crate::study::{Study, Workload};
+use crate::study::{Pace, Study, Workload};
 use crate::transport::Transport;
 
 /// The version of the format of `run.json`.
@@ -54,6 +54,9 @@ pub struct Run {
     pub noise_floor: Vec<EstimateRow>,
     /// Ratios block by block, so that a reader sees the noise.
     pub block_ratios: Vec<BlockRatios>,
+    /// How fast each arm did its batches, in cells that have them.
+    #[serde(default)]
+    pub batches: Vec<BatchRow>,
     /// Where the time of a connect goes, by arm and phase.
     pub connect_phases: Vec<PhaseRow>,
     /// How the connects logged in, and whether they took up earlier TLS sessions.
@@ -93,6 +96,7 @@ impl Run {
             estimates: Vec::new(),
             noise_floor: Vec::new(),
             block_ratios: Vec::new(),
+            batches: Vec::new(),
             connect_phases: Vec::new(),
             connects: Vec::new(),
             churn: Vec::new(),
@@ -244,6 +248,9 @@ pub struct CellRecord {
     pub workers: u32,
     /// Microseconds a load thread waited for more sockets to become ready.
     pub gather_us: u32,
+    /// When operations began, and what ended a slice.
+    #[serde(default)]
+    pub pace: Pace,
     /// Blocks in which every arm is valid.
     pub blocks: u32,
     /// Slices that do not count.
@@ -343,6 +350,21 @@ pub struct BlockRatios {
     pub metric: Metric,
     /// The ratios; 1 is equality.
     pub ratios: Vec<f64>,
+}
+
+/// How fast one arm did the batches of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Batches done.
+    pub batches: u32,
+    /// Arithmetic mean of the operations per second of each batch.
+    pub mean: f64,
+    /// Their standard deviation from batch to batch (n − 1); absent for a single one.
+    pub standard_deviation: Option<f64>,
 }
 
 /// One phase of a connect on one arm.

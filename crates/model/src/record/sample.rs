@@ -63,6 +63,9 @@ pub struct Sample {
     /// Phases of the connects made in the slice; empty where connections are reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSample>,
+    /// How the schedule was kept; absent in a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoopSample>,
     /// True if the load threads used more than 85 % of the CPUs they may use: throughput and latency are then the
     /// client's figures, not the server's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -125,6 +128,23 @@ pub struct OperationSample {
     pub latency_sum_ns: u64,
     /// Latencies in nanoseconds, 3 significant digits, from 100 ns.
     pub latency: HistogramText,
+}
+
+/// How the schedule of an open loop was kept in one slice, all kinds of operations together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenLoopSample {
+    /// Operations that should have begun, at even distances over the time of a slice.
+    pub planned: u64,
+    /// Those of them that had not begun ten seconds after the end of that time.
+    pub not_begun: u64,
+    /// Operations that began more than 10 ms late although a connection was free for them: the load generator's fault.
+    pub late: u64,
+    /// Sum over operations for which a connection was free: by how much they began too late, in nanoseconds.
+    pub delay_sum_ns: u64,
+    /// Sum of the response times in nanoseconds.
+    pub response_sum_ns: u64,
+    /// Response times in nanoseconds: from when an operation should have begun to its end.
+    pub response: HistogramText,
 }
 
 /// An HDR histogram in the compressed interchange format that other HDR tools read
@@ -197,6 +217,11 @@ pub enum VoidReason {
         /// What was waited for.
         detail: String,
     },
+    /// The load was not the one that the study asks for.
+    ScheduleMissed {
+        /// By how much, and whose fault it is.
+        detail: String,
+    },
     /// The user stopped the run during the slice.
     Interrupted,
 }
@@ -213,6 +238,7 @@ impl fmt::Display for VoidReason {
             }
             Self::Empty => f.write_str("no operation completed"),
             Self::Stalled { detail } => write!(f, "operations did not finish: {detail}"),
+            Self::ScheduleMissed { detail } => write!(f, "the schedule was missed: {detail}"),
             Self::Interrupted => f.write_str("interrupted by the user"),
         }
     }

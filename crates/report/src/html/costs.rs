@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
 use crate::format;
-use crate::lookup::{self, HEADLINE};
+use crate::lookup;
 
 /// One cell of the study: its headline table, and all its metrics.
 #[derive(Serialize)]
@@ -45,6 +45,7 @@ impl CellView {
             n => format!("{} blocks", format::count(n.into())),
         }];
         notes.extend(lookup::time_wanted(cell));
+        notes.extend(lookup::batches_in_words(run, cell));
         notes.extend(lookup::tunnels_in_words(run, &cell.name));
         Self {
             name: cell.name.clone(),
@@ -52,7 +53,7 @@ impl CellView {
             notes,
             client_bound: cell.client_bound,
             headline: Headline::of(run, cell),
-            metrics: metric_rows(run, &cell.name),
+            metrics: metric_rows(run, cell),
         }
     }
 }
@@ -60,28 +61,30 @@ impl CellView {
 impl Headline {
     fn of(run: &Run, record: &CellRecord) -> Self {
         let cell = record.name.as_str();
+        let metrics = lookup::headline(record);
         Self {
-            columns: HEADLINE.map(Metric::label).to_vec(),
+            columns: metrics.map(Metric::label).to_vec(),
             baseline: lookup::baseline(run).map(|arm| {
-                let values = HEADLINE.map(|metric| measured(run, cell, &arm.name, metric));
+                let values = metrics.map(|metric| measured(run, cell, &arm.name, metric));
                 (ArmName::of(run, &arm.name), values.into())
             }),
             variants: lookup::variants_in(run, record)
                 .map(|arm| {
-                    let changes = HEADLINE.map(|metric| variant(run, cell, &arm.name, metric));
+                    let changes = metrics.map(|metric| variant(run, cell, &arm.name, metric));
                     (ArmName::of(run, &arm.name), changes.into())
                 })
                 .collect(),
-            floor: HEADLINE.map(|metric| floor(run, cell, metric)).into(),
+            floor: metrics.map(|metric| floor(run, cell, metric)).into(),
         }
     }
 }
 
-fn metric_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
+fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
+    let cell = record.name.as_str();
     let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
-    Metric::COMPARED
-        .into_iter()
-        .map(|metric| MetricRow {
+    Metric::compared(record.pace)
+        .iter()
+        .map(|&metric| MetricRow {
             label: metric.label(),
             baseline: measured(run, cell, baseline, metric),
             floor: floor(run, cell, metric),

@@ -24,7 +24,8 @@ struct RatioChart {
 impl RatioGroup {
     /// `None` if the cell has no blocks.
     pub(super) fn of(run: &Run, cell: &CellRecord) -> Option<Self> {
-        let charts: Vec<_> = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput]
+        let speed = Metric::speed(cell.pace);
+        let charts: Vec<_> = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, speed]
             .into_iter()
             .filter(|metric| {
                 run.block_ratios

@@ -18,9 +18,8 @@ use ciphertax_workload::{Access, Tables, dataset};
 
 /// Two connections on one thread, each served at once.
 const LOAD: Load = Load {
-    connections: 2,
     workers: Some(1),
-    gather_us: 0,
+    ..Load::closed(2)
 };
 
 /// A server without a data set. The test program must have an ignored test `guard`.

@@ -173,12 +173,7 @@ fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u3
             })
         })
         .collect::<Result<_>>()?;
-    let load = Load {
-        connections: AT_A_TIME,
-        workers: None,
-        gather_us: 0,
-    };
-    let mut engine = Engine::start(arms, &load, 1)?;
+    let mut engine = Engine::start(arms, &Load::closed(AT_A_TIME), 1)?;
     let mut measured: Vec<Measured> = contestants.iter().map(|_| Measured::default()).collect();
     let orders = BalancedOrder::new(contestants.len(), 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {

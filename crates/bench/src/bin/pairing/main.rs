@@ -18,11 +18,7 @@ use figure::Panel;
 /// Measured time of one arm in one estimate, whatever the method.
 const SECONDS_OF_AN_ARM: f64 = 4.0;
 const SLICES_S: [f64; 4] = [0.1, 0.25, 0.5, 1.0];
-const LOAD: Load = Load {
-    connections: 8,
-    workers: None,
-    gather_us: 0,
-};
+const LOAD: Load = Load::closed(8);
 const PLAIN: usize = 0;
 const TLS: usize = 1;
 const FIGURE: &str = "docs/pairing.svg";

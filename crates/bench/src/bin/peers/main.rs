@@ -151,9 +151,9 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
     for workers in [1, 2] {
         for gather_us in [0, 30, 50, 100] {
             loads.push(Load {
-                connections: CONNECTIONS,
                 workers: Some(workers),
                 gather_us,
+                ..Load::closed(CONNECTIONS)
             });
         }
     }

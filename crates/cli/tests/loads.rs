@@ -1,0 +1,117 @@
+//! Batches and open loops, through the whole command on a real private server.
+
+use std::fs;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{Phase, Sample};
+
+use crate::common::{Sandbox, record};
+
+const LOADS: &str = r#"
+name = "loads"
+question = "Is every kind of load what it says?"
+time_s = 8
+slice_s = 0.5
+
+[dataset]
+table_size = 1000
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "batch"
+workload = "oltp_point_select"
+load = { connections = 4, workers = 2, batch = 1000 }
+
+[[cell]]
+name = "storm"
+workload = "connect"
+load = { connections = 64, rate = 40 }
+"#;
+
+#[test]
+fn batches_are_counted_and_storms_kept_to_their_schedule() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("loads.toml"), LOADS).unwrap();
+    let finished = sandbox.finish(&["run", "loads.toml", "--out", "run"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    let samples = samples(&sandbox);
+    let of = |cell: &'static str| samples.iter().filter(move |sample| sample.cell == cell);
+
+    assert!(of("batch").count() >= 6);
+    for sample in of("batch").filter(|sample| sample.is_valid()) {
+        assert_eq!((sample.operation_count(), &sample.open_loop), (1_000, &None));
+    }
+    let batches: Vec<&str> = run.batches.iter().map(|row| row.arm.as_str()).collect();
+    assert_eq!(batches, ["plain", "baseline again", "tls"]);
+    for row in &run.batches {
+        assert!(
+            row.cell == "batch" && row.batches >= 2 && row.mean > 0.0,
+            "{row:?}"
+        );
+        assert!(
+            row.standard_deviation.is_some_and(|deviation| deviation > 0.0),
+            "{row:?}"
+        );
+    }
+    assert!(
+        finished.stdout.contains("in batches of 1,000"),
+        "{}",
+        finished.stdout
+    );
+    assert!(
+        finished
+            .stdout
+            .contains("Operations per second, mean and standard"),
+        "{}",
+        finished.stdout
+    );
+
+    // A busy machine may be late, which it then says; nothing is left out all the same.
+    assert!(of("storm").count() >= 6);
+    for sample in of("storm") {
+        let open_loop = sample.open_loop.as_ref().unwrap();
+        assert_eq!(
+            (open_loop.planned, open_loop.not_begun),
+            (20, 0),
+            "{:?}",
+            sample.void
+        );
+        assert_eq!(sample.operation_count(), 20);
+        assert!(open_loop.response_sum_ns >= sample.operations[0].latency_sum_ns);
+        // The last should begin after 475 ms.
+        assert!(sample.duration_ns >= 475_000_000);
+    }
+    let compared: Vec<Metric> = run
+        .estimates
+        .iter()
+        .filter(|row| row.cell == "storm")
+        .map(|row| row.metric)
+        .collect();
+    assert_eq!(compared, Metric::COMPARED_IN_OPEN_LOOP);
+    assert!(
+        run.connect_phases
+            .iter()
+            .any(|row| row.cell == "storm" && row.arm == "tls" && row.phase == Phase::Tls)
+    );
+    assert!(
+        finished.stdout.contains("40 begun per second"),
+        "{}",
+        finished.stdout
+    );
+    sandbox.expect_nothing_left();
+}
+
+fn samples(sandbox: &Sandbox) -> Vec<Sample> {
+    let text = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! The course of a slice: when its operations begin, and what ends it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The course of a slice, the same for all load threads.
+#[derive(Debug, Clone)]
+pub(crate) enum Course {
+    /// Each operation of a connection begins when the one before has ended, for so long.
+    Closed(Duration),
+    /// The same until so many operations are done.
+    Batch(Arc<Batch>),
+    /// Operations begin at given times.
+    Open(Arc<Schedule>),
+}
+
+/// A number of operations that the connections take one by one.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    operations: u64,
+    taken: AtomicU64,
+}
+
+impl Batch {
+    pub(crate) fn of(operations: u32) -> Self {
+        Self {
+            operations: operations.into(),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes one; false when none is left.
+    pub(crate) fn take(&self) -> bool {
+        self.taken.fetch_add(1, Ordering::Relaxed) < self.operations
+    }
+
+    /// Lets no further one begin.
+    pub(crate) fn cut(&self) {
+        self.taken.store(self.operations, Ordering::Relaxed);
+    }
+}
+
+/// Operations that begin at even distances. Each is known by its number, and taken by the first connection that is free: so
+/// they begin in order, and one whose turn comes while all connections are busy waits.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    start: Instant,
+    rate: u64,
+    operations: u64,
+    next: AtomicU64,
+}
+
+impl Schedule {
+    /// As many operations per second as `rate` for so long, but one at least. The first `connections` of them are not for
+    /// [`Schedule::take`]: each connection begins with the one that is dealt to it.
+    pub(crate) fn new(start: Instant, rate: u32, duration: Duration, connections: u32) -> Self {
+        let rate = u64::from(rate);
+        let operations = (duration.as_secs_f64() * rate as f64).round() as u64;
+        Self {
+            start,
+            rate,
+            operations: operations.max(1),
+            next: AtomicU64::new(connections.into()),
+        }
+    }
+
+    /// When an operation is to begin; `None` after the last.
+    pub(crate) fn intended(&self, operation: u64) -> Option<Instant> {
+        let nanos = operation.checked_mul(1_000_000_000)? / self.rate;
+        (operation < self.operations).then(|| self.start + Duration::from_nanos(nanos))
+    }
+
+    /// The number of the next operation that nobody has.
+    pub(crate) fn take(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many operations there are.
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// When the time of the slice is over.
+    pub(crate) fn end(&self) -> Instant {
+        self.start + Duration::from_nanos(self.operations.saturating_mul(1_000_000_000) / self.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_begins_its_operations_at_even_distances_and_ends_with_its_time() {
+        let start = Instant::now();
+        let schedule = Schedule::new(start, 200, Duration::from_millis(100), 3);
+        let offsets: Vec<u128> = (0..)
+            .map_while(|operation| schedule.intended(operation))
+            .map(|instant| (instant - start).as_millis())
+            .collect();
+        assert_eq!(offsets, (0..20).map(|number| number * 5).collect::<Vec<_>>());
+        assert_eq!(schedule.end() - start, Duration::from_millis(100));
+        assert_eq!(schedule.take(), 3);
+    }
+
+    #[test]
+    fn a_slice_too_short_for_its_rate_has_one_operation() {
+        let schedule = Schedule::new(Instant::now(), 1, Duration::from_millis(1), 1);
+        assert_eq!(schedule.operations(), 1);
+    }
+
+    #[test]
+    fn a_batch_is_taken_once() {
+        let batch = Batch::of(3);
+        assert_eq!((0..5).filter(|_| batch.take()).count(), 3);
+        let cut = Batch::of(3);
+        assert!(cut.take());
+        cut.cut();
+        assert!(!cut.take());
+    }
+}

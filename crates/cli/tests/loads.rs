@@ -1,11 +1,13 @@
 //! Batches and open loops, through the whole command on a real private server.
 
-use std::fs;
+use std::time::Duration;
+use std::{fs, thread};
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Phase, Sample};
+use ciphertax_model::record::{Phase, Sample, VoidReason};
+use rustix::process::Signal;
 
-use crate::common::{Sandbox, record};
+use crate::common::{PATIENCE, Sandbox, record, within};
 
 const LOADS: &str = r#"
 name = "loads"
@@ -105,6 +107,28 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
         finished.stdout.contains("40 begun per second"),
         "{}",
         finished.stdout
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn ctrl_c_cuts_a_long_batch_short() {
+    let sandbox = Sandbox::new();
+    let endless = LOADS.replace("batch = 1000", "batch = 1000000");
+    let endless = endless.replace("oltp_point_select", "connect_only");
+    fs::write(sandbox.work().join("loads.toml"), endless).unwrap();
+    let mut running = sandbox.start(&["run", "loads.toml", "--out", "run"]);
+    running.says("Opening connections");
+    assert!(within(PATIENCE, || sandbox.run().join("run.json").exists()));
+    thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::INT);
+    let finished = running.finish_within(Duration::from_secs(20));
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    let samples = samples(&sandbox);
+    let last = samples.last().unwrap();
+    assert_eq!(
+        (last.cell.as_str(), &last.void),
+        ("batch", &Some(VoidReason::Interrupted))
     );
     sandbox.expect_nothing_left();
 }

@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// Put a distance between client and server; started by ciphertax itself
     #[command(hide = true)]
     Link,
+    /// Run a program of the user's own and leave nothing of it; started by ciphertax itself
+    #[command(hide = true)]
+    Keep,
 }
 
 /// How every command that measures ends.

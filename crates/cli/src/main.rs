@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Guard => return ciphertax_lab::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
+        Command::Keep => return ciphertax_lab::keeper::main(),
         Command::Quick(arguments) => quick::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),

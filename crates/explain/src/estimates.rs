@@ -1,7 +1,7 @@
 //! Estimates, noise floor and verdicts of all cells.
 
 use ciphertax_model::record::{BlockRatios, CellRecord, EstimateRow, Measurement, Sample, Verdict};
-use ciphertax_model::{Metric, Study};
+use ciphertax_model::{Metric, Study, Workload};
 use ciphertax_stats::Estimate;
 use ciphertax_stats::histogram::decode;
 use ciphertax_stats::paired::log_ratios;
@@ -53,7 +53,7 @@ pub(crate) fn evaluate(
         for arm in BASELINE..cell.arms.len() {
             measurements.extend(measurement(cell, arm, Metric::TunnelCpuPerOp)?);
         }
-        for &metric in Metric::compared(cell.cell.load.pace()) {
+        for metric in compared(cell) {
             for arm in BASELINE..cell.arms.len() {
                 measurements.extend(measurement(cell, arm, metric)?);
             }
@@ -82,6 +82,13 @@ pub(crate) fn evaluate(
             .collect(),
         block_ratios,
     })
+}
+
+/// A run of a program is no request: how it answered single ones only the program knows.
+fn compared(cell: &CellSamples<'_>) -> impl Iterator<Item = Metric> {
+    let is_command = cell.cell.workload == Workload::Command;
+    let compared = Metric::compared(cell.cell.load.pace()).iter().copied();
+    compared.filter(move |metric| !is_command || quantile(*metric).is_none())
 }
 
 fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {

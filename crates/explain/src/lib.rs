@@ -76,6 +76,7 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
         workload: cell.cell.workload,
         server: server_name(run, cell.cell),
         link: run.study.link(cell.cell),
+        command: cell.cell.command.clone(),
         connections: cell.cell.load.connections,
         workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
         gather_us: cell.cell.load.gather_us,

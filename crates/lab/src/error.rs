@@ -198,6 +198,12 @@ pub enum Error {
         /// What it did.
         problem: String,
     },
+    /// The process that runs a program of the user's own does not work.
+    #[error("the process that watches the program {problem}; no program is run without it")]
+    Keeper {
+        /// What it did.
+        problem: String,
+    },
     /// The system tables could not be made.
     #[error("the private server could not make its system tables; it says: {log}")]
     Bootstrap {

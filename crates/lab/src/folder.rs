@@ -33,6 +33,9 @@ pub(crate) const NEEDED_MB: u64 = 400;
 /// Space that a tunnel needs: keys, settings and logs.
 const TUNNEL_MB: u64 = 10;
 
+/// Space that a few settings and certificates need.
+const SMALL_MB: u64 = 1;
+
 /// A new folder with mode 0700, locked for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct PrivateFolder {
@@ -49,6 +52,11 @@ impl PrivateFolder {
     /// Makes a folder for a tunnel among the temporary files and locks it.
     pub(crate) fn create_for_tunnel() -> Result<Self> {
         Self::create_in(&env::temp_dir(), TUNNEL_MB)
+    }
+
+    /// Makes a folder for a few small files among the temporary files and locks it.
+    pub(crate) fn create_small() -> Result<Self> {
+        Self::create_in(&env::temp_dir(), SMALL_MB)
     }
 
     fn create_in(parent: &Path, needed_mb: u64) -> Result<Self> {

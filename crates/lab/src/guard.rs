@@ -393,7 +393,7 @@ fn kill_descendants() {
 }
 
 /// Makes this process the parent of whatever its programs leave running.
-fn adopt_orphans() -> io::Result<()> {
+pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
@@ -487,7 +487,8 @@ fn outlive_signals() {
     }
 }
 
-fn owner_on_standard_input() -> Option<UnixStream> {
+/// Who started this process, if that was a ciphertax.
+pub(crate) fn owner_on_standard_input() -> Option<UnixStream> {
     let stdin = io::stdin();
     rustix::net::sockopt::socket_type(&stdin).ok()?;
     stdin.as_fd().try_clone_to_owned().ok().map(UnixStream::from)

@@ -9,8 +9,8 @@ use crate::dataset::Dataset;
 use crate::link::Link;
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
-use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study};
-use crate::tls::{Group, Resumption, TlsLibrary};
+use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
+use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
 
 /// Something that is wrong, and where in the study.
@@ -262,7 +262,10 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
 
 fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
-    check_load(name, &cell.load, study.slice_s, &path.key("load"), found);
+    match cell.workload {
+        Workload::Command => check_command(study, cell, path, found),
+        _ => check_engine_load(study, cell, path, found),
+    }
     if let Some(link) = &cell.link {
         check_link(link, &path.key("link"), found);
     }
@@ -302,6 +305,69 @@ fn check_placement(study: &Study, found: &mut Found) {
              placement = \"free\""
         );
         found.add(Path::of("placement"), message);
+    }
+}
+
+/// Ciphertax makes the load of every workload but `command`.
+fn check_engine_load(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    if cell.command.is_some() {
+        let message = format!(
+            "cell {name:?}: a command is run by workload = \"command\" alone, not by {:?}; leave one of them out",
+            cell.workload.name()
+        );
+        found.add(path.key("command"), message);
+    }
+    if cell.load.is_none() {
+        let message = format!(
+            "cell {name:?}: load must say how many connections, from 1 to 100000: load = {{ connections = 8 }}"
+        );
+        found.add(path.key("load"), message);
+    } else {
+        check_load(name, &cell.load, study.slice_s, &path.key("load"), found);
+    }
+}
+
+fn check_command(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    match &cell.command {
+        None => {
+            let message = format!(
+                "cell {name:?}: the workload \"command\" needs a program; add command = {{ run = [\"sysbench\", …] }}"
+            );
+            found.add(path.key("workload"), message);
+        }
+        Some(command) => {
+            for (key, problem) in command.problems() {
+                found.add(path.key("command").key(key), format!("cell {name:?}: {problem}"));
+            }
+        }
+    }
+    if !cell.load.is_none() {
+        let message = format!(
+            "cell {name:?}: load says nothing of a command, which is a load of its own; leave it out and tell the program"
+        );
+        found.add(path.key("load"), message);
+    }
+    for arm in study.arms_of(cell) {
+        if let Some(setting) = not_for_programs(&arm.tls) {
+            let message = format!(
+                "cell {name:?}: arm {:?} sets tls.{setting}, which a program of your own cannot be held to; leave the \
+                 arm out with arms = […]",
+                arm.name
+            );
+            found.add(path.key("workload"), message);
+        }
+    }
+}
+
+/// A setting of TLS that has no common word among the options of MySQL's clients.
+fn not_for_programs(tls: &TlsSettings) -> Option<&'static str> {
+    match tls {
+        _ if tls.group.is_some() => Some("group"),
+        _ if tls.resumption != Resumption::Off => Some("resumption"),
+        _ if tls.library != TlsLibrary::OpenSsl => Some("library"),
+        _ => None,
     }
 }
 

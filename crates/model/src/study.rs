@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::certificate::{Certificate, CertificateKind};
+use crate::command::Command;
 use crate::contradictions::{Contradiction, contradictions};
 use crate::dataset::Dataset;
 use crate::file::StudyText;
@@ -105,8 +106,12 @@ pub struct Cell {
     pub name: String,
     /// What is asked of the database.
     pub workload: Workload,
-    /// How hard it is asked.
+    /// How hard it is asked; nothing for a command, which is a load of its own.
+    #[serde(default, skip_serializing_if = "Load::is_none")]
     pub load: Load,
+    /// The program of the workload `command`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
     /// The names of the arms it measures, the baseline among them; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arms: Option<Vec<String>>,
@@ -190,11 +195,13 @@ pub enum Workload {
     ConnectOnly,
     /// Results of one mebibyte: the record layer.
     BulkRead,
+    /// Whatever a program of the user's own asks.
+    Command,
 }
 
 impl Workload {
     /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OltpDelete,
         Self::OltpInsert,
         Self::OltpPointSelect,
@@ -210,6 +217,7 @@ impl Workload {
         Self::ConnectInsertCount,
         Self::ConnectOnly,
         Self::BulkRead,
+        Self::Command,
     ];
 
     /// The name used in study files and reports.
@@ -230,6 +238,7 @@ impl Workload {
             Self::ConnectInsertCount => "connect_insert_count",
             Self::ConnectOnly => "connect_only",
             Self::BulkRead => "bulk_read",
+            Self::Command => "command",
         }
     }
 
@@ -251,6 +260,7 @@ impl Workload {
             Self::ConnectInsertCount => "new connection, one row inserted and counted, close",
             Self::ConnectOnly => "new connection, close",
             Self::BulkRead => "results of 1 MiB",
+            Self::Command => "a program of your own",
         }
     }
 
@@ -267,7 +277,7 @@ impl Workload {
 
 /// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was
 /// answered, unless `rate` says when operations begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Connections of each arm; for workloads that make connections, connections being opened at a time.
@@ -297,6 +307,11 @@ impl Load {
             batch: None,
             rate: None,
         }
+    }
+
+    /// True where a cell says none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
     }
 
     /// When operations begin, and what ends a slice. No validated load says both `batch` and `rate`.

@@ -313,6 +313,53 @@ fn a_cell_without_the_baseline_is_refused() {
     assert_snapshot!(changed("[\"plain\", \"tls\"]", "[\"tls\"]"), @r#"study.toml:28:8: cell "far": its arms must include "plain", the baseline they are compared with"#);
 }
 
+/// The study with a cell of a command instead of its first.
+fn of_command(cell: &str) -> String {
+    let (from, _) = STUDY.split_once("[[cell]]").unwrap();
+    refusal(&format!(
+        "{from}[[cell]]\nname = \"mine\"\nworkload = \"command\"\n{cell}\n"
+    ))
+}
+
+#[test]
+fn a_command_and_its_workload_belong_together() {
+    assert_snapshot!(of_command(""), @r#"study.toml:20:12: cell "mine": the workload "command" needs a program; add command = { run = ["sysbench", …] }"#);
+    assert_snapshot!(changed("\nload =", "\ncommand = { run = [\"x\"] }\nload ="), @r#"study.toml:21:11: cell "near": a command is run by workload = "command" alone, not by "oltp_point_select"; leave one of them out"#);
+    assert_snapshot!(changed("load = { connections = 8 }\n", ""), @r#"study.toml:18:1: cell "near": load must say how many connections, from 1 to 100000: load = { connections = 8 }"#);
+    assert_snapshot!(of_command("command = { run = [\"x\"] }\nload = { connections = 8 }"), @r#"study.toml:22:8: cell "mine": load says nothing of a command, which is a load of its own; leave it out and tell the program"#);
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_refused() {
+    assert_snapshot!(of_command("command = { run = [\"x\"], counts = \"querys\" }"), @r#"study.toml:21:35: "counts" cannot be "querys"; did you mean "queries"?"#);
+    assert_snapshot!(of_command("command = { run = [] }"), @r#"study.toml:21:19: cell "mine": run must name a program, then its arguments: run = ["sysbench", …]"#);
+    assert_snapshot!(of_command("command = { run = [\"x\", \"{hots}\", \"a\\u0000\"], timeout_s = 0 }"), @r#"
+    3 problems in study.toml
+    study.toml:21:19: cell "mine": no argument of a program can hold a zero byte
+    study.toml:21:19: cell "mine": there is no placeholder {hots}; did you mean "host"?
+    study.toml:21:59: cell "mine": timeout_s is 0; it must lie between 0.1 second and one day
+    "#);
+    assert_snapshot!(of_command("command = { run = \"sysbench run\" }"), @r#"study.toml:21:19: "run" must be a list, not a string"#);
+}
+
+#[test]
+fn an_argument_never_holds_the_password() {
+    assert_snapshot!(of_command("command = { run = [\"x\", \"-p{password}\", \"{url}\"] }"), @r#"
+    2 problems in study.toml
+    study.toml:21:19: cell "mine": {password} would show the password to everybody who lists processes; the program finds it in its environment as CIPHERTAX_PASSWORD, in the file {my_cnf}, or for sysbench in {sysbench_cnf}
+    study.toml:21:19: cell "mine": {url} would show the password to everybody who lists processes; the program finds it in its environment as CIPHERTAX_URL, in the file {my_cnf}, or for sysbench in {sysbench_cnf}
+    "#);
+}
+
+#[test]
+fn a_program_cannot_be_held_to_what_clients_have_no_word_for() {
+    let text = STUDY
+        .replacen("oltp_point_select", "command", 1)
+        .replacen("load = { connections = 8 }", "command = { run = [\"x\"] }", 1)
+        .replace("\"tls1.3\"", "\"tls1.3\"\ntls = { group = \"X25519\" }");
+    assert_snapshot!(refusal(&text), @r#"study.toml:21:12: cell "near": arm "tls" sets tls.group, which a program of your own cannot be held to; leave the arm out with arms = […]"#);
+}
+
 #[test]
 fn a_load_is_a_batch_or_has_a_rate_and_both_have_bounds() {
     let load = |keys: &str| {
@@ -357,6 +404,6 @@ fn contradictions_made_by_a_program_are_told_without_a_line() {
     assert_snapshot!(study.validated().unwrap_err(), @r#"
     2 problems in study small
     study small: time_s is 0; it must lie between 1 second and one day
-    study small: cell "near": connections must lie between 1 and 100000
+    study small: cell "near": load must say how many connections, from 1 to 100000: load = { connections = 8 }
     "#);
 }

@@ -41,6 +41,19 @@ fn the_reference_begins_with_a_good_study_and_ends_with_a_scale_of_it() {
     assert_eq!(connections, [64, 20]);
 }
 
+#[test]
+fn the_programs_that_the_reference_shows_are_cells() {
+    let reference = reference();
+    let examples: Vec<&str> = reference.split("```toml\n").skip(1).collect();
+    let example = |index: usize| examples[index].split("```").next().unwrap();
+    // No program can be held to a group.
+    let arms = example(0).replace("tls = {", "# tls = {");
+    let study = format!("{arms}\n{}", example(2));
+    let study = Study::from_toml(&study).unwrap();
+    let commands = study.cells.iter().filter(|cell| cell.command.is_some());
+    assert_eq!(commands.count(), 3);
+}
+
 fn reference() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study-files.md");
     std::fs::read_to_string(path).unwrap()

@@ -180,6 +180,10 @@ fn the_data_set_is_named_as_sysbench_names_it() {
 fn every_workload_is_read_back_by_its_name() {
     for workload in Workload::ALL {
         let text = STUDY.replace("oltp_point_select", workload.name());
+        let text = match workload {
+            Workload::Command => text.replacen("load = {", "command = { run = [\"x\"] } #", 1),
+            _ => text,
+        };
         assert_eq!(Study::from_toml(&text).unwrap().cells[0].workload, workload);
     }
 }

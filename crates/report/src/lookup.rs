@@ -4,7 +4,7 @@ use ciphertax_model::record::{
     Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, PublishedRow, Run, RunStatus,
     ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
-use ciphertax_model::{Metric, Pace, Placement};
+use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 
 use crate::format;
 
@@ -154,6 +154,13 @@ pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
 
 /// The cell in words: what is asked, how hard.
 pub(crate) fn load_in_words(cell: &CellRecord) -> String {
+    let distance = cell
+        .link
+        .map(|link| format!(", {} ms away", link.rtt_ms))
+        .unwrap_or_default();
+    if let Some(command) = &cell.command {
+        return format!("{}{distance}", command_in_words(command));
+    }
     let connections = match (cell.connections, cell.workload.makes_connections()) {
         (1, true) => "one connect at a time".into(),
         (n, true) => format!("{n} connects at a time"),
@@ -170,6 +177,36 @@ pub(crate) fn load_in_words(cell: &CellRecord) -> String {
         .map(|link| format!(", {} ms away", link.rtt_ms))
         .unwrap_or_default();
     format!("{}, {connections}{pace}{distance}", cell.workload.asks())
+}
+
+/// The program, as much of its line as is easily read, and what of it counts.
+fn command_in_words(command: &Command) -> String {
+    const LONGEST: usize = 60;
+    let mut line: String = command.to_string().replace(char::is_control, " ");
+    if let Some((cut, _)) = line.char_indices().nth(LONGEST) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    let operation = match command.counts {
+        Counts::Runs => "a run of the program",
+        Counts::Queries => "a query counted by the server",
+    };
+    format!("{line}; an operation is {operation}")
+}
+
+/// How the load was made: by threads of ciphertax, or by a program of the user's own.
+pub(crate) fn load_threads(cell: &CellRecord) -> String {
+    match (&cell.command, cell.workers) {
+        (Some(command), _) => format!("killed after {} s", command.timeout_s),
+        (None, 1) => format!(
+            "1 load thread, waits {} µs for more ready sockets",
+            cell.gather_us
+        ),
+        (None, workers) => format!(
+            "{workers} load threads, waits {} µs for more ready sockets",
+            cell.gather_us
+        ),
+    }
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.

@@ -1,72 +1,70 @@
-//! A cell whose load threads run and whose connections are open.
+//! A cell whose load is ready: its connections are open, or its program works.
 
 use std::time::Duration;
 
-use ciphertax_engine::Engine;
 use ciphertax_explain::{CellPrecision, precision};
 use ciphertax_model::record::Sample;
+use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Pace, Study};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::Access;
 
 use crate::error::RunError;
-use crate::load::start_engine;
+use crate::generator::Generator;
+use crate::load;
 use crate::site::OpenSite;
 
 /// A cell in which so many blocks in a row are void says no more by trying again.
 const MOST_VOID_BLOCKS: u32 = 3;
 
-/// A cell whose load threads run and whose connections are open.
+/// A cell whose load is ready: its connections are open, or its program works.
 pub(crate) struct OpenCell<'a> {
     pub(crate) cell: &'a Cell,
     /// Index of its site.
     pub(crate) site: usize,
-    pub(crate) engine: Engine,
-    /// Its arms, in the order of the engine.
+    pub(crate) generator: Generator,
+    /// Its arms, in the order of the generator.
     pub(crate) arms: Vec<Arm>,
     order: BalancedOrder,
     pub(crate) blocks: u32,
-    /// How long the last block took.
-    pub(crate) last_block: Option<Duration>,
     void_in_a_row: u32,
     pub(crate) reached: CellPrecision,
+    /// How long the last block took; zero before the first.
+    last_block: Duration,
 }
 
 impl<'a> OpenCell<'a> {
-    /// Starts the load threads and opens the connections of every arm.
+    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm.
+    ///
+    /// # Errors
+    /// If there are no load threads, or the program does not work.
     pub(crate) fn open(
         study: &Study,
         cell: &'a Cell,
-        (site, open_site): (usize, &OpenSite),
+        (site, open_site): (usize, &mut OpenSite),
         seed: u64,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
-        let accesses: Vec<Access> = arms
-            .iter()
-            .filter_map(|arm| {
-                Some(Access {
-                    connections: cell.load.connections as usize,
-                    ..open_site.access(&arm.name)?.clone()
-                })
-            })
-            .collect();
-        let mut engine = start_engine(study, cell, &accesses, open_site.server.cpu, seed)?;
-        for arm in 0..accesses.len() {
+        let mut generator = load::start(study, cell, &arms, open_site, seed)?;
+        for (index, arm) in arms.iter().enumerate() {
             go_on()?;
-            // A connection that cannot be had makes the first slice void, with its reason.
-            let _ = engine.prepare(arm)?;
+            match &generator {
+                // A connection that cannot be had makes the first slice void, with its reason.
+                Generator::Engine(_) => drop(generator.prepare(index)?),
+                Generator::Command(_) if arm.name == BASELINE_AGAIN => {}
+                Generator::Command(command) => command.try_out(index, open_site, &cell.name, go_on)?,
+            }
         }
         Ok(Self {
             cell,
             site,
-            engine,
-            order: BalancedOrder::new(accesses.len(), seed),
+            generator,
+            order: BalancedOrder::new(arms.len(), seed),
             arms,
             blocks: 0,
-            last_block: None,
             void_in_a_row: 0,
             reached: precision(study, cell, &[])?,
+            last_block: Duration::ZERO,
         })
     }
 
@@ -75,21 +73,27 @@ impl<'a> OpenCell<'a> {
         self.order.next().unwrap_or_default()
     }
 
-    /// How long the next block takes, as far as can be known: only the first batches tell how long batches take, and a
-    /// server that cannot keep up with a rate how long it takes to clear the backlog.
+    /// How long the next block takes, as far as can be known: only the first batches tell how long batches take, the first
+    /// runs of a program how long it takes, and a server that cannot keep up with a rate how long it takes to clear the
+    /// backlog.
     pub(crate) fn block_time(&self, study: &Study) -> Duration {
         let slices = study.slice() * self.arms.len() as u32;
-        let last = self.last_block.unwrap_or_default();
-        match self.cell.load.pace() {
-            Pace::Closed => slices,
-            Pace::Open { .. } => slices.max(last),
-            Pace::Batch { .. } => last,
+        match (&self.generator, self.cell.load.pace()) {
+            (Generator::Command(_), _) | (_, Pace::Batch { .. }) => self.last_block,
+            (_, Pace::Open { .. }) => slices.max(self.last_block),
+            (_, Pace::Closed) => slices,
         }
     }
 
-    /// Takes note of a block.
-    pub(crate) fn end_block(&mut self, study: &Study, samples: &[Sample]) -> Result<(), RunError> {
+    /// Takes note of a block, which took so long.
+    pub(crate) fn end_block(
+        &mut self,
+        study: &Study,
+        samples: &[Sample],
+        took: Duration,
+    ) -> Result<(), RunError> {
         self.blocks += 1;
+        self.last_block = took;
         let before = self.reached.blocks;
         self.reached = precision(study, self.cell, samples)?;
         self.void_in_a_row = if self.reached.blocks == before {

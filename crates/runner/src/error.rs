@@ -43,6 +43,16 @@ pub enum RunError {
     /// TLS cannot be prepared.
     #[error(transparent)]
     Tls(#[from] WireError),
+    /// A program of the user's own does not do what its arm says, or nothing at all; nothing was measured.
+    #[error("cell {cell}, arm {arm}: {problem}")]
+    Command {
+        /// The cell.
+        cell: String,
+        /// The arm it was tried on.
+        arm: String,
+        /// What is wrong, with the remedy where there is one.
+        problem: String,
+    },
     /// The load engine.
     #[error(transparent)]
     Engine(#[from] EngineError),

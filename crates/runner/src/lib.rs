@@ -4,9 +4,11 @@
 
 mod cell;
 mod cold;
+mod command;
 mod control;
 mod error;
 mod folder;
+mod generator;
 mod load;
 mod measure;
 mod play;

@@ -1,27 +1,44 @@
-//! The load threads of a cell: which workload they run on every arm.
+//! The load of a cell: which workload it runs on every arm.
 
 use ciphertax_engine::Engine;
-use ciphertax_model::{Cell, Study, Workload};
+use ciphertax_model::{Arm, Cell, Study, Workload};
 use ciphertax_workload::{
     Access, BulkInsert, BulkRead, Connect, Errand, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom,
     Tables,
 };
 
+use crate::command::CommandLoad;
 use crate::error::RunError;
+use crate::generator::Generator;
+use crate::site::OpenSite;
 
-/// Starts the load threads of a cell, one arm for each access.
-pub(crate) fn start_engine(
+/// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read.
+pub(crate) fn start(
     study: &Study,
     cell: &Cell,
-    accesses: &[Access],
-    cpu: Option<usize>,
+    arms: &[Arm],
+    site: &OpenSite,
     seed: u64,
-) -> Result<Engine, RunError> {
+) -> Result<Generator, RunError> {
+    if let Some(command) = &cell.command {
+        return Ok(Generator::Command(CommandLoad::prepare(
+            command,
+            arms,
+            &site.server,
+        )?));
+    }
+    let access = |arm: &Arm| {
+        Some(Access {
+            connections: cell.load.connections as usize,
+            ..site.access(&arm.name)?.clone()
+        })
+    };
+    let accesses: Vec<Access> = arms.iter().filter_map(access).collect();
     let tables = Tables::of(study);
     let start = Start {
-        accesses,
+        accesses: &accesses,
         cell,
-        cpu,
+        cpu: site.server.cpu,
         seed,
     };
     let oltp = |scenario| {
@@ -33,7 +50,7 @@ pub(crate) fn start_engine(
     };
     let select = |of| start.engine(|access| SelectRandom { access, tables, of });
     let connect = |errand| start.engine(|access| Connect { access, errand });
-    match cell.workload {
+    let engine = match cell.workload {
         Workload::OltpPointSelect => start.engine(|access| PointSelect { access, tables }),
         Workload::OltpInsert => start.engine(|access| Insert { access, tables }),
         Workload::OltpDelete => oltp(Scenario::Delete),
@@ -49,7 +66,9 @@ pub(crate) fn start_engine(
         Workload::ConnectInsertCount => connect(Errand::InsertCount),
         Workload::ConnectOnly => connect(Errand::Nothing),
         Workload::BulkRead => start.engine(|access| BulkRead { access }),
-    }
+        Workload::Command => unreachable!("a validated cell of this workload has its command"),
+    };
+    engine.map(Generator::Engine)
 }
 
 /// What every workload's load threads are started with.

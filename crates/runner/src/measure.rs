@@ -1,17 +1,17 @@
 //! One slice: quiet before, exact clocks around, and what makes it void.
 
 use std::collections::BTreeMap;
-
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::{Engine, Failure, SATURATED, SliceYield};
+use ciphertax_engine::{Failure, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{SystemCpu, settle};
 
 use crate::error::RunError;
+use crate::generator::{Generator, Slice};
 use crate::schedule::missed;
 use crate::server::Server;
 use crate::site::OpenSite;
@@ -48,31 +48,41 @@ pub(crate) struct Meter<'a> {
 impl Meter<'_> {
     /// Measures one slice. What goes wrong with the server makes the slice void; an error is what keeps the run from
     /// going on.
-    pub(crate) fn slice(&mut self, engine: &mut Engine, place: &Place<'_>) -> Result<Sample, RunError> {
+    pub(crate) fn slice(&mut self, generator: &mut Generator, place: &Place<'_>) -> Result<Sample, RunError> {
         let since_start = self.began.elapsed();
-        if let Err(failure) = engine.prepare(place.arm_index)? {
-            return Ok(self.unmeasured(engine, place, since_start, &failure));
+        if let Err(failure) = generator.prepare(place.arm_index)? {
+            return Ok(self.unmeasured(generator, place, since_start, &failure));
         }
         let Ok(before) = Reading::before(self.site, place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
-            return Ok(self.unmeasured(engine, place, since_start, &gone));
+            return Ok(self.unmeasured(generator, place, since_start, &gone));
         };
-        let yielded = engine.slice_unless(self.stop, place.arm_index, self.slice)?;
+        let mut slice = generator.slice(place.arm_index, self.slice, self.stop)?;
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.site, place).ok();
-        Ok(self.sample(engine, place, &yielded, &before, after.as_ref()))
+        if let (Generator::Command(command), Some(after)) = (&*generator, &after) {
+            let change = after.counters_since(&before);
+            command.judge(place.arm_index, &mut slice, &after.counters, &change);
+            let is_around_tunnel = place.tunnel.is_some() && after.tunnel_cpu_since(&before).total_ns == 0;
+            if slice.void.is_none() && is_around_tunnel {
+                let detail =
+                    "the program did not go through the tunnel, whose near end is what it is told".into();
+                slice.void = Some(VoidReason::FactsDiffer { detail });
+            }
+        }
+        Ok(self.sample(generator, place, &slice, &before, after.as_ref()))
     }
 
     fn unmeasured(
         &self,
-        engine: &Engine,
+        generator: &Generator,
         place: &Place<'_>,
         since_start: Duration,
         failure: &Failure,
     ) -> Sample {
         Sample {
             start_ns: since_start.as_nanos() as u64,
-            workers: engine.workers(),
+            workers: generator.workers(),
             void: Some(self.void_by(failure, 1)),
             ..empty_sample(place)
         }
@@ -80,9 +90,9 @@ impl Meter<'_> {
 
     fn sample(
         &self,
-        engine: &Engine,
+        generator: &Generator,
         place: &Place<'_>,
-        yielded: &SliceYield,
+        Slice { yielded, void }: &Slice,
         before: &Reading,
         after: Option<&Reading>,
     ) -> Sample {
@@ -94,7 +104,7 @@ impl Meter<'_> {
             bytes_sent: yielded.bytes_sent,
             bytes_received: yielded.bytes_received,
             client_context_switches: yielded.client_context_switches,
-            workers: engine.workers(),
+            workers: generator.workers(),
             logins: yielded.logins.clone(),
             handshakes: yielded.handshakes,
             queries: yielded.queries,
@@ -114,7 +124,7 @@ impl Meter<'_> {
             sample.steal_ns = system.steal_ns;
             steal = system.steal_ns as f64 / (system.total_ns as f64).max(1.0);
         }
-        sample.void = self.void_reason(yielded, before, after, steal);
+        sample.void = self.void_reason(yielded, void.as_ref(), before, after, steal);
         sample
     }
 
@@ -122,6 +132,7 @@ impl Meter<'_> {
     fn void_reason(
         &self,
         yielded: &SliceYield,
+        known: Option<&VoidReason>,
         before: &Reading,
         after: Option<&Reading>,
         steal: f64,
@@ -141,6 +152,9 @@ impl Meter<'_> {
             return Some(VoidReason::ServerDied {
                 detail: "it was restarted".into(),
             });
+        }
+        if known.is_some() {
+            return known.cloned();
         }
         if let Some(failure) = &yielded.first_failure {
             return Some(self.void_by(failure, yielded.failures));

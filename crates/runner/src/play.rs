@@ -155,7 +155,13 @@ fn open_cells<'a>(
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
         let at = at.expect("every cell has its site");
-        cells.push(OpenCell::open(&plan.study, cell, (at, &sites[at]), seed, go_on)?);
+        cells.push(OpenCell::open(
+            &plan.study,
+            cell,
+            (at, &mut sites[at]),
+            seed,
+            go_on,
+        )?);
     }
     Ok(cells)
 }

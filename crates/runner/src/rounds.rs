@@ -55,13 +55,15 @@ impl<'a> Rounds<'a> {
     ) -> Result<RunStatus, RunError> {
         while cells.iter().any(|cell| !cell.reached.precise) {
             for cell in cells.iter_mut().filter(|cell| !cell.reached.precise) {
-                if self.began.elapsed() + cell.block_time(self.study) > self.budget {
+                let block_began = self.began.elapsed();
+                if block_began + cell.block_time(self.study) > self.budget {
                     return Ok(RunStatus::Complete);
                 }
                 if let BlockEnd::RunEnds(status) = self.block(cell, progress, stop)? {
                     return Ok(status);
                 }
-                cell.end_block(self.study, &self.samples)?;
+                let took = self.began.elapsed() - block_began;
+                cell.end_block(self.study, &self.samples, took)?;
                 if let Some(reason) = cell.hopeless(&self.samples) {
                     return Ok(RunStatus::Partial { reason });
                 }
@@ -83,7 +85,6 @@ impl<'a> Rounds<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<BlockEnd, RunError> {
-        let began = Instant::now();
         self.sites[cell.site]
             .server
             .set_distance(self.study.link(cell.cell))?;
@@ -107,7 +108,7 @@ impl<'a> Rounds<'a> {
                 slice: self.study.slice(),
                 stop,
             };
-            let sample = meter.slice(&mut cell.engine, &place)?;
+            let sample = meter.slice(&mut cell.generator, &place)?;
             self.folder.append(&sample)?;
             let void = sample.void.clone();
             self.samples.push(sample);
@@ -119,7 +120,6 @@ impl<'a> Rounds<'a> {
                 }));
             }
         }
-        cell.last_block = Some(began.elapsed());
         Ok(BlockEnd::Measured)
     }
 

@@ -170,6 +170,16 @@ impl Server {
         Ok((options, Expectation::of(arm)))
     }
 
+    /// What a program of the user's own needs to reach an arm; no policy for an arm in clear.
+    pub(crate) fn for_programs(&self, arm: &Arm) -> Result<(ConnectOptions, Option<TlsPolicy>), RunError> {
+        let policy = arm
+            .transport
+            .is_encrypted()
+            .then(|| self.policy(arm))
+            .transpose()?;
+        Ok((self.address_of(arm), policy))
+    }
+
     /// Where an arm connects to, and as whom.
     fn address_of(&self, arm: &Arm) -> ConnectOptions {
         let (host, port) = match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {

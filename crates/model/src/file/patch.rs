@@ -83,8 +83,8 @@ const AXES: [Axis; 3] = [
     Axis {
         key: "load",
         list: "cell",
-        concerns: |_| true,
-        nobody: "the study has no cell",
+        concerns: |cell| cell.get("workload").and_then(Node::as_str) != Some("command"),
+        nobody: "no cell of the study has a load of ciphertax's own",
     },
 ];
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Proof, SessionFacts};
 use super::sample::{Handshakes, VoidReason};
 use super::trace::Phase;
+use crate::command::Command;
 use crate::link::Link;
 use crate::metric::Metric;
 use crate::study::{Pace, Study, Workload};
@@ -242,9 +243,12 @@ pub struct CellRecord {
     /// The distance to the server; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// Connections of each arm.
+    /// The program that was the load; absent where ciphertax made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// Connections of each arm; 0 where a program of the user's own chose.
     pub connections: u32,
-    /// Load threads.
+    /// Load threads; 0 where a program of the user's own was the load.
     pub workers: u32,
     /// Microseconds a load thread waited for more sockets to become ready.
     pub gather_us: u32,

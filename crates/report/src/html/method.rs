@@ -53,11 +53,9 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         Item::new(
             format!("cell {}", cell.name),
             format!(
-                "{}; {} load thread{}, waits {} µs for more ready sockets; {} void",
+                "{}; {}; {} void",
                 lookup::load_in_words(cell),
-                cell.workers,
-                if cell.workers == 1 { "" } else { "s" },
-                cell.gather_us,
+                lookup::load_threads(cell),
                 cell.void_slices
             ),
         )

@@ -1,0 +1,262 @@
+//! The workload `command`: programs of the user's own as the load, through the whole command on real servers.
+
+use std::fs;
+use std::time::Duration;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{RunStatus, VoidReason};
+use rustix::process::Signal;
+
+use crate::common::{Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, record, within};
+
+const ARMS: &str = r#"
+name = "own-tool"
+question = "What does TLS cost under a load of my own?"
+time_s = 60
+precision = { cpu = 0.5, throughput = 0.5 }
+dataset = { table_size = 1000 }
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+tls = { client_certificate = "ecdsa-p256" }
+
+[[cell]]
+name = "mine"
+workload = "command"
+"#;
+
+/// sysbench as docs/study-files.md shows it.
+const SYSBENCH: &str = r#"
+[cell.command]
+counts = "queries"
+run = ["env", "-C", "{folder}", "sysbench", "--config-file=sysbench.cnf", "--threads=2", "--time=0",
+    "--events=1000", "--tables=1", "--table-size=1000", "oltp_point_select", "run"]
+"#;
+
+/// Runs of `mariadb`, which finds the server in its option file.
+fn client(statement: &str) -> String {
+    format!(
+        "[cell.command]\nrun = [\"mariadb\", \"--defaults-file={{my_cnf}}\", \"--batch\", \"--execute\", \"{statement}\"]\n"
+    )
+}
+
+/// A line of a shell, which may hold whatever a literal string of TOML may.
+fn shell(line: &str) -> String {
+    format!("[cell.command]\nrun = [\"sh\", \"-c\", '''{line}''']\n")
+}
+
+/// `ciphertax run` with a study of this command, not yet started.
+fn study(sandbox: &Sandbox, command: &str, more: &[&str]) -> std::process::Command {
+    fs::write(sandbox.work().join("study.toml"), format!("{ARMS}{command}")).unwrap();
+    sandbox.command(&[&["run", "study.toml", "--out", "run"], more].concat())
+}
+
+fn finish(sandbox: &Sandbox, command: &str) -> Finished {
+    Running::start(study(sandbox, command, &[])).finish()
+}
+
+#[test]
+fn sysbench_in_clear_against_tls() {
+    let sandbox = Sandbox::new();
+    let finished = finish(&sandbox, SYSBENCH);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!(run.status, RunStatus::Complete);
+    assert!(run.void.is_empty(), "{:?}", run.void);
+    let compared: Vec<Metric> = run.estimates.iter().map(|row| row.metric).collect();
+    for metric in [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp, Metric::Throughput] {
+        assert!(compared.contains(&metric), "{compared:?}");
+    }
+    for metric in [Metric::LatencyMean, Metric::LatencyP99, Metric::BytesPerOp] {
+        assert!(!compared.contains(&metric), "{compared:?}");
+    }
+    let samples = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap();
+    for line in samples.lines() {
+        let sample: ciphertax_model::record::Sample = serde_json::from_str(line).unwrap();
+        // 1000 point selects, and what connecting and leaving take.
+        let queries = sample.operation_count();
+        assert!((1000..1030).contains(&queries), "{queries}");
+    }
+    let report = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
+    assert!(
+        report.contains("env -C {folder} sysbench"),
+        "the report does not name the program"
+    );
+    assert!(report.contains("an operation is a query counted by the server"));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_run_of_a_program_is_an_operation_with_the_cpu_of_all_it_started() {
+    let sandbox = Sandbox::new();
+    // The part that computes is left behind by the shell that started it.
+    let line = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" -e 'SELECT 1' && \
+        (timeout 0.3 sh -c 'while :; do :; done' & sleep 0.4)";
+    let finished = finish(&sandbox, &shell(line));
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    let measured = |metric| {
+        let mut rows = run.measurements.iter().filter(move |row| row.metric == metric);
+        rows.next().unwrap().value
+    };
+    // A busy machine gives the loop less than its 300 ms.
+    assert!(measured(Metric::ClientCpuPerOp) > 30_000.0);
+    assert!(measured(Metric::LatencyMean) > 400_000.0);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_program_that_is_in_clear_in_a_tls_arm_is_caught() {
+    let line = "MYSQL_PWD=$CIPHERTAX_PASSWORD mariadb --no-defaults -h $CIPHERTAX_HOST -P $CIPHERTAX_PORT \
+        -u $CIPHERTAX_USER -e 'SELECT 1'";
+    caught(
+        &shell(line),
+        &[
+            "cell mine, arm tls",
+            "of 1 connections of the program 0 were over TLS",
+            "CIPHERTAX_SSL_MODE",
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_encrypts_in_a_plain_arm_is_caught() {
+    let line =
+        "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" --ssl --skip-ssl-verify-server-cert -e 'SELECT 1'";
+    caught(
+        &shell(line),
+        &["cell mine, arm plain", "1 asked for TLS, in an arm in clear"],
+    );
+}
+
+#[test]
+fn a_program_that_never_speaks_to_the_server_is_caught() {
+    caught(
+        &shell("true"),
+        &["cell mine, arm plain", "made no connection to the server"],
+    );
+}
+
+#[test]
+fn a_program_that_fails_is_told_with_its_last_line() {
+    let command = client("SELECT * FROM nosuch");
+    caught(
+        &command,
+        &[
+            "mariadb ended with exit code 1",
+            "ciphertax.nosuch' doesn't exist",
+        ],
+    );
+    let line = "echo \"my password is $CIPHERTAX_PASSWORD\" >&2; exit 7";
+    caught(
+        &shell(line),
+        &["sh ended with exit code 7; its last line: my password is (password)"],
+    );
+    let missing = "[cell.command]\nrun = [\"no-such-program\"]\n";
+    caught(missing, &["no-such-program cannot be started", "No such file"]);
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_with_all_it_started() {
+    let line = "setsid sleep 4321 & sleep 4321";
+    caught(
+        &format!("{}timeout_s = 0.5\n", shell(line)),
+        &["sh ran longer than timeout_s, which is 0.5 s, and was killed"],
+    );
+}
+
+#[test]
+fn a_slice_in_which_the_program_fails_is_void() {
+    let sandbox = Sandbox::new();
+    // The first run of each arm is to try it.
+    let line = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" -e 'SELECT 1' && \
+        { test ! -e tried-$CIPHERTAX_ARM || { echo broken >&2; exit 3; }; touch tried-$CIPHERTAX_ARM; }";
+    let finished = finish(&sandbox, &shell(line));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert!(matches!(run.status, RunStatus::Partial { .. }));
+    assert!(!run.void.is_empty());
+    for row in &run.void {
+        let VoidReason::Errors { first, .. } = &row.reason else {
+            panic!("{row:?}")
+        };
+        assert_eq!(first, "sh ended with exit code 3; its last line: broken");
+    }
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn ctrl_c_ends_the_program_too() {
+    stopped(Signal::INT, Some(130));
+}
+
+#[test]
+fn a_killed_ciphertax_takes_the_program_with_it() {
+    stopped(Signal::KILL, None);
+}
+
+fn stopped(signal: Signal, code: Option<i32>) {
+    let sandbox = Sandbox::new();
+    let started = sandbox.work().join("started");
+    let line = format!("touch {}; setsid sleep 4322 & sleep 4322", started.display());
+    let running = Running::start(study(&sandbox, &shell(&line), &[]));
+    assert!(within(Duration::from_secs(60), || started.exists()));
+    running.signal(signal);
+    let finished = running.finish_within(Duration::from_secs(20));
+    assert_eq!(finished.code, code, "{}", finished.stderr);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn the_password_is_in_no_argument_and_in_no_file_that_stays() {
+    // Whatever an option file must quote.
+    let password = r#"tr0ub'4d"r#\&;x y"#;
+    let server = OwnServer::start();
+    let quoted = password.replace('\\', r"\\").replace('\'', r"\'");
+    server.session(|query| {
+        query(&format!("CREATE USER own@'%' IDENTIFIED BY '{quoted}'"));
+        query("GRANT ALL ON *.* TO own@'%'");
+    });
+    let (_, address) = server
+        .url()
+        .split_once('@')
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    let sandbox = Sandbox::new();
+    let target = format!("mysql://own@{address}?ssl-ca={}", server.ca_file().display());
+    let line = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" -e 'SELECT SLEEP(0.2)'; s=$?; \
+        echo \"$CIPHERTAX_PASSWORD $CIPHERTAX_URL\"; exit $s";
+    let arms = ARMS.replace("tls = { client_certificate = \"ecdsa-p256\" }\n", "");
+    fs::write(
+        sandbox.work().join("study.toml"),
+        format!("{arms}{}", shell(line)),
+    )
+    .unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", &target, "--time", "3", "--out", "run"]);
+    command.env("CIPHERTAX_PASSWORD", password);
+    let mut running = Running::start(command);
+    running.measures();
+    for needle in ["tr0ub", "troub"] {
+        assert_eq!(command_lines_with(needle), [""; 0]);
+    }
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(record(&sandbox.run()).void.is_empty());
+    assert!(!finished.stderr.contains("tr0ub") && !finished.stdout.contains("tr0ub"));
+    assert!(files_with(sandbox.root(), "tr0ub").is_empty());
+    sandbox.expect_nothing_left();
+}
+
+/// The program is refused before anything is measured, and leaves nothing.
+fn caught(command: &str, words: &[&str]) {
+    let sandbox = Sandbox::new();
+    let finished = finish(&sandbox, command);
+    finished.refuses(words);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+}

@@ -1,0 +1,393 @@
+//! A program of the user's own, kept: what it took is known exactly, and it leaves nothing running.
+//!
+//! The keeper is a small process in a session of its own and the *parent* of the program. What the program started falls
+//! to the keeper when its own parent has ended (`PR_SET_CHILD_SUBREAPER`), so the kernel adds up the CPU time of all of
+//! it, and all of it can be ended: when the program has ended by itself, when its time is up, and when the owner is gone,
+//! however that ended. If the keeper is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::record::CpuTime;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, setsid, wait,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::family::descendants;
+use crate::guard::{GuardProgram, adopt_orphans, die_with_this_thread, owner_on_standard_input};
+
+/// How a kept program ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The way it ended.
+    pub how: End,
+    /// From its start to its end.
+    pub took: Duration,
+    /// CPU time of the program and of all it started.
+    pub cpu: CpuTime,
+    /// Their context switches, voluntary and involuntary.
+    pub context_switches: u64,
+    /// The last line that it wrote to standard error, or to standard output if it wrote none there; at most
+    /// 4096 bytes of it. Everything else it wrote is gone.
+    pub last_line: String,
+}
+
+/// The way a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// With this exit code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It could not be started.
+    NotStarted(String),
+}
+
+/// A program that runs, or has ended. It is killed with all it started when this is dropped.
+#[derive(Debug)]
+pub struct Kept {
+    keeper: Child,
+    stream: BufReader<UnixStream>,
+}
+
+const LONGEST_LINE: usize = 4096;
+
+/// How often the end of killed processes is looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Kept {
+    /// Starts a program with an environment that is this process's own but for `environment`. What ciphertax itself was
+    /// told by its environment is not handed on. `prepare` gets the number of the process whose CPUs the program inherits,
+    /// before it is started.
+    ///
+    /// # Errors
+    /// If the keeper cannot be started; that the program cannot be is told by [`Kept::ended`].
+    pub fn start(
+        guard: &GuardProgram,
+        command_line: &[String],
+        environment: &[(String, String)],
+        prepare: impl FnOnce(u32) -> io::Result<()>,
+    ) -> Result<Self> {
+        let (ours, theirs) = UnixStream::pair().map_err(problem)?;
+        let keeper = spawn_keeper(&guard.in_role("keep"), environment, theirs)?;
+        let mut kept = Self {
+            keeper,
+            stream: BufReader::new(ours),
+        };
+        prepare(kept.keeper.id()).map_err(problem)?;
+        send(kept.stream.get_mut(), &command_line).map_err(problem)?;
+        Ok(kept)
+    }
+
+    /// Waits no longer than `patience` for its end; `None` if it still runs.
+    ///
+    /// # Errors
+    /// If the keeper is gone.
+    pub fn ended(&mut self, patience: Duration) -> Result<Option<Ended>> {
+        if !is_readable(self.stream.get_ref(), patience).map_err(problem)? {
+            return Ok(None);
+        }
+        let mut line = String::new();
+        self.stream.read_line(&mut line).map_err(problem)?;
+        serde_json::from_str(&line).map(Some).map_err(|_| Error::Keeper {
+            problem: "ended without a word".into(),
+        })
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.stream.get_ref().shutdown(Shutdown::Both);
+        let _ = self.keeper.wait();
+    }
+}
+
+/// What a keeper does; the whole of the hidden command `keep`.
+pub fn main() -> ExitCode {
+    let Some(owner) = owner_on_standard_input() else {
+        eprintln!("`keep` is started by ciphertax itself, to run a program of the user's own");
+        return ExitCode::FAILURE;
+    };
+    match keep(owner) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn problem(cause: io::Error) -> Error {
+    Error::Keeper {
+        problem: format!("does not work ({cause})"),
+    }
+}
+
+fn spawn_keeper(
+    command_line: &[OsString],
+    environment: &[(String, String)],
+    owner: UnixStream,
+) -> Result<Child> {
+    let mut command = Command::new(&command_line[0]);
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"CIPHERTAX_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(&command_line[1..])
+        .envs(environment.iter().cloned())
+        .stdin(OwnedFd::from(owner))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // SAFETY: setsid is a system call and touches no memory, so it may be called between fork and exec.
+    unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
+    command.spawn().map_err(|cause| Error::Spawn {
+        program: command_line[0].clone().into(),
+        cause,
+    })
+}
+
+/// Runs the program that the owner names, and tells it how that ended.
+fn keep(owner: UnixStream) -> io::Result<()> {
+    adopt_orphans()?;
+    let mut owner = BufReader::new(owner);
+    let mut line = String::new();
+    owner.read_line(&mut line)?;
+    let command_line: Vec<String> = serde_json::from_str(&line)?;
+    let mut owner = owner.into_inner();
+    let began = Instant::now();
+    let ended = match start(&command_line) {
+        Err(error) => Ended {
+            how: End::NotStarted(error.to_string()),
+            took: Duration::ZERO,
+            cpu: CpuTime::default(),
+            context_switches: 0,
+            last_line: String::new(),
+        },
+        Ok(program) => {
+            let ended = watch(program, began, &owner);
+            end_descendants();
+            let Some(ended) = ended? else { return Ok(()) };
+            let usage = usage_of_children()?;
+            Ended {
+                cpu: usage.cpu,
+                context_switches: usage.context_switches,
+                ..ended
+            }
+        }
+    };
+    send(&mut owner, &ended)
+}
+
+fn start(command_line: &[String]) -> io::Result<Child> {
+    let (program, arguments) = command_line.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    die_with_this_thread(&mut command);
+    command.spawn()
+}
+
+/// Waits for the program's end, reading what it writes; `None` if the owner was gone before. Its process group has ended
+/// then.
+fn watch(mut program: Child, began: Instant, owner: &UnixStream) -> io::Result<Option<Ended>> {
+    let pid = Pid::from_child(&program);
+    let end_group = || {
+        // Gone already, if it is.
+        let _ = kill_process_group(pid, Signal::KILL);
+    };
+    let end = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut output = Output::of(program.stdout.take().map(Into::into))?;
+    let mut errors = Output::of(program.stderr.take().map(Into::into))?;
+    loop {
+        let mut ready = vec![
+            PollFd::new(owner, PollFlags::IN),
+            PollFd::new(&end, PollFlags::IN),
+        ];
+        let pipes = [&output.pipe, &errors.pipe];
+        ready.extend(
+            pipes
+                .into_iter()
+                .flatten()
+                .map(|pipe| PollFd::new(pipe, PollFlags::IN)),
+        );
+        match poll(&mut ready, None) {
+            Err(Errno::INTR) => continue,
+            other => other.map(drop)?,
+        }
+        let (owner_is_gone, has_ended) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
+        drop(ready);
+        output.read();
+        errors.read();
+        if owner_is_gone {
+            end_group();
+            program.wait()?;
+            return Ok(None);
+        }
+        if has_ended {
+            let took = began.elapsed();
+            end_group();
+            let status = program.wait()?;
+            output.read();
+            errors.read();
+            let how = match (status.code(), status.signal()) {
+                (Some(code), _) => End::Exit(code),
+                (None, signal) => End::Signal(signal.unwrap_or_default()),
+            };
+            return Ok(Some(Ended {
+                how,
+                took,
+                cpu: CpuTime::default(),
+                context_switches: 0,
+                last_line: errors.last_line().or(output.last_line()).unwrap_or_default(),
+            }));
+        }
+    }
+}
+
+/// What a program writes, of which the last line is kept.
+struct Output {
+    /// `None` when nobody writes any more.
+    pipe: Option<PipeReader>,
+    /// The last line that is not empty, and the one being written.
+    last: Vec<u8>,
+    current: Vec<u8>,
+}
+
+impl Output {
+    fn of(pipe: Option<OwnedFd>) -> io::Result<Self> {
+        if let Some(pipe) = &pipe {
+            ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Self {
+            pipe: pipe.map(PipeReader::from),
+            last: Vec::new(),
+            current: Vec::new(),
+        })
+    }
+
+    /// Takes what is there.
+    fn read(&mut self) {
+        let mut buffer = [0; 1 << 14];
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => self.take(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for (index, part) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if index > 0 && !self.current.trim_ascii().is_empty() {
+                self.last = std::mem::take(&mut self.current);
+            } else if index > 0 {
+                self.current.clear();
+            }
+            let room = LONGEST_LINE - self.current.len();
+            self.current.extend_from_slice(&part[..part.len().min(room)]);
+        }
+    }
+
+    fn last_line(&self) -> Option<String> {
+        let lines = [&self.current, &self.last];
+        let line = lines.into_iter().find(|line| !line.trim_ascii().is_empty())?;
+        Some(String::from_utf8_lossy(line.trim_ascii()).into_owned())
+    }
+}
+
+/// Kills whatever the program left running, and reaps it.
+fn end_descendants() {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            // No children, no descendants.
+            Err(Errno::CHILD) => return,
+            Err(_) | Ok(Some(_)) => {}
+            Ok(None) => {
+                for pid in descendants(std::process::id()) {
+                    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                        let _ = kill_process(pid, Signal::KILL);
+                    }
+                }
+                thread::sleep(LOOK);
+            }
+        }
+    }
+}
+
+struct Usage {
+    cpu: CpuTime,
+    context_switches: u64,
+}
+
+/// Of all children that were waited for, and of those that they had waited for.
+fn usage_of_children() -> io::Result<Usage> {
+    // SAFETY: all zeros is a valid value of this structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: writes to `usage`, which outlives the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let nanoseconds =
+        |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000;
+    let system_ns = nanoseconds(usage.ru_stime);
+    Ok(Usage {
+        cpu: CpuTime {
+            total_ns: nanoseconds(usage.ru_utime) + system_ns,
+            system_ns,
+        },
+        context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+    })
+}
+
+fn send(stream: &mut UnixStream, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+fn is_readable(stream: &UnixStream, patience: Duration) -> io::Result<bool> {
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+    let mut ready = [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)];
+    match poll(&mut ready, Some(&patience)) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_that_says_anything_is_kept() {
+        let kept = |parts: &[&str]| {
+            let mut output = Output::of(None).unwrap();
+            parts.iter().for_each(|part| output.take(part.as_bytes()));
+            output.last_line()
+        };
+        assert_eq!(kept(&[]), None);
+        assert_eq!(kept(&["\n \n"]), None);
+        assert_eq!(kept(&["one\ntw", "o\n\n", "  \n"]).unwrap(), "two");
+        assert_eq!(kept(&["one\n", "two"]).unwrap(), "two");
+        let long = "x".repeat(3 * LONGEST_LINE);
+        assert_eq!(kept(&[&long, &long, "\n"]).unwrap().len(), LONGEST_LINE);
+    }
+}

@@ -1,0 +1,261 @@
+//! A program of the user's own as the load: run once a slice, told how to reach the arm, held to what the arm says.
+
+mod sessions;
+mod told;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::SliceYield;
+use ciphertax_lab::keeper::{End, Ended, Kept};
+use ciphertax_lab::{GuardProgram, PrivateFiles};
+use ciphertax_model::record::{CpuTime, OperationSample, VoidReason};
+use ciphertax_model::{Arm, Command, Counts, Secret};
+use ciphertax_observe::placement;
+use ciphertax_stats::histogram;
+
+use crate::error::RunError;
+use crate::generator::Slice;
+use crate::server::Server;
+use crate::site::OpenSite;
+use sessions::Counted;
+use told::Told;
+
+/// How often the user's wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Longest message of a program that is kept, in characters.
+const LONGEST_MESSAGE: usize = 300;
+
+/// The runs of a program on every arm of a cell.
+pub(crate) struct CommandLoad {
+    command: Command,
+    arms: Vec<ToldArm>,
+    guard: GuardProgram,
+    /// The only CPU that the program may use.
+    cpu: Option<usize>,
+    /// What the program reads; it goes with this.
+    _files: PrivateFiles,
+}
+
+struct ToldArm {
+    name: String,
+    is_encrypted: bool,
+    password: Secret,
+    told: Told,
+}
+
+impl CommandLoad {
+    /// Writes what the program will read.
+    pub(crate) fn prepare(command: &Command, arms: &[Arm], server: &Server) -> Result<Self, RunError> {
+        let guard = GuardProgram::this_program();
+        let files = PrivateFiles::create(&guard)?;
+        let told = |(index, arm): (usize, &Arm)| {
+            let access = server.for_programs(arm)?;
+            Ok(ToldArm {
+                name: arm.name.clone(),
+                is_encrypted: arm.transport.is_encrypted(),
+                password: access.0.password.clone(),
+                told: Told::of(command, arm, &access, &files, &format!("arm-{index}"))?,
+            })
+        };
+        Ok(Self {
+            arms: arms
+                .iter()
+                .enumerate()
+                .map(told)
+                .collect::<Result<_, RunError>>()?,
+            command: command.clone(),
+            guard,
+            cpu: server.cpu,
+            _files: files,
+        })
+    }
+
+    /// One run that is not measured, so that a program that does not work, or a lie, is told before anything is measured.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(crate) fn try_out(
+        &self,
+        arm: usize,
+        site: &mut OpenSite,
+        cell: &str,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let before = site.control.counters()?;
+        let mut slice = self.slice(arm, &|| go_on().is_err())?;
+        go_on()?;
+        let after = site.control.counters()?;
+        let change = |(name, after): (&String, &i64)| Some((name.clone(), after - before.get(name)?));
+        let change = after.iter().filter_map(change).collect();
+        self.judge(arm, &mut slice, &after, &change);
+        let Some(reason) = slice.void else { return Ok(()) };
+        Err(RunError::Command {
+            cell: cell.to_owned(),
+            arm: self.arms[arm].name.clone(),
+            problem: reason.to_string(),
+        })
+    }
+
+    /// One run of the program, of which nobody knows yet whether its sessions were what the arm says. A program that is
+    /// stopped, or takes too long, is killed.
+    pub(crate) fn slice(&self, arm: usize, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
+        let ToldArm { told, .. } = &self.arms[arm];
+        let began = Instant::now();
+        let confine = |keeper: u32| match self.cpu {
+            Some(cpu) => placement::confine_process(keeper, cpu),
+            None => Ok::<(), io::Error>(()),
+        };
+        let mut program = Kept::start(&self.guard, &told.line, &told.environment, confine)?;
+        let timeout = Duration::from_secs_f64(self.command.timeout_s);
+        let ended = loop {
+            if let Some(ended) = program.ended(LOOK)? {
+                break ended;
+            }
+            if is_stopped() {
+                return Ok(void(began, VoidReason::Interrupted));
+            }
+            if began.elapsed() > timeout {
+                let detail = format!(
+                    "{} ran longer than timeout_s, which is {} s, and was killed",
+                    self.name(),
+                    self.command.timeout_s
+                );
+                return Ok(void(began, VoidReason::Stalled { detail }));
+            }
+        };
+        let void = self
+            .failure(arm, &ended)
+            .map(|first| VoidReason::Errors { count: 1, first });
+        Ok(Slice {
+            yielded: SliceYield {
+                duration: ended.took,
+                client_cpu: ended.cpu,
+                client_context_switches: ended.context_switches,
+                ..nothing(began)
+            },
+            void,
+        })
+    }
+
+    /// Holds a slice to its arm, and counts its operations.
+    pub(crate) fn judge(
+        &self,
+        arm: usize,
+        slice: &mut Slice,
+        counters: &BTreeMap<String, i64>,
+        change: &BTreeMap<String, i64>,
+    ) {
+        if slice.void.is_some() {
+            return;
+        }
+        let counted = Counted::of(counters, change);
+        if let Err(detail) = counted.check(self.arms[arm].is_encrypted) {
+            slice.void = Some(VoidReason::FactsDiffer { detail });
+            return;
+        }
+        slice.yielded.queries = counted.queries;
+        let (kind, count, latency_sum_ns) = match self.command.counts {
+            Counts::Runs => ("run", 1, slice.yielded.duration.as_nanos() as u64),
+            // How long each took only the program knows.
+            Counts::Queries => ("query", counted.queries, 0),
+        };
+        slice.yielded.operations = vec![OperationSample {
+            kind: kind.to_owned(),
+            count,
+            errors: 0,
+            latency_sum_ns,
+            latency: histogram::encode(&histogram::empty()),
+        }];
+    }
+
+    /// Why a run does not count; `None` if the program is content.
+    fn failure(&self, arm: usize, ended: &Ended) -> Option<String> {
+        let name = self.name();
+        let how = match &ended.how {
+            End::Exit(0) => return None,
+            End::Exit(code) => format!("{name} ended with exit code {code}"),
+            End::Signal(signal) => format!("{name} was ended by signal {signal}"),
+            End::NotStarted(error) => return Some(format!("{name} cannot be started: {error}")),
+        };
+        let says = message(&ended.last_line, &self.arms[arm].password);
+        Some(if says.is_empty() {
+            format!("{how} and said nothing")
+        } else {
+            format!("{how}; its last line: {says}")
+        })
+    }
+
+    /// The program without its folder.
+    fn name(&self) -> &str {
+        let program = self.command.run.first().map_or("", String::as_str);
+        let name = Path::new(program).file_name();
+        name.and_then(|name| name.to_str()).unwrap_or(program)
+    }
+}
+
+/// What a program says, on one line that can be shown: without the password.
+fn message(line: &str, password: &Secret) -> String {
+    let password = password.expose();
+    let line = match password {
+        "" => line.to_owned(),
+        _ => line
+            .replace(password, "(password)")
+            .replace(&told::encoded(password), "(password)"),
+    };
+    let shown = line.chars().filter(|char| !char.is_control());
+    shown.take(LONGEST_MESSAGE).collect()
+}
+
+fn void(began: Instant, reason: VoidReason) -> Slice {
+    Slice {
+        yielded: SliceYield {
+            duration: began.elapsed(),
+            ..nothing(began)
+        },
+        void: Some(reason),
+    }
+}
+
+fn nothing(began: Instant) -> SliceYield {
+    SliceYield {
+        began,
+        duration: Duration::ZERO,
+        client_cpu: CpuTime::default(),
+        client_context_switches: 0,
+        operations: Vec::new(),
+        queries: 0,
+        restarts: 0,
+        phases: Vec::new(),
+        logins: BTreeMap::new(),
+        handshakes: None,
+        bytes_sent: 0,
+        bytes_received: 0,
+        failures: 0,
+        first_failure: None,
+        unfinished: 0,
+        saturation: 0.0,
+        open_loop: None,
+        interrupted: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_message_never_holds_the_password_and_is_short() {
+        let password = Secret::new("s3cret");
+        assert_eq!(
+            message("\u{1b}[31mdenied: app:s3cret@h", &password),
+            "[31mdenied: app:(password)@h"
+        );
+        let endless = "s3cret".repeat(1000);
+        let shown = message(&endless, &password);
+        assert!(!shown.contains("s3cret") && shown.chars().count() == LONGEST_MESSAGE);
+    }
+}

@@ -50,14 +50,18 @@ fn shell(line: &str) -> String {
     format!("[cell.command]\nrun = [\"sh\", \"-c\", '''{line}''']\n")
 }
 
-/// `ciphertax run` with a study of this command, not yet started.
-fn study(sandbox: &Sandbox, command: &str, more: &[&str]) -> std::process::Command {
-    fs::write(sandbox.work().join("study.toml"), format!("{ARMS}{command}")).unwrap();
-    sandbox.command(&[&["run", "study.toml", "--out", "run"], more].concat())
+/// `ciphertax run` with a study of these arms and this command, not yet started.
+fn study(sandbox: &Sandbox, arms: &str, command: &str) -> std::process::Command {
+    fs::write(sandbox.work().join("study.toml"), format!("{arms}{command}")).unwrap();
+    sandbox.command(&["run", "study.toml", "--out", "run"])
+}
+
+fn finish_study(sandbox: &Sandbox, arms: &str, command: &str) -> Finished {
+    Running::start(study(sandbox, arms, command)).finish()
 }
 
 fn finish(sandbox: &Sandbox, command: &str) -> Finished {
-    Running::start(study(sandbox, command, &[])).finish()
+    finish_study(sandbox, ARMS, command)
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn a_run_of_a_program_is_an_operation_with_the_cpu_of_all_it_started() {
 
 #[test]
 fn a_program_that_is_in_clear_in_a_tls_arm_is_caught() {
-    let line = "MYSQL_PWD=$CIPHERTAX_PASSWORD mariadb --no-defaults -h $CIPHERTAX_HOST -P $CIPHERTAX_PORT \
+    let line = "MYSQL_PWD=$CIPHERTAX_PASSWORD mariadb --no-defaults --skip-ssl -h $CIPHERTAX_HOST -P $CIPHERTAX_PORT \
         -u $CIPHERTAX_USER -e 'SELECT 1'";
     caught(
         &shell(line),
@@ -132,6 +136,49 @@ fn a_program_that_encrypts_in_a_plain_arm_is_caught() {
         &shell(line),
         &["cell mine, arm plain", "1 asked for TLS, in an arm in clear"],
     );
+}
+
+#[test]
+fn a_program_that_negotiates_another_version_or_cipher_suite_is_caught() {
+    let other_version = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" --tls-version=TLSv1.2 -e 'SELECT 1'";
+    caught(
+        &shell(other_version),
+        &["cell mine, arm tls", "negotiated TLSv1.2", "the arm is TLSv1.3"],
+    );
+    let suite = "ECDHE-ECDSA-AES256-GCM-SHA384";
+    let study = pinned("tls1.2", "ECDHE-ECDSA-AES128-GCM-SHA256");
+    // An option about cipher suites alone would switch TLS on in the plain arm too.
+    let other_suite = format!(
+        "test $CIPHERTAX_ARM = plain || option=--ssl-cipher={suite}; \
+         mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" $option -e 'SELECT 1'"
+    );
+    let sandbox = Sandbox::new();
+    let finished = finish_study(&sandbox, &study, &shell(&other_suite));
+    finished.refuses(&[
+        "cipher suite 0xC02C; the arm is TLSv1.2 with cipher suite 0xC02B",
+        "CIPHERTAX_CIPHER",
+    ]);
+}
+
+#[test]
+fn the_option_file_pins_version_and_cipher_suite() {
+    for (transport, cipher) in [
+        ("tls1.2", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ("tls1.3", "TLS_AES_128_GCM_SHA256"),
+    ] {
+        let sandbox = Sandbox::new();
+        let finished = finish_study(&sandbox, &pinned(transport, cipher), &client("SELECT 1"));
+        assert_eq!(finished.code, Some(0), "{cipher}: {}", finished.stderr);
+        assert!(record(&sandbox.run()).void.is_empty());
+    }
+}
+
+/// The study with this version and cipher suite.
+fn pinned(transport: &str, cipher: &str) -> String {
+    ARMS.replace("tls1.3", transport).replace(
+        "client_certificate = \"ecdsa-p256\"",
+        &format!("cipher = {cipher:?}"),
+    )
 }
 
 #[test]
@@ -204,7 +251,7 @@ fn stopped(signal: Signal, code: Option<i32>) {
     let sandbox = Sandbox::new();
     let started = sandbox.work().join("started");
     let line = format!("touch {}; setsid sleep 4322 & sleep 4322", started.display());
-    let running = Running::start(study(&sandbox, &shell(&line), &[]));
+    let running = Running::start(study(&sandbox, ARMS, &shell(&line)));
     assert!(within(Duration::from_secs(60), || started.exists()));
     running.signal(signal);
     let finished = running.finish_within(Duration::from_secs(20));

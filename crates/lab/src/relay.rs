@@ -78,6 +78,15 @@ impl Relay {
         Ok(false)
     }
 
+    /// The first bytes that the target sent, at most `most` for each connection that was kept.
+    pub fn answers(&self, most: usize) -> Vec<Vec<u8>> {
+        let state = self.shared.state();
+        let answers = state.recordings.iter().skip(1).step_by(2);
+        answers
+            .map(|bytes| bytes[..bytes.len().min(most)].to_vec())
+            .collect()
+    }
+
     /// Bytes that travelled so far, both directions together: a relay that nobody used has seen nothing.
     pub fn bytes_seen(&self) -> u64 {
         self.shared.state().seen
@@ -217,6 +226,7 @@ mod tests {
         assert!(relay.saw(b"CANARY").unwrap());
         assert!(!relay.saw(b"raven").unwrap());
         assert_eq!(relay.bytes_seen(), 12);
+        assert_eq!(relay.answers(3), [b"CAN"]);
     }
 
     #[test]

@@ -279,3 +279,20 @@ fn a_scale_that_is_no_table_is_refused() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn the_load_of_all_cells_is_not_that_of_a_command() {
+    let command = "[[cell]]\nname = \"own\"\nworkload = \"command\"\ncommand = { run = [\"x\"] }\narms = [\"plain\", \"tls\"]\n";
+    let text = STUDY.replacen("[[published]]", &format!("{command}[[published]]"), 1);
+    let settings = [
+        "load.connections=3".to_owned(),
+        "cell.own.command.timeout_s=5".to_owned(),
+    ];
+    let study = StudyText::new("study.toml", &text)
+        .settings(&settings)
+        .study()
+        .unwrap();
+    assert_eq!(study.cells[0].load.connections, 3);
+    assert!(study.cells[1].load.is_none());
+    assert_eq!(study.cells[1].command.as_ref().unwrap().timeout_s, 5.0);
+}

@@ -88,6 +88,15 @@ impl Control {
         }
     }
 
+    /// Opens a session and closes it again.
+    pub(crate) fn visit(&self, options: &ConnectOptions) -> Result<(), RunError> {
+        let visit = async {
+            let session = Session::connect(&self.reactor, options).await;
+            session.map(drop).map_err(DatasetError::from)
+        };
+        finish(&self.reactor, &self.server, PATIENCE, visit)
+    }
+
     /// The server's variables of these names.
     pub(crate) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
         let list = names

@@ -1,5 +1,7 @@
 //! A program of the user's own as the load: run once a slice, told how to reach the arm, held to what the arm says.
 
+mod on_the_wire;
+mod onlooker;
 mod sessions;
 mod told;
 
@@ -15,11 +17,14 @@ use ciphertax_model::record::{CpuTime, OperationSample, VoidReason};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_stats::histogram;
+use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::tls::TlsPolicy;
 
 use crate::error::RunError;
 use crate::generator::Slice;
 use crate::server::Server;
 use crate::site::OpenSite;
+use onlooker::Onlooker;
 use sessions::Counted;
 use told::Told;
 
@@ -37,13 +42,13 @@ pub(crate) struct CommandLoad {
     /// The only CPU that the program may use.
     cpu: Option<usize>,
     /// What the program reads; it goes with this.
-    _files: PrivateFiles,
+    files: PrivateFiles,
 }
 
 struct ToldArm {
-    name: String,
-    is_encrypted: bool,
-    password: Secret,
+    arm: Arm,
+    /// No policy for an arm in clear.
+    access: (ConnectOptions, Option<TlsPolicy>),
     told: Told,
 }
 
@@ -55,10 +60,9 @@ impl CommandLoad {
         let told = |(index, arm): (usize, &Arm)| {
             let access = server.for_programs(arm)?;
             Ok(ToldArm {
-                name: arm.name.clone(),
-                is_encrypted: arm.transport.is_encrypted(),
-                password: access.0.password.clone(),
                 told: Told::of(command, arm, &access, &files, &format!("arm-{index}"))?,
+                arm: arm.clone(),
+                access,
             })
         };
         Ok(Self {
@@ -70,11 +74,12 @@ impl CommandLoad {
             command: command.clone(),
             guard,
             cpu: server.cpu,
-            _files: files,
+            files,
         })
     }
 
     /// One run that is not measured, so that a program that does not work, or a lie, is told before anything is measured.
+    /// In a TLS arm a relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
     ///
     /// # Errors
     /// Says what is wrong with it.
@@ -85,17 +90,25 @@ impl CommandLoad {
         cell: &str,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<(), RunError> {
+        let onlooker = Onlooker::before(&self.arms[arm], site)?;
+        let told = match &onlooker {
+            Some(onlooker) => &onlooker.told(self, arm)?,
+            None => &self.arms[arm].told,
+        };
         let before = site.control.counters()?;
-        let mut slice = self.slice(arm, &|| go_on().is_err())?;
+        let mut slice = self.run(arm, told, &|| go_on().is_err())?;
         go_on()?;
         let after = site.control.counters()?;
         let change = |(name, after): (&String, &i64)| Some((name.clone(), after - before.get(name)?));
         let change = after.iter().filter_map(change).collect();
         self.judge(arm, &mut slice, &after, &change);
+        if let (None, Some(Err(detail))) = (&slice.void, onlooker.map(|onlooker| onlooker.judge())) {
+            slice.void = Some(VoidReason::FactsDiffer { detail });
+        }
         let Some(reason) = slice.void else { return Ok(()) };
         Err(RunError::Command {
             cell: cell.to_owned(),
-            arm: self.arms[arm].name.clone(),
+            arm: self.arms[arm].arm.name.clone(),
             problem: reason.to_string(),
         })
     }
@@ -103,7 +116,10 @@ impl CommandLoad {
     /// One run of the program, of which nobody knows yet whether its sessions were what the arm says. A program that is
     /// stopped, or takes too long, is killed.
     pub(crate) fn slice(&self, arm: usize, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
-        let ToldArm { told, .. } = &self.arms[arm];
+        self.run(arm, &self.arms[arm].told, is_stopped)
+    }
+
+    fn run(&self, arm: usize, told: &Told, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
         let began = Instant::now();
         let confine = |keeper: u32| match self.cpu {
             Some(cpu) => placement::confine_process(keeper, cpu),
@@ -153,7 +169,7 @@ impl CommandLoad {
             return;
         }
         let counted = Counted::of(counters, change);
-        if let Err(detail) = counted.check(self.arms[arm].is_encrypted) {
+        if let Err(detail) = counted.check(self.arms[arm].access.1.is_some()) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
             return;
         }
@@ -181,7 +197,7 @@ impl CommandLoad {
             End::Signal(signal) => format!("{name} was ended by signal {signal}"),
             End::NotStarted(error) => return Some(format!("{name} cannot be started: {error}")),
         };
-        let says = message(&ended.last_line, &self.arms[arm].password);
+        let says = message(&ended.last_line, &self.arms[arm].access.0.password);
         Some(if says.is_empty() {
             format!("{how} and said nothing")
         } else {

@@ -104,6 +104,7 @@ nothing else. Cells that differ only in their private server are then one.
 
 --set changes any key of the study, before it is checked:
   time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
+  link_by=relay                                                          of the study: distance without root
   arm.NAME.tls.group=P-384                                               keys of one arm
   cell.NAME.load.connections=64                                          keys of one cell
   tls.library=rustls                                                     of all arms with TLS

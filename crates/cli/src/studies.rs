@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ciphertax_model::{Study, StudyText, Tunnel};
+use ciphertax_model::{LinkKind, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
@@ -56,10 +56,12 @@ impl Listed {
 
     /// Links are made of network devices, which is root's right.
     fn needs_root(&self) -> bool {
-        self.study
+        let has_link = self
+            .study
             .cells
             .iter()
-            .any(|cell| self.study.link(cell).is_some())
+            .any(|cell| self.study.link(cell).is_some());
+        has_link && self.study.link_by == LinkKind::Tun
     }
 
     /// `mariadb, mysql-5.6; ssh; root, for links`

@@ -1,10 +1,11 @@
 //! The axes of what protects data in transit, through the whole command on a real private server.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use ciphertax_model::Metric;
-use ciphertax_model::record::{Run, Sample, SessionRecord};
+use ciphertax_model::record::{Phase, PhaseRow, Run, Sample, SessionRecord};
+use ciphertax_model::{LinkKind, Metric};
 
 use crate::common::{Running, Sandbox, record, samples};
 
@@ -58,8 +59,8 @@ arms = ["plain", "rustls"]
 
 const DISTANCE: &str = r#"
 name = "distance"
-question = "Does a link keep its client at a distance?"
-time_s = 4
+question = "Does a link keep its client at a distance, and a tunnel cross it?"
+time_s = 12
 slice_s = 0.5
 link = { rtt_ms = 20 }
 
@@ -71,10 +72,27 @@ transport = "plain"
 name = "tls"
 transport = "tls"
 
+[[arm]]
+name = "ssh"
+transport = "plain"
+tunnel = { ssh = "aes256-gcm@openssh.com" }
+
+[[arm]]
+name = "wireguard"
+transport = "plain"
+tunnel = "wireguard"
+
 [[cell]]
 name = "connect"
 workload = "connect_only"
 load = { connections = 2 }
+
+[[cell]]
+name = "farther"
+link = { rtt_ms = 60 }
+workload = "connect_only"
+load = { connections = 2 }
+arms = ["plain", "wireguard"]
 "#;
 
 const LOGINS: &str = r#"
@@ -107,10 +125,17 @@ load = { connections = 2 }
 
 /// Runs a study of this text.
 fn run(text: &str) -> Run {
-    run_with_samples(text).0
+    run_in_full(text).0
 }
 
-fn run_with_samples(text: &str) -> (Run, Vec<Sample>) {
+/// Runs a study of this text and returns what it says at the end too.
+fn run_and_read(text: &str) -> (Run, String) {
+    let (run, _, stdout) = run_in_full(text);
+    (run, stdout)
+}
+
+/// Runs a study of this text and returns its samples and what it says at the end too.
+fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), text).unwrap();
     let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
@@ -118,7 +143,8 @@ fn run_with_samples(text: &str) -> (Run, Vec<Sample>) {
     command.env("XDG_CACHE_HOME", cache());
     let finished = Running::start(command).finish();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    (record(&sandbox.run()), samples(&sandbox.run()))
+    sandbox.expect_nothing_left();
+    (record(&sandbox.run()), samples(&sandbox.run()), finished.stdout)
 }
 
 fn cache() -> PathBuf {
@@ -215,7 +241,7 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 #[test]
 #[ignore = "needs `ciphertax servers install mysql`"]
 fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
-    let (run, samples) = run_with_samples(LOGINS);
+    let (run, samples, _) = run_in_full(LOGINS);
     assert!(run.void.is_empty(), "{:?}", run.void);
     for sample in samples {
         let path = match sample.arm.as_str() {
@@ -239,25 +265,77 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
 #[test]
 fn every_phase_of_a_distant_connect_takes_its_round_trips() {
     if !rustix::process::geteuid().is_root() {
-        return; // Links are for root; that others are refused is tested with the links.
+        return; // Links are for root; that others are refused is tested with ordinary users.
     }
-    let run = run(DISTANCE);
-    let phases: Vec<_> = run
-        .connect_phases
-        .iter()
-        .filter(|row| row.flights >= 1.0)
-        .collect();
-    assert!(!phases.is_empty());
-    for row in phases {
-        let least_us = 20_000.0 * row.flights;
+    let (run, said) = run_and_read(DISTANCE);
+    assert!(run.void.is_empty(), "{:?}", run.void);
+    // ssh takes connections on this machine, over a connection of its own that is there already.
+    expect_round_trips(&run, |row| row.arm == "ssh" && row.phase == Phase::Tcp);
+    let arms: BTreeSet<&str> = run.connect_phases.iter().map(|row| row.arm.as_str()).collect();
+    assert_eq!(
+        arms,
+        ["baseline again", "plain", "ssh", "tls", "wireguard"].into()
+    );
+    let paid = |arm| {
+        run.measurements
+            .iter()
+            .any(|row| row.metric == Metric::TunnelCpuPerOp && row.arm == arm && row.value > 0.0)
+    };
+    assert!(paid("ssh") && paid("wireguard"));
+
+    let link = run.servers[0].link.as_ref().unwrap();
+    let distances: Vec<f64> = link.distances.iter().map(|link| link.rtt_ms).collect();
+    assert_eq!((link.by, distances), (LinkKind::Tun, vec![20.0, 60.0]));
+    assert!(link.packets > 0 && link.lateness_median_us > 0.0, "{link:?}");
+    assert!(link.lateness_max_us >= link.lateness_p99_us, "{link:?}");
+    assert!(
+        in_one_line(&said).contains("20 ms, 60 ms away by TUN devices"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
+    let by_relay = DISTANCE.replace("time_s = 12", "time_s = 8\nlink_by = \"relay\"");
+    let without_tunnels = by_relay
+        .replace(
+            "load = { connections = 2 }\n\n",
+            "load = { connections = 2 }\narms = [\"plain\", \"tls\"]\n\n",
+        )
+        .replace("[\"plain\", \"wireguard\"]", "[\"plain\", \"tls\"]");
+    let (run, said) = run_and_read(&without_tunnels);
+    expect_round_trips(&run, |row| row.phase == Phase::Tcp);
+    let link = run.servers[0].link.as_ref().unwrap();
+    assert_eq!(link.by, LinkKind::Relay);
+    assert!(link.packets > 0, "{link:?}");
+    let said = in_one_line(&said);
+    assert!(said.contains("20 ms away by TCP relay"), "{said}");
+    assert!(said.contains("does not delay TCP's own handshake"), "{said}");
+}
+
+/// No phase, but for the exceptions, is shorter than its round trips over the link of its cell.
+fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
+    let rows = run.connect_phases.iter().filter(|row| row.flights >= 1.0);
+    let mut expected = 0;
+    for row in rows.filter(|row| !exception(row)) {
+        let cell = run.cells.iter().find(|cell| cell.name == row.cell).unwrap();
+        let least_us = cell.link.unwrap().rtt_ms * 1e3 * row.flights;
         assert!(
             row.p50_us >= 0.99 * least_us,
-            "{} {}: {} µs",
+            "{} {} {}: {} µs",
+            row.cell,
             row.arm,
             row.phase,
             row.p50_us
         );
+        expected += 1;
     }
+    assert!(expected > 0);
+}
+
+/// Without the breaks between lines.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

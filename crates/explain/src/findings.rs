@@ -26,6 +26,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(client_bound(run));
     findings.extend(cells.iter().filter_map(lateness));
     findings.extend(gains(run));
+    findings.extend(late_links(run));
     findings.extend(unverified(run));
     findings.extend(not_in_memory(cells));
     findings.extend(full_logins(&run.study, cells));
@@ -244,6 +245,35 @@ fn gains(run: &Run) -> impl Iterator<Item = Finding> {
                 row.cell, row.arm, row.metric
             ),
             format!("{} [{}, {}] over {} blocks", percent(row.change), percent(row.low), percent(row.high), row.blocks),
+        )
+    })
+}
+
+/// Links that kept a longer distance than was asked for.
+fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
+    /// Microseconds at the median that are not worth a word.
+    const PUNCTUAL_US: f64 = 100.0;
+    let links = run
+        .servers
+        .iter()
+        .filter_map(|server| Some((server, server.link.as_ref()?)));
+    let late = links.filter(|(_, link)| link.lateness_median_us > PUNCTUAL_US);
+    late.map(|(server, link)| {
+        finding(
+            Severity::Suspicion,
+            format!(
+                "The link to {} was late by {} at the median, so every round trip took longer than asked for: this machine \
+                 has too few CPUs for it, or too much else to do.",
+                server.name,
+                micros(link.lateness_median_us)
+            ),
+            format!(
+                "{} packets by {}, late by {} at the 99th percentile and {} at most",
+                link.packets,
+                link.by,
+                micros(link.lateness_p99_us),
+                micros(link.lateness_max_us)
+            ),
         )
     })
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use ciphertax_explain::{explain, precision};
 use ciphertax_model::record::{
-    ArmRecord, ArmRole, CpuTime, Host, OpenLoopSample, OperationSample, Phase, PhaseSample, Run, RunStatus,
-    Sample, ServerPlacement, ServerRecord, Tool, Verdict, VoidReason,
+    ArmRecord, ArmRole, CpuTime, Host, LinkRecord, OpenLoopSample, OperationSample, Phase, PhaseSample, Run,
+    RunStatus, Sample, ServerPlacement, ServerRecord, Severity, Tool, Verdict, VoidReason,
 };
-use ciphertax_model::{Metric, Study};
+use ciphertax_model::{Link, LinkKind, Metric, Study};
 use ciphertax_stats::histogram;
 
 const STUDY: &str = r#"
@@ -219,6 +219,32 @@ fn phases_are_per_connect_and_name_the_cause() {
         "{:#?}",
         run.findings
     );
+}
+
+#[test]
+fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
+    let findings = |median_us| {
+        let mut head = head(study());
+        head.servers[0].link = Some(LinkRecord {
+            by: LinkKind::Tun,
+            distances: vec![Link::NONE],
+            packets: 1_000,
+            lateness_median_us: median_us,
+            lateness_p99_us: 900.0,
+            lateness_max_us: 2_000.0,
+            dropped: 0,
+        });
+        let findings = explain(head, &[]).unwrap().findings;
+        findings
+            .into_iter()
+            .filter(|finding| finding.summary.contains("link"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(findings(99.0), []);
+    let late = findings(150.0);
+    assert_eq!(late.len(), 1);
+    assert_eq!(late[0].severity, Severity::Suspicion);
+    assert!(late[0].summary.contains("150 µs"), "{late:?}");
 }
 
 /// The study with this load in the cell `connect`.
@@ -447,6 +473,7 @@ fn head(study: Study) -> Run {
             address: String::new(),
             same_host: true,
             settings: BTreeMap::new(),
+            link: None,
         }],
         ..Run::begin(tool, host, study, String::new(), 1)
     }

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 }
 
 fn own(kind: Tunnel, target: std::net::SocketAddr) -> ExitCode {
-    match tunnel::start(kind, target, &GuardProgram::this_program()) {
+    match tunnel::start(kind, target, None, &GuardProgram::this_program()) {
         Ok(tunnel) => {
             let pids: Vec<String> = tunnel
                 .processes()

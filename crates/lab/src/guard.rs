@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::family::descendants;
 use crate::folder::{self, MARKER, PREFIX, PrivateFolder};
 use crate::log::LOG;
+use crate::namespace::run_inside;
 use crate::privilege::run_as_nobody;
 use crate::sweep::remove_folder;
 use order::Order;
@@ -162,12 +163,13 @@ impl Guard {
         self.folder.path()
     }
 
-    /// Lets the guard start a server, after ending all that it had.
-    pub(crate) fn run(&mut self, command_line: &[OsString]) -> Result<Pid> {
+    /// Lets the guard start a server, after ending all that it had; in `namespace` if there is one.
+    pub(crate) fn run(&mut self, command_line: &[OsString], namespace: Option<&Path>) -> Result<Pid> {
         self.start_program(&Order::Replace(Helper {
             command_line: command_line.to_vec(),
             log: LOG.into(),
             user: User::Owner,
+            namespace: namespace.map(Path::to_owned),
         }))
     }
 
@@ -425,6 +427,10 @@ fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
         .current_dir(folder)
         .stdout(log.try_clone()?)
         .stderr(log);
+    if let Some(namespace) = &helper.namespace {
+        // Before the rights for it are given up.
+        run_inside(&mut command, namespace)?;
+    }
     if helper.user == User::Nobody {
         run_as_nobody(&mut command);
     }

@@ -55,8 +55,8 @@ pub struct PrivateServerBuilder {
     tls_versions: Vec<TlsVersion>,
     accounts: Vec<AuthenticationMethod>,
     options: Vec<String>,
-    /// Words before the server's command line.
-    launcher: Vec<OsString>,
+    /// The network namespace it runs in; `None` for that of this process.
+    namespace: Option<PathBuf>,
     /// Where it is reached.
     reached_at: IpAddr,
     guard: GuardProgram,
@@ -129,7 +129,7 @@ impl PrivateServerBuilder {
     /// [`RunningLink::delayed_address`] leads to it at the link's distance. It must be stopped before the link is.
     #[must_use]
     pub fn inside(mut self, link: &RunningLink) -> Self {
-        self.launcher = link.enter();
+        self.namespace = Some(link.namespace().to_owned());
         self.reached_at = link.direct_address();
         self
     }
@@ -309,8 +309,7 @@ impl PrivateServerBuilder {
         };
         for _ in 0..PORT_ATTEMPTS {
             let port = port::free_in(&ports).ok_or_else(no_port)?;
-            let mut command_line = self.launcher.clone();
-            command_line.extend(installation.command());
+            let mut command_line = installation.command();
             command_line.push(defaults_file_option(guard.folder()));
             command_line.push(format!("--port={port}").into());
             if !self.reached_at.is_loopback() {
@@ -319,7 +318,7 @@ impl PrivateServerBuilder {
             }
             command_line.extend(self.options.iter().map(OsString::from));
             let log = Log::from_its_end(guard.folder());
-            let process = Process::open(guard.run(&command_line)?)?;
+            let process = Process::open(guard.run(&command_line, self.namespace.as_deref())?)?;
             match log.wait_until_ready(&process, statements)? {
                 Readiness::Ready => return Ok((process, port)),
                 Readiness::PortTaken => {}
@@ -387,7 +386,7 @@ impl PrivateServer {
             tls_versions: Vec::new(),
             accounts: Vec::new(),
             options: Vec::new(),
-            launcher: Vec::new(),
+            namespace: None,
             reached_at: Ipv4Addr::LOCALHOST.into(),
             guard: GuardProgram::this_program(),
         }

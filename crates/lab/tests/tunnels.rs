@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,8 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{SshCipher, Tunnel};
+use ciphertax_lab::{GuardProgram, PrivateServer, RunningLink};
+use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -27,6 +27,12 @@ const SECONDS: Duration = Duration::from_secs(5);
 #[ignore = "the guard of the servers and tunnels in these tests"]
 fn guard() {
     ciphertax_lab::guard::main();
+}
+
+#[test]
+#[ignore = "the process of the links in these tests"]
+fn link() {
+    ciphertax_lab::link::main();
 }
 
 #[test]
@@ -56,6 +62,74 @@ fn every_tunnel_carries_queries_and_is_proved() {
         assert!(tunnel.is_alive());
         tunnel.prove(select_canary(&options)).unwrap();
     }
+}
+
+#[test]
+fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
+    if !geteuid().is_root() {
+        return; // Links are for root; that others are refused is tested with the links.
+    }
+    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let server = server_inside(&link);
+    let options = options(&server);
+    for kind in kinds() {
+        let mut tunnel = start_over(kind, &server, &link);
+        let proofs = tunnel
+            .prove(select_canary(&options))
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let witnesses: Vec<&str> = proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        assert_eq!(witnesses, ["wire", "tunnel"]);
+        for process in tunnel.processes() {
+            let is_inside = network_of(process.pid) == fs::metadata(link.namespace()).unwrap().ino();
+            assert_eq!(is_inside, process.side == Side::Server, "{kind}: {process:?}");
+        }
+        // What is carried crosses the link, where it is also after the link was set anew.
+        link.set(&rtt(80.0)).unwrap();
+        let before = link.report().unwrap().packets;
+        let [login, query] = connect_and_query(&options, tunnel.address());
+        assert!(query >= Duration::from_millis(80), "{kind}: {query:?}");
+        assert!(login >= Duration::from_millis(160), "{kind}: {login:?}");
+        assert!(link.report().unwrap().packets > before, "{kind}");
+        link.set(&rtt(30.0)).unwrap();
+
+        let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
+        let devices = devices_of(kind, address);
+        assert_eq!(
+            devices.len(),
+            usize::from(kind == Tunnel::Wireguard),
+            "{devices:?}"
+        );
+        tunnel.stop().unwrap();
+        assert!(!folder.exists());
+        assert_eq!(still_running(&processes), Vec::<u32>::new(), "{kind}");
+        assert!(devices.iter().all(|device| !device.exists()), "{devices:?}");
+        assert!(connect(address).is_err());
+    }
+    server.stop().unwrap();
+    link.stop().unwrap();
+}
+
+#[test]
+fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
+    if !geteuid().is_root() {
+        return; // Links are for root; that others are refused is tested with the links.
+    }
+    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let server = server_inside(&link);
+    let tunnel = start_over(Tunnel::Ssh(SshCipher::Aes256Gcm), &server, &link);
+    link.set(&rtt(500.0)).unwrap();
+    let greeted = |address: SocketAddr| {
+        let start = Instant::now();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.read_exact(&mut [0]).unwrap();
+        start.elapsed()
+    };
+    let directly = greeted((link.delayed_address(), server.address().port()).into());
+    let through_ssh = greeted(tunnel.address());
+    // TCP's own round trip is not taken again.
+    assert!(directly >= Duration::from_millis(1000), "{directly:?}");
+    assert!(through_ssh >= Duration::from_millis(500), "{through_ssh:?}");
+    assert!(through_ssh < directly, "{through_ssh:?}, directly {directly:?}");
 }
 
 #[test]
@@ -383,8 +457,52 @@ fn kinds() -> Vec<Tunnel> {
     kinds
 }
 
+fn rtt(rtt_ms: f64) -> Link {
+    Link { rtt_ms, ..Link::NONE }
+}
+
+fn server_inside(link: &RunningLink) -> PrivateServer {
+    PrivateServer::builder()
+        .guard(GuardProgram::this_test_program("guard"))
+        .inside(link)
+        .start()
+        .unwrap()
+}
+
+fn start_over(kind: Tunnel, server: &PrivateServer, link: &RunningLink) -> RunningTunnel {
+    let guard = GuardProgram::this_test_program("guard");
+    tunnel::start(kind, server.address(), Some(link), &guard)
+        .unwrap_or_else(|error| panic!("{kind}: {error}"))
+}
+
+/// How long it takes to log in, and then to be answered.
+fn connect_and_query(options: &ConnectOptions, address: SocketAddr) -> [Duration; 2] {
+    let options = ConnectOptions {
+        host: address.ip().to_string(),
+        port: address.port(),
+        ..options.clone()
+    };
+    let reactor = Reactor::new().unwrap();
+    let both = async {
+        let begin = Instant::now();
+        let (mut session, _) = Session::connect(&reactor, &options).await.unwrap();
+        let connected = Instant::now();
+        session.query("SELECT 1").await.unwrap();
+        [connected - begin, connected.elapsed()]
+    };
+    reactor
+        .run_one(both, Instant::now() + Duration::from_secs(60))
+        .unwrap()
+        .expect("an answer in time")
+}
+
+/// The network namespace of a process, by its number.
+fn network_of(pid: u32) -> u64 {
+    fs::metadata(format!("/proc/{pid}/ns/net")).unwrap().ino()
+}
+
 fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
-    tunnel::start(kind, target, &GuardProgram::this_test_program("guard"))
+    tunnel::start(kind, target, None, &GuardProgram::this_test_program("guard"))
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 

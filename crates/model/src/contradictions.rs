@@ -6,7 +6,7 @@ use crate::arm::Arm;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
 use crate::dataset::Dataset;
-use crate::link::Link;
+use crate::link::{Link, LinkKind};
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
 use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
@@ -157,24 +157,8 @@ fn check_measuring(study: &Study, found: &mut Found) {
 }
 
 fn check_link(link: &Link, path: &Path, found: &mut Found) {
-    let Link {
-        rtt_ms,
-        jitter_ms,
-        bandwidth_mbit,
-    } = *link;
-    if !(0.0..=10_000.0).contains(&rtt_ms) {
-        let message = format!("rtt_ms is {rtt_ms}; it must lie between 0 and 10000 milliseconds");
-        found.add(path.key("rtt_ms"), message);
-    } else if !(0.0..=rtt_ms / 2.0).contains(&jitter_ms) {
-        let message = format!(
-            "jitter_ms is {jitter_ms}; it must lie between 0 and half of rtt_ms, which is {}",
-            rtt_ms / 2.0
-        );
-        found.add(path.key("jitter_ms"), message);
-    }
-    if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !(0.001..=1e6).contains(bandwidth)) {
-        let message = format!("bandwidth_mbit is {bandwidth}; it must lie between 0.001 and 1000000 Mbit/s");
-        found.add(path.key("bandwidth_mbit"), message);
+    for (key, message) in link.problems() {
+        found.add(path.key(key), message);
     }
 }
 
@@ -272,13 +256,13 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     check_arms_of_cell(study, cell, &path.key("arms"), found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
-        if arm.tunnel.is_some() {
+        if arm.tunnel.is_some() && study.link_by == LinkKind::Relay {
             let message = format!(
-                "cell {name:?}: the tunnel of arm {:?} cannot be measured over a link yet; leave the arm out with \
-                 arms = […]",
+                "cell {name:?}: the halves of the tunnel of arm {:?} speak with each other past a relay before the \
+                 server; take link_by = \"tun\", or leave the arm out with arms = […]",
                 arm.name
             );
-            found.add(path.key("link"), message);
+            found.add(Path::of("link_by"), message);
         }
         if arm.authentication.method == Some(AuthenticationMethod::UnixSocket) {
             let message = format!(

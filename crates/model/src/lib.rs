@@ -28,7 +28,7 @@ pub use certificate::{Certificate, CertificateKind};
 pub use command::{Command, Counts};
 pub use dataset::{Dataset, Distribution};
 pub use file::StudyText;
-pub use link::Link;
+pub use link::{Link, LinkKind};
 pub use metric::{Direction, Metric};
 pub use nearest::nearest;
 pub use problem::{Place, StudyError, StudyProblem};

@@ -1,9 +1,17 @@
 //! The distance between client and server.
 
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Longest round-trip time in milliseconds.
+const LONGEST_RTT_MS: f64 = 10_000.0;
+
+/// Bandwidths that can be kept, in megabits per second: a modem's, and more than packets can be moved at.
+const BANDWIDTHS_MBIT: RangeInclusive<f64> = 0.01..=100_000.0;
 
 /// The distance between client and server, the same for all arms of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +28,78 @@ pub struct Link {
 }
 
 impl Link {
+    /// No distance at all.
+    pub const NONE: Self = Self {
+        rtt_ms: 0.0,
+        jitter_ms: 0.0,
+        bandwidth_mbit: None,
+    };
+
     /// Round-trip time.
     pub fn round_trip(&self) -> Duration {
         Duration::from_secs_f64(self.rtt_ms / 1e3)
+    }
+
+    /// What no link can be, each with the key it is written under.
+    pub fn problems(&self) -> Vec<(&'static str, String)> {
+        let &Self {
+            rtt_ms,
+            jitter_ms,
+            bandwidth_mbit,
+        } = self;
+        let mut problems = Vec::new();
+        if !(0.0..=LONGEST_RTT_MS).contains(&rtt_ms) {
+            let message =
+                format!("rtt_ms is {rtt_ms}; it must lie between 0 and {LONGEST_RTT_MS} milliseconds");
+            problems.push(("rtt_ms", message));
+        } else if !(0.0..=rtt_ms / 4.0).contains(&jitter_ms) {
+            let message = format!(
+                "jitter_ms is {jitter_ms}; it must lie between 0 and a quarter of rtt_ms, which is {}, so that hardly \
+                 any delay would be negative",
+                rtt_ms / 4.0
+            );
+            problems.push(("jitter_ms", message));
+        }
+        if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
+            let (least, most) = BANDWIDTHS_MBIT.into_inner();
+            let message =
+                format!("bandwidth_mbit is {bandwidth}; it must lie between {least} and {most} Mbit/s");
+            problems.push(("bandwidth_mbit", message));
+        }
+        problems
+    }
+}
+
+/// How a link delays.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// IP packets, between two TUN devices: TCP behaves as on a real line. Needs root.
+    #[default]
+    Tun,
+    /// The bytes of connections, in a TCP relay: not TCP's own handshake, and without slow start and windows.
+    Relay,
+}
+
+impl LinkKind {
+    /// What a reader of the figures must know of this kind; `None` if it behaves like a real line.
+    pub fn caveat(self) -> Option<&'static str> {
+        match self {
+            Self::Tun => None,
+            Self::Relay => {
+                Some("does not delay TCP's own handshake and knows neither slow start nor windows")
+            }
+        }
+    }
+}
+
+impl fmt::Display for LinkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tun => "TUN devices",
+            Self::Relay => "TCP relay",
+        })
     }
 }

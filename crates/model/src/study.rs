@@ -13,7 +13,7 @@ use crate::command::Command;
 use crate::contradictions::{Contradiction, contradictions};
 use crate::dataset::Dataset;
 use crate::file::StudyText;
-use crate::link::Link;
+use crate::link::{Link, LinkKind};
 use crate::problem::{Place, StudyError, StudyProblem};
 use crate::published::Published;
 
@@ -40,6 +40,9 @@ pub struct Study {
     /// The distance to the server, where a cell has no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// How links delay.
+    #[serde(default)]
+    pub link_by: LinkKind,
     /// How precise the answer must be.
     #[serde(default)]
     pub precision: Precision,

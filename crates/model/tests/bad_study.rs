@@ -206,7 +206,7 @@ arms = ["plain"]
     study.toml:7:13: placement = "together" puts server and load on one CPU, but the link of cell "far" needs a CPU of its own; take placement = "free"
     study.toml:8:16: chain_length is 5; it must lie between 1 and 4
     study.toml:9:17: precision.cpu is 2; it must lie between 0.0005 and 0.5
-    study.toml:10:35: jitter_ms is 6; it must lie between 0 and half of rtt_ms, which is 5
+    study.toml:10:35: jitter_ms is 6; it must lie between 0 and a quarter of rtt_ms, which is 2.5, so that hardly any delay would be negative
     study.toml:15:1: arm "plain" is plain, so its tls settings say nothing; leave them out or give it a TLS transport
     study.toml:16:33: arm "plain": only caching_sha2_password has a password cache; leave password_cache out or set method = "caching_sha2_password"
     study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3, not of TLSv1.1
@@ -223,7 +223,7 @@ arms = ["plain"]
     study.toml:49:24: cell "far": connections must lie between 1 and 100000
     study.toml:49:39: cell "far": gather_us must be at most 10000
     study.toml:50:19: rtt_ms is 1000000000; it must lie between 0 and 10000 milliseconds
-    study.toml:50:41: bandwidth_mbit is 0; it must lie between 0.001 and 1000000 Mbit/s
+    study.toml:50:41: bandwidth_mbit is 0; it must lie between 0.01 and 100000 Mbit/s
     study.toml:51:8: cell "far": its arms must include "plain", the baseline they are compared with
     study.toml:51:16: unknown arm "odl"; did you mean "old"?
     study.toml:51:23: cell "far" names arm "old" twice
@@ -304,8 +304,11 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_tunnel_over_a_link_is_not_there_yet() {
-    assert_snapshot!(changed("arms = [\"plain\", \"tls\"]", ""), @r#"study.toml:27:8: cell "far": the tunnel of arm "ssh" cannot be measured over a link yet; leave the arm out with arms = […]"#);
+fn a_tunnel_is_not_delayed_by_a_relay() {
+    let with_tunnel = STUDY.replace("arms = [\"plain\", \"tls\"]", "");
+    assert!(StudyText::new("study.toml", &with_tunnel).study().is_ok());
+    let by_relay = with_tunnel.replace("time_s = 10", "time_s = 10\nlink_by = \"relay\"");
+    assert_snapshot!(refusal(&by_relay), @r#"study.toml:4:11: cell "far": the halves of the tunnel of arm "ssh" speak with each other past a relay before the server; take link_by = "tun", or leave the arm out with arms = […]"#);
 }
 
 #[test]

@@ -153,10 +153,10 @@ pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
 }
 
 /// The cell in words: what is asked, how hard.
-pub(crate) fn load_in_words(cell: &CellRecord) -> String {
+pub(crate) fn load_in_words(run: &Run, cell: &CellRecord) -> String {
     let distance = cell
         .link
-        .map(|link| format!(", {} ms away", link.rtt_ms))
+        .map(|link| format!(", {} ms away{}", link.rtt_ms, by_relay(run)))
         .unwrap_or_default();
     if let Some(command) = &cell.command {
         return format!("{}{distance}", command_in_words(command));
@@ -172,10 +172,6 @@ pub(crate) fn load_in_words(cell: &CellRecord) -> String {
         Pace::Batch { operations } => format!(", in batches of {}", format::count(operations.into())),
         Pace::Open { rate } => format!(" at most, {} begun per second", format::count(rate.into())),
     };
-    let distance = cell
-        .link
-        .map(|link| format!(", {} ms away", link.rtt_ms))
-        .unwrap_or_default();
     format!("{}, {connections}{pace}{distance}", cell.workload.asks())
 }
 
@@ -207,6 +203,12 @@ pub(crate) fn load_threads(cell: &CellRecord) -> String {
             cell.gather_us
         ),
     }
+}
+
+/// Names what keeps distances in this run if it does not behave like a real line.
+fn by_relay(run: &Run) -> String {
+    let kind = run.study.link_by;
+    kind.caveat().map_or(String::new(), |_| format!(" by {kind}"))
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
@@ -293,6 +295,33 @@ pub(crate) fn servers_in_words(run: &Run) -> String {
     // The same server with several certificates is one to a reader.
     servers.dedup();
     servers.join("; ")
+}
+
+/// What kept a server at a distance, how exactly, and what a reader of the figures must know of it; `None` without one.
+pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
+    let link = server.link.as_ref()?;
+    let distances: Vec<String> = link
+        .distances
+        .iter()
+        .map(|link| format!("{} ms", link.rtt_ms))
+        .collect();
+    let dropped = match link.dropped {
+        0 => String::new(),
+        n => format!(", {} dropped", format::count(n as f64)),
+    };
+    let caveat = link
+        .by
+        .caveat()
+        .map_or(String::new(), |caveat| format!("; it {caveat}"));
+    Some(format!(
+        "{} away by {}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}{caveat}",
+        distances.join(", "),
+        link.by,
+        format::count(link.packets as f64),
+        format::microseconds(link.lateness_median_us),
+        format::microseconds(link.lateness_p99_us),
+        format::microseconds(link.lateness_max_us),
+    ))
 }
 
 /// True if client and server shared the CPUs of a machine.

@@ -62,6 +62,11 @@ fn verdict(page: &mut Page, run: &Run) {
     page.paragraph(&run.verdict, Tone::Strong);
     page.blank();
     page.paragraph(&format!("{}.", lookup::servers_in_words(run)), Tone::Dim);
+    for server in &run.servers {
+        if let Some(link) = lookup::link_in_words(server) {
+            page.paragraph(&format!("{}, {link}.", server.name), Tone::Dim);
+        }
+    }
     if lookup::is_same_host(run) {
         page.paragraph(
             "Both sides share the CPUs: CPU per operation is the figure to rely on.",
@@ -77,7 +82,7 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         1 => "1 block".into(),
         n => format!("{} blocks", format::count(n.into())),
     };
-    let mut caption = format!("{}; {valid}", lookup::load_in_words(cell));
+    let mut caption = format!("{}; {valid}", lookup::load_in_words(run, cell));
     if cell.client_bound {
         caption.push_str("; client-bound");
     }

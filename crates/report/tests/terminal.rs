@@ -4,7 +4,8 @@ mod fixture;
 
 use std::path::Path;
 
-use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_model::record::{LinkRecord, RunStatus, VoidReason};
+use ciphertax_model::{Link, LinkKind};
 use ciphertax_report::terminal::{self, Style};
 
 const NARROW: Style = Style {
@@ -61,6 +62,36 @@ fn an_open_loop_shows_response_times_in_place_of_throughput_and_latency() {
     let cell = text.split("\nconnect\n").nth(1).unwrap();
     let cell = cell.split("\nbulk_read\n").next().unwrap();
     insta::assert_snapshot!(cell);
+}
+
+#[test]
+fn a_distance_is_reported_with_its_lateness_and_a_relay_with_what_it_does_not_delay() {
+    let told = |by| {
+        let mut run = fixture::run();
+        let far = Link {
+            rtt_ms: 45.0,
+            ..Link::NONE
+        };
+        run.study.link_by = by;
+        run.cells[0].link = Some(far);
+        run.servers[0].link = Some(LinkRecord {
+            by,
+            distances: vec![far],
+            packets: 12_000,
+            lateness_median_us: 11.0,
+            lateness_p99_us: 87.0,
+            lateness_max_us: 3_100.0,
+            dropped: 0,
+        });
+        let text = terminal::render(&run, Style { width: 300, ..NARROW });
+        text.lines()
+            .filter(|line| line.contains("45 ms away"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    insta::assert_snapshot!(told(LinkKind::Tun));
+    insta::assert_snapshot!(told(LinkKind::Relay));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod cell;
 mod cold;
 mod command;
 mod control;
+mod distance;
 mod error;
 mod folder;
 mod generator;

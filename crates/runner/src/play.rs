@@ -111,6 +111,7 @@ impl<'a> Player<'a> {
         let measured = rounds.measure(&mut cells, progress, stop);
         let samples = rounds.into_samples();
         drop(cells);
+        head.servers = sites.iter().map(OpenSite::record).collect();
 
         progress.stage(&Stage::CleaningUp);
         let cleaned = close_all(plan, sites);
@@ -155,6 +156,7 @@ fn open_cells<'a>(
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
         let at = at.expect("every cell has its site");
+        sites[at].server.set_distance(plan.study.link(cell))?;
         cells.push(OpenCell::open(
             &plan.study,
             cell,
@@ -192,7 +194,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
     });
     Run {
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        servers: sites.iter().map(|site| site.record.clone()).collect(),
+        servers: sites.iter().map(OpenSite::record).collect(),
         arms: arms.collect(),
         ..Run::begin(
             plan.tool.clone(),

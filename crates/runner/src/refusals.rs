@@ -1,6 +1,7 @@
 //! What a study asks for and cannot have, told before anything is started.
 
-use ciphertax_model::{Arm, Study};
+use ciphertax_lab::RunningLink;
+use ciphertax_model::{Arm, LinkKind, Study};
 
 use crate::cold;
 use crate::error::RunError;
@@ -66,6 +67,10 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
             refusals.push(text);
         }
     };
+    let has_link = study.cells.iter().any(|cell| study.link(cell).is_some());
+    if has_link && study.link_by == LinkKind::Tun {
+        let _ = RunningLink::check().map_err(|error| note(error.to_string()));
+    }
     for cell in &study.cells {
         let site = study.site(cell);
         let capabilities = &entry(&site.server)?.capabilities;

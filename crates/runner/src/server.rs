@@ -1,14 +1,14 @@
 //! The server under test: private or the user's own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::{self, Entry};
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
-use ciphertax_model::record::{CpuTime, ServerPlacement, ServerRecord};
+use ciphertax_model::record::{CpuTime, LinkRecord, ServerPlacement, ServerRecord};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
     VerificationMode,
@@ -20,6 +20,7 @@ use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verificati
 
 use crate::cold::{cold_accounts, is_cold};
 use crate::control::Control;
+use crate::distance::Distance;
 use crate::error::RunError;
 
 /// The server under test.
@@ -27,18 +28,15 @@ pub(crate) struct Server {
     private: Option<PrivateServer>,
     /// What leads to it where an arm says so. They go after the server.
     tunnels: BTreeMap<Tunnel, RunningTunnel>,
-    link: Option<RunningLink>,
-    /// What the link was set to last.
-    distance: Option<Link>,
+    distance: Option<Distance>,
     /// Accounts for arms whose logins the server must not remember.
     cold_accounts: Option<Arc<ColdAccounts>>,
     /// The clients' own certificates, by key.
     clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// Where the measured connections go to.
-    host: String,
+    measured: (String, u16),
     /// Where everything else is asked.
-    control_host: String,
-    port: u16,
+    control: (String, u16),
     user: String,
     password: Secret,
     verification: Verification,
@@ -58,14 +56,7 @@ impl Server {
     pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
         let entry = entry(&site.server)?;
         let guard = GuardProgram::this_program();
-        let distance = study
-            .cells
-            .iter()
-            .filter(|cell| study.site(cell) == *site)
-            .find_map(|cell| study.link(cell));
-        let link = distance
-            .map(|link| RunningLink::start(&link, &guard))
-            .transpose()?;
+        let link = Distance::link(study, site, &guard)?;
         let server = builder(entry, study, site, arms, link.as_ref())?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
@@ -80,7 +71,7 @@ impl Server {
         let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
         let tunnels = kinds
             .into_iter()
-            .map(|kind| Ok((kind, tunnel::start(kind, address, &guard)?)))
+            .map(|kind| Ok((kind, tunnel::start(kind, address, link.as_ref(), &guard)?)))
             .collect::<Result<_, RunError>>()?;
         let kinds: BTreeSet<CertificateKind> =
             arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
@@ -91,14 +82,16 @@ impl Server {
                 (kind, ClientCertificate { certificate, key })
             }));
         }
-        let host = |of: fn(&RunningLink) -> IpAddr| link.as_ref().map_or(address.ip(), of).to_string();
+        let distance = Distance::to(&server, link, study, site, &guard)?;
+        let measured = distance
+            .as_ref()
+            .map_or(address, |distance| distance.address(&server));
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
             display: format!("the private server {site} at {address}"),
             name: site.to_string(),
-            host: host(RunningLink::delayed_address),
-            control_host: host(RunningLink::direct_address),
-            port: address.port(),
+            measured: host_and_port(measured),
+            control: host_and_port(address),
             user: server.user().to_owned(),
             password: server.password().clone(),
             verification,
@@ -106,7 +99,6 @@ impl Server {
                 || site.certificate.kind == CertificateKind::Rsa1024,
             private: Some(server),
             tunnels,
-            link,
             distance,
             cold_accounts: None,
             clients,
@@ -124,14 +116,12 @@ impl Server {
         Self {
             private: None,
             tunnels: BTreeMap::new(),
-            link: None,
             distance: None,
             cold_accounts: None,
             clients: BTreeMap::new(),
             cpu: None,
-            host: target.host.clone(),
-            control_host: target.host.clone(),
-            port: target.port,
+            measured: (target.host.clone(), target.port),
+            control: (target.host.clone(), target.port),
             user: target.user.clone(),
             password: target.password.clone(),
             verification: target.verification.clone(),
@@ -145,7 +135,8 @@ impl Server {
 
     /// How to reach it in clear, for the statements that are not measured.
     pub(crate) fn options(&self) -> ConnectOptions {
-        ConnectOptions::new(&self.control_host, self.port, &self.user, self.password.clone())
+        let (host, port) = &self.control;
+        ConnectOptions::new(host, *port, &self.user, self.password.clone())
     }
 
     /// How the study's TLS arms reach it, as far as they can be prepared.
@@ -183,8 +174,8 @@ impl Server {
     /// Where an arm connects to, and as whom.
     fn address_of(&self, arm: &Arm) -> ConnectOptions {
         let (host, port) = match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
-            Some(tunnel) => (tunnel.address().ip().to_string(), tunnel.address().port()),
-            None => (self.host.clone(), self.port),
+            Some(tunnel) => host_and_port(tunnel.address()),
+            None => self.measured.clone(),
         };
         let private = self.private.as_ref();
         let account = private
@@ -240,7 +231,7 @@ impl Server {
             Some(VerificationMode::Ca) => Verification::Ca(ca.ok_or_else(no_ca)?.clone()),
             Some(VerificationMode::HostName) => match &self.verification {
                 by_name @ Verification::HostName(..) => by_name.clone(),
-                _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
+                _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.measured.0.clone()),
             },
         };
         let client_certificate = arm
@@ -282,15 +273,17 @@ impl Server {
             .collect()
     }
 
-    /// Puts the server at a distance; nothing where there is no link.
-    pub(crate) fn set_distance(&mut self, distance: Option<Link>) -> Result<(), RunError> {
-        if let (Some(link), Some(wanted)) = (&self.link, distance)
-            && self.distance != distance
-        {
-            link.set(&wanted)?;
-            self.distance = distance;
+    /// Puts the server at the distance of a cell that is measured on it.
+    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        match (&mut self.distance, wanted) {
+            (Some(distance), Some(wanted)) => distance.set(wanted),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// How it was kept at a distance so far; `None` without one.
+    pub(crate) fn link_record(&self) -> Option<LinkRecord> {
+        self.distance.as_ref()?.record()
     }
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
@@ -334,9 +327,10 @@ impl Server {
             } else {
                 ServerPlacement::External
             },
-            address: format!("{}:{}", self.host, self.port),
+            address: format!("{}:{}", self.measured.0, self.measured.1),
             same_host: self.same_host,
             settings,
+            link: None,
         }
     }
 
@@ -350,7 +344,7 @@ impl Server {
         for tunnel in self.tunnels.into_values() {
             stopped = stopped.and(tunnel.stop());
         }
-        Ok(stopped.and(self.link.map_or(Ok(()), RunningLink::stop))?)
+        Ok(stopped.and(self.distance.map_or(Ok(()), Distance::stop))?)
     }
 }
 
@@ -415,6 +409,10 @@ fn confined(pid: u32) -> Result<usize, RunError> {
     let cpu = placement::last_allowed_cpu().map_err(RunError::Placement)?;
     placement::confine_process(pid, cpu).map_err(RunError::Placement)?;
     Ok(cpu)
+}
+
+fn host_and_port(address: SocketAddr) -> (String, u16) {
+    (address.ip().to_string(), address.port())
 }
 
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {

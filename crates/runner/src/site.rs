@@ -28,7 +28,7 @@ pub(crate) struct OpenSite {
     pub(crate) server: Server,
     pub(crate) control: Control,
     /// What the report says of the server.
-    pub(crate) record: ServerRecord,
+    record: ServerRecord,
     /// The arms that are measured here.
     arms: Vec<OpenArm>,
     /// True while the server holds the data set.
@@ -116,6 +116,14 @@ impl OpenSite {
     /// True if a cell is measured here.
     pub(crate) fn holds(&self, study: &Study, cell: &Cell) -> bool {
         holds(self.site.as_ref(), study, cell)
+    }
+
+    /// What the report says of the server, with what was seen of its distance so far.
+    pub(crate) fn record(&self) -> ServerRecord {
+        ServerRecord {
+            link: self.server.link_record(),
+            ..self.record.clone()
+        }
     }
 
     /// How an arm reaches the server; `None` for an arm that is measured elsewhere only.

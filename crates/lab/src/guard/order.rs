@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 /// A program that a guard is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) struct Helper {
     pub(crate) log: String,
     /// Whom it runs as.
     pub(crate) user: User,
+    /// The network namespace it runs in; `None` for that of the guard.
+    pub(crate) namespace: Option<PathBuf>,
 }
 
 /// Whom a program runs as.
@@ -77,6 +80,7 @@ impl Helper {
             OsStr::from_bytes(order).to_owned(),
             OsStr::from_bytes(user).to_owned(),
             OsString::from(&self.log),
+            self.namespace.clone().unwrap_or_default().into(),
         ];
         words.extend_from_slice(&self.command_line);
         words
@@ -89,11 +93,13 @@ impl Helper {
             _ => return None,
         };
         let log = str::from_utf8(words.next()?).ok()?.to_owned();
+        let namespace = Some(words.next()?).filter(|path| !path.is_empty());
         let command_line: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
         (!command_line.is_empty()).then_some(Self {
             command_line,
             log,
             user,
+            namespace: namespace.map(|path| OsStr::from_bytes(path).into()),
         })
     }
 }
@@ -108,9 +114,11 @@ mod tests {
             command_line: vec!["/bin/echo".into(), "a b".into(), String::new().into()],
             log: "echo.log".into(),
             user: User::Nobody,
+            namespace: Some("/proc/1/ns/net".into()),
         };
         let own = Helper {
             user: User::Owner,
+            namespace: None,
             ..helper.clone()
         };
         for order in [Order::Replace(own), Order::Add(helper), Order::End(12)] {
@@ -125,8 +133,9 @@ mod tests {
             b"dance",
             b"end\0none",
             b"end",
-            b"add\0somebody\0log\0prog",
+            b"add\0somebody\0log\0\0prog",
             b"add\0owner\0log",
+            b"add\0owner\0log\0/proc/1/ns/net",
         ] {
             assert!(Order::decode(message).is_err(), "{message:?}");
         }

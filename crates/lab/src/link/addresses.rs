@@ -43,16 +43,8 @@ impl Block {
                 if taken.iter().any(|prefix| prefix.overlaps(block)) {
                     continue;
                 }
-                let name = format!("ciphertax-link-{}", block.address);
-                match UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?) {
-                    Ok(claim) => {
-                        return Ok(Self {
-                            first: block.address,
-                            _claim: claim,
-                        });
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-                    Err(error) => return Err(error),
+                if let Some(block) = Self::claim_at(block.address)? {
+                    return Ok(block);
                 }
             }
         }
@@ -62,6 +54,28 @@ impl Block {
                 .map(|range| format!("{}/{}", range.address, range.length))
                 .join(", ")
         )))
+    }
+
+    /// Takes the block that a device of this kind is named for; `None` if the device is none of a link, or of a link that
+    /// is still there.
+    pub(super) fn claim_again(device: &str, kind: &str) -> io::Result<Option<Self>> {
+        let number = device
+            .strip_prefix(&prefix(kind))
+            .and_then(|number| u32::from_str_radix(number, 16).ok());
+        match number {
+            Some(number) => Self::claim_at(Ipv4Addr::from_bits(number)),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the block that begins here; `None` if somebody has it.
+    fn claim_at(first: Ipv4Addr) -> io::Result<Option<Self>> {
+        let name = format!("ciphertax-link-{first}");
+        match UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?) {
+            Ok(claim) => Ok(Some(Self { first, _claim: claim })),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The link's end of the delayed way in the client's namespace.
@@ -86,12 +100,17 @@ impl Block {
 
     /// A name for a device that no other link has: 15 characters, the most that Linux allows.
     pub(super) fn device(&self, kind: &str) -> String {
-        format!("ct-{kind}-{:08x}", self.first.to_bits())
+        format!("{}{:08x}", prefix(kind), self.first.to_bits())
     }
 
     fn address(&self, offset: u32) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first.to_bits() + offset)
     }
+}
+
+/// How the names of devices of this kind begin.
+fn prefix(kind: &str) -> String {
+    format!("ct-{kind}-")
 }
 
 /// Addresses that begin with the same bits.
@@ -143,9 +162,9 @@ fn prefixes_in(routes: &str) -> Vec<Prefix> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::tools::Tool;
+    use crate::link::tools::find_ip;
 
-    fn prefix(text: &str) -> Prefix {
+    fn range(text: &str) -> Prefix {
         Prefix::parse(text).unwrap()
     }
 
@@ -159,7 +178,7 @@ mod tests {
                       broadcast 192.0.2.255 dev eth0 table local proto kernel scope link src 192.0.2.2 \n";
         assert_eq!(
             prefixes_in(routes),
-            ["198.18.0.0/16", "203.0.113.0/24", "192.0.2.2", "192.0.2.255"].map(prefix)
+            ["198.18.0.0/16", "203.0.113.0/24", "192.0.2.2", "192.0.2.255"].map(range)
         );
     }
 
@@ -172,8 +191,8 @@ mod tests {
             ("198.19.0.0/16", "198.18.7.8/29", false),
             ("128.0.0.0/1", "198.18.7.8/29", true),
         ] {
-            assert_eq!(prefix(one).overlaps(prefix(other)), overlap, "{one} {other}");
-            assert_eq!(prefix(other).overlaps(prefix(one)), overlap, "{other} {one}");
+            assert_eq!(range(one).overlaps(range(other)), overlap, "{one} {other}");
+            assert_eq!(range(other).overlaps(range(one)), overlap, "{other} {one}");
         }
     }
 
@@ -191,13 +210,15 @@ mod tests {
 
     #[test]
     fn a_claimed_block_is_not_claimed_again() {
-        if Tool::Ip.find().is_err() {
+        if find_ip().is_err() {
             return; // Then there are no links at all.
         }
         let blocks: Vec<Block> = (0..20).map(|_| Block::claim().unwrap()).collect();
         for (index, block) in blocks.iter().enumerate() {
             assert!(blocks[..index].iter().all(|other| other.first != block.first));
-            assert!(block.device("tun").len() <= 15);
+            let device = block.device("tun");
+            assert!(device.len() <= 15);
+            assert!(Block::claim_again(&device, "tun").unwrap().is_none());
         }
     }
 }

@@ -11,10 +11,13 @@ use std::path::PathBuf;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use super::addresses::Block;
-use super::tools::ip_batch;
+use super::tools::{ip, ip_batch};
 
 /// Where TUN devices are made.
 pub(super) const TUN: &str = "/dev/net/tun";
+
+/// What kind of device the client's end of the direct way is, in its name.
+const VETH: &str = "eth";
 
 /// Packets that the kernel keeps for the link process while that does not run: 50 ms at a gigabit per second. The link's
 /// own queue is elsewhere.
@@ -23,7 +26,10 @@ const KERNEL_QUEUE: u32 = 5_000;
 /// Largest packet in bytes, as on Ethernet.
 pub(super) const MTU: usize = 1_500;
 
-/// A namespace, two TUN devices and a veth pair, which all go when this is dropped or the process ends.
+/// A namespace, two TUN devices and a veth pair, which all go when this is dropped.
+///
+/// When the process is killed the TUN devices go at once. The veth pair goes with the namespace, and that may be held for
+/// minutes by connections of a killed server whose last packets nobody carries any more; the next link removes it then.
 #[derive(Debug)]
 pub(super) struct Devices {
     /// The TUN device in the namespace of this thread.
@@ -31,7 +37,7 @@ pub(super) struct Devices {
     /// The TUN device in the link's namespace.
     pub(super) far: File,
     /// The name of the veth device in the namespace of this thread.
-    pub(super) veth: String,
+    veth: String,
     /// Keeps the namespace alive and gives it a path.
     namespace: File,
     addresses: Block,
@@ -40,9 +46,10 @@ pub(super) struct Devices {
 impl Devices {
     /// Makes them. This thread is in another namespace meanwhile, so it must not be used for anything else if that fails.
     pub(super) fn make() -> io::Result<Self> {
+        remove_stale().map_err(context("cannot look for devices of earlier links"))?;
         let addresses = Block::claim().map_err(context("finds no addresses"))?;
         let tun = addresses.device("tun");
-        let veth = addresses.device("eth");
+        let veth = addresses.device(VETH);
         let near = open_tun(&tun).map_err(context("cannot make a TUN device"))?;
 
         let home = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
@@ -86,6 +93,11 @@ impl Devices {
         })
     }
 
+    /// The client's end of the delayed way.
+    pub(super) fn near_address(&self) -> Ipv4Addr {
+        self.addresses.near_delayed()
+    }
+
     /// Where a server in the namespace is reached with delay.
     pub(super) fn delayed_address(&self) -> Ipv4Addr {
         self.addresses.far_delayed()
@@ -100,6 +112,34 @@ impl Devices {
     pub(super) fn namespace(&self) -> PathBuf {
         path_of(&self.namespace)
     }
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        remove(&self.veth);
+    }
+}
+
+/// Removes a veth pair by the name of one of its ends.
+fn remove(veth: &str) {
+    // It may be gone, as the namespace may.
+    let _ = ip(["link", "delete", "dev", veth]);
+}
+
+/// Removes what links left here whose processes have been killed.
+fn remove_stale() -> io::Result<()> {
+    let devices = ip(["-o", "link", "show", "type", "veth"])?;
+    // `7: ct-eth-c6120008@if3: <BROADCAST,…`
+    let names = devices
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1)?.split(['@', ':']).next());
+    for name in names {
+        // Held until the device is gone, so that no other link can begin to use the name.
+        if let Some(_claim) = Block::claim_again(name, VETH)? {
+            remove(name);
+        }
+    }
+    Ok(())
 }
 
 /// The network namespace of the calling thread, which need not be that of its process.

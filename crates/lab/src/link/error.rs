@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// A link as it is asked for cannot be.
-    #[error("a link cannot have {problem}")]
+    #[error("there is no such link: {problem}")]
     Settings {
         /// The setting and what it may be.
         problem: String,
@@ -14,8 +14,8 @@ pub enum LinkError {
     /// Not enough rights for network devices.
     #[error(
         "a link with TCP's real behaviour needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN, for two TUN devices and a \
-         network namespace); run ciphertax with sudo, or use the plain TCP relay, which {relay}",
-        relay = super::LinkKind::Relay.caveat().unwrap_or_default()
+         network namespace); run ciphertax with sudo, or with `--set link_by=relay`: a plain TCP relay, which {relay}",
+        relay = ciphertax_model::LinkKind::Relay.caveat().unwrap_or_default()
     )]
     NotPermitted,
     /// The kernel has no TUN devices.

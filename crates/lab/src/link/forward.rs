@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
+use ciphertax_model::LinkKind;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -12,7 +13,7 @@ use super::delay_line::DelayLine;
 use super::devices::{Devices, MTU};
 use super::process::answer;
 use super::protocol::Conversation;
-use super::report::{LinkKind, Tally};
+use super::report::Tally;
 use super::settings::Settings;
 use super::timing::timespec;
 
@@ -43,7 +44,7 @@ pub(super) fn forward(devices: &Devices, settings: Settings, mut owner: Conversa
             let Some(request) = owner.receive()? else {
                 return Ok(());
             };
-            let answer = answer(request, LinkKind::Tun, &mut tally, |settings| {
+            let answer = answer(request, LinkKind::Tun, &tally, |settings| {
                 there.line.set(settings, Instant::now());
                 back.line.set(settings, Instant::now());
             });

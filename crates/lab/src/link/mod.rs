@@ -14,7 +14,8 @@
 //! control connections, which should not wait.
 //!
 //! The namespace has no name and the TUN devices are not persistent: the kernel removes them, and the veth pair with
-//! them, when the link process ends, however it ends. The process is the child of a [guard](crate::guard). Addresses
+//! them, when the link process ends, however it ends. What a namespace may keep for a while is removed by the process before
+//! it ends, or, if it was killed, by the next link. The process is the child of a [guard](crate::guard). Addresses
 //! come from ranges that are never routed, and only where this machine has neither an address nor a route; no existing
 //! interface, route or kernel setting is touched.
 //!
@@ -41,5 +42,6 @@ mod tools;
 
 pub use error::LinkError;
 pub use process::main;
-pub use report::{LinkKind, LinkReport};
+pub use report::LinkReport;
+pub(crate) use running::FarSide;
 pub use running::{DelayRelay, RunningLink};

@@ -2,17 +2,19 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use ciphertax_model as model;
+use ciphertax_model::{self as model, LinkKind};
 
 use super::devices::Devices;
 use super::forward::forward;
 use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
 use super::relay::relay;
-use super::report::{LinkKind, Tally};
+use super::report::Tally;
 use super::settings::Settings;
 use super::timing::{run_first, sleep_precisely};
 use crate::folder::MARKER;
@@ -33,18 +35,12 @@ pub fn main() -> ExitCode {
 }
 
 /// Answers a request to a link that runs; `set` changes its settings for what comes from now on.
-pub(super) fn answer(
-    request: Request,
-    kind: LinkKind,
-    tally: &mut Tally,
-    set: impl FnOnce(Settings),
-) -> Answer {
+pub(super) fn answer(request: Request, kind: LinkKind, tally: &Tally, set: impl FnOnce(Settings)) -> Answer {
     match request {
         Request::Report => Answer::Report(tally.report(kind)),
         Request::Set(link) => match Settings::try_from(&link) {
             Ok(settings) => {
                 set(settings);
-                tally.clear();
                 Answer::Set
             }
             Err(error) => Answer::Refused(error.to_string()),
@@ -62,11 +58,12 @@ fn serve() -> io::Result<()> {
         Some(Request::Start(link)) => match start(&link) {
             Err(error) => owner.send(&Answer::Refused(error.to_string())),
             Ok((settings, devices)) => {
+                end_on_sigterm(&owner);
                 owner.send(&Answer::Started(Place {
+                    near: devices.near_address(),
                     delayed: devices.delayed_address(),
                     direct: devices.direct_address(),
                     namespace: devices.namespace(),
-                    veth: devices.veth.clone(),
                 }))?;
                 run_first();
                 forward(&devices, settings, owner)
@@ -92,4 +89,21 @@ fn start_relay(link: &model::Link) -> io::Result<(Settings, TcpListener)> {
     let settings = Settings::try_from(link).map_err(io::Error::other)?;
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok((settings, listener))
+}
+
+/// Makes SIGTERM end the conversation, which ends the process with all that it has to remove.
+fn end_on_sigterm(owner: &Conversation) {
+    static OWNER: AtomicI32 = AtomicI32::new(-1);
+    extern "C" fn end(_: libc::c_int) {
+        // SAFETY: a system call that a signal handler may make, on a number.
+        unsafe { libc::shutdown(OWNER.load(Ordering::Relaxed), libc::SHUT_RDWR) };
+    }
+    OWNER.store(owner.as_fd().as_raw_fd(), Ordering::Relaxed);
+    // SAFETY: the handler makes one system call, so it may run at any point.
+    unsafe {
+        libc::signal(
+            libc::SIGTERM,
+            end as extern "C" fn(libc::c_int) as libc::sighandler_t,
+        )
+    };
 }

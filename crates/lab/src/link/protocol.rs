@@ -39,11 +39,11 @@ pub(super) enum Answer {
 /// Where a link is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
+    /// The client's end of the delayed way.
+    pub(super) near: Ipv4Addr,
     pub(super) delayed: Ipv4Addr,
     pub(super) direct: Ipv4Addr,
     pub(super) namespace: PathBuf,
-    /// The device in the client's namespace that must be removed by name if a server still holds the link's namespace.
-    pub(super) veth: String,
 }
 
 /// One end of the conversation.

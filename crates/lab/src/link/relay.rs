@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::LinkKind;
+
 use super::delay_line::DelayLine;
 use super::process::answer;
 use super::protocol::Conversation;
-use super::report::{LinkKind, Tally};
+use super::report::Tally;
 use super::settings::Settings;
 
 /// Most bytes that are read, and delayed, as one piece.
@@ -45,7 +47,7 @@ pub(super) fn relay(
     let acceptor = Arc::clone(&shared);
     spawn(move || acceptor.accept(&listener))?;
     while let Some(request) = owner.receive()? {
-        let answer = answer(request, LinkKind::Relay, &mut lock(&shared.tally), |settings| {
+        let answer = answer(request, LinkKind::Relay, &lock(&shared.tally), |settings| {
             for line in [&shared.there, &shared.back] {
                 lock(line).set(settings, Instant::now());
             }

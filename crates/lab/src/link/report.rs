@@ -1,8 +1,8 @@
 //! What a link says of itself.
 
-use std::fmt;
 use std::time::Duration;
 
+use ciphertax_model::LinkKind;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -11,38 +11,7 @@ const LATEST: u64 = 10_000_000_000;
 /// Significant decimal digits of a lateness.
 const DIGITS: u8 = 3;
 
-/// How a link delays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkKind {
-    /// IP packets, between two TUN devices: TCP behaves as on a real line.
-    Tun,
-    /// The bytes of connections, in a TCP relay.
-    Relay,
-}
-
-impl LinkKind {
-    /// What a reader of the figures must know of this kind; `None` if it behaves like a real line.
-    pub fn caveat(self) -> Option<&'static str> {
-        match self {
-            Self::Tun => None,
-            Self::Relay => {
-                Some("does not delay TCP's own handshake and knows neither slow start nor windows")
-            }
-        }
-    }
-}
-
-impl fmt::Display for LinkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tun => "TUN devices",
-            Self::Relay => "TCP relay",
-        })
-    }
-}
-
-/// What a link did since it was started or last [set](super::RunningLink::set).
+/// What a link did since it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkReport {
     /// How it delays.
@@ -54,6 +23,8 @@ pub struct LinkReport {
     pub lateness_median_us: f64,
     /// 99th percentile of the same.
     pub lateness_p99_us: f64,
+    /// The greatest of the same.
+    pub lateness_max_us: f64,
     /// Packets dropped because the queue before a limited bandwidth was full, as a router drops them.
     pub drops: u64,
 }
@@ -83,11 +54,6 @@ impl Tally {
         self.drops += 1;
     }
 
-    pub(super) fn clear(&mut self) {
-        self.drops = 0;
-        self.lateness.reset();
-    }
-
     pub(super) fn report(&self, kind: LinkKind) -> LinkReport {
         let microseconds = |quantile| self.lateness.value_at_quantile(quantile) as f64 / 1e3;
         LinkReport {
@@ -95,6 +61,7 @@ impl Tally {
             packets: self.lateness.len(),
             lateness_median_us: microseconds(0.5),
             lateness_p99_us: microseconds(0.99),
+            lateness_max_us: microseconds(1.0),
             drops: self.drops,
         }
     }
@@ -105,8 +72,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_counts_from_the_last_clearing_on() {
+    fn a_report_counts_all_that_was_delivered_and_dropped() {
         let mut tally = Tally::new();
+        assert_eq!(tally.report(LinkKind::Tun).lateness_max_us, 0.0);
         for microseconds in 1..=100 {
             tally.delivered(Duration::from_micros(microseconds));
         }
@@ -115,9 +83,6 @@ mod tests {
         assert_eq!((report.packets, report.drops), (100, 1));
         assert!((report.lateness_median_us - 50.0).abs() < 1.0, "{report:?}");
         assert!((report.lateness_p99_us - 99.0).abs() < 1.0, "{report:?}");
-        tally.clear();
-        let report = tally.report(LinkKind::Tun);
-        assert_eq!((report.packets, report.drops), (0, 0));
-        assert_eq!(report.lateness_p99_us, 0.0);
+        assert!((report.lateness_max_us - 100.0).abs() < 1.0, "{report:?}");
     }
 }

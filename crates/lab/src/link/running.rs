@@ -1,10 +1,9 @@
 //! The owner's side of a link.
 
-use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use super::error::LinkError;
 use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
 use super::report::LinkReport;
 use super::settings::Settings;
-use super::tools::{Tool, ip};
+use super::tools::find_ip;
 use crate::error::Result;
 use crate::folder::PrivateFolder;
 use crate::guard::{Guard, GuardProgram};
@@ -33,7 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct RunningLink {
     place: Place,
-    nsenter: OsString,
     process: LinkProcess,
 }
 
@@ -46,18 +44,22 @@ impl RunningLink {
     /// or addresses cannot be had; each with its remedy.
     pub fn start(link: &model::Link, program: &GuardProgram) -> Result<Self> {
         Settings::try_from(link)?;
-        check_rights()?;
-        Tool::Ip.find()?;
-        let nsenter = Tool::Nsenter.find()?.into();
+        Self::check()?;
         let process = LinkProcess::start(program)?;
         match process.ask(&Request::Start(*link))? {
-            Answer::Started(place) => Ok(Self {
-                place,
-                nsenter,
-                process,
-            }),
+            Answer::Started(place) => Ok(Self { place, process }),
             other => Err(process.nonsense(&other).into()),
         }
+    }
+
+    /// Finds out whether this process can have links.
+    ///
+    /// # Errors
+    /// If the rights, the kernel's TUN devices or a program is missing; each with its remedy.
+    pub fn check() -> Result<()> {
+        check_rights()?;
+        find_ip()?;
+        Ok(())
     }
 
     /// Where a server inside, listening on all addresses, is reached at the link's distance.
@@ -70,15 +72,21 @@ impl RunningLink {
         self.place.direct.into()
     }
 
-    /// The words to put before a command line that is to run inside. The program replaces them: it has the same
-    /// process number and parent as without.
-    pub fn enter(&self) -> Vec<OsString> {
-        let mut network = OsString::from("--net=");
-        network.push(&self.place.namespace);
-        vec![self.nsenter.clone(), network, "--".into()]
+    /// The network namespace in which a server is at the link's distance, as long as the link lives.
+    pub fn namespace(&self) -> &Path {
+        &self.place.namespace
     }
 
-    /// Changes the distance for packets sent from now on; connections stay. The [report](Self::report) begins anew.
+    /// The link as a tunnel sees it.
+    pub(crate) fn far_side(&self) -> FarSide {
+        FarSide {
+            near: self.place.near,
+            delayed: self.place.delayed,
+            namespace: self.place.namespace.clone(),
+        }
+    }
+
+    /// Changes the distance for packets sent from now on; connections stay.
     ///
     /// # Errors
     /// If the settings are impossible or the link process is gone.
@@ -86,7 +94,7 @@ impl RunningLink {
         self.process.set(link)
     }
 
-    /// What the link did since it was started or last set.
+    /// What the link did since it was started.
     ///
     /// # Errors
     /// If the link process is gone.
@@ -110,27 +118,23 @@ impl RunningLink {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.remove_device();
         self.process.guard.finish()
-    }
-
-    /// The kernel removes a namespace, and the devices of this one with it, a little after its last user has ended; by its
-    /// name the device goes at once. The name is ours as long as the link process lives.
-    fn remove_device(&self) {
-        if self.is_alive() {
-            let _ = ip(["link", "delete", "dev", &self.place.veth]);
-        }
     }
 }
 
-impl Drop for RunningLink {
-    fn drop(&mut self) {
-        self.remove_device();
-    }
+/// What is on the other side of a link, and how it is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct FarSide {
+    /// The client's own address on the way there.
+    pub(crate) near: Ipv4Addr,
+    /// Where the other side is reached.
+    pub(crate) delayed: Ipv4Addr,
+    /// Its network namespace.
+    pub(crate) namespace: PathBuf,
 }
 
 /// A TCP relay to one server that delays bytes by half the round-trip time each way. It needs no rights, but
-/// [does not behave like a real line](super::LinkKind::caveat). It goes when this is dropped or when this process ends
+/// [does not behave like a real line](model::LinkKind::caveat). It goes when this is dropped or when this process ends
 /// in whatever way.
 #[derive(Debug)]
 pub struct DelayRelay {
@@ -157,7 +161,7 @@ impl DelayRelay {
         self.address
     }
 
-    /// Changes the distance for bytes sent from now on; connections stay. The [report](Self::report) begins anew.
+    /// Changes the distance for bytes sent from now on; connections stay.
     ///
     /// # Errors
     /// If the settings are impossible or the relay's process is gone.
@@ -165,7 +169,7 @@ impl DelayRelay {
         self.process.set(link)
     }
 
-    /// What the relay did since it was started or last set.
+    /// What the relay did since it was started.
     ///
     /// # Errors
     /// If the relay's process is gone.
@@ -204,7 +208,7 @@ impl LinkProcess {
     fn start(program: &GuardProgram) -> Result<Self> {
         sweep_stale();
         let mut guard = Guard::start(program, PrivateFolder::create()?)?;
-        let process = Process::open(guard.run(&program.in_role("link"))?)?;
+        let process = Process::open(guard.run(&program.in_role("link"), None)?)?;
         let conversation = connect(&process, guard.folder())?;
         Ok(Self {
             conversation: Mutex::new(conversation),

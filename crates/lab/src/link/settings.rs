@@ -6,12 +6,6 @@ use ciphertax_model as model;
 
 use super::error::LinkError;
 
-/// Longest round-trip time in milliseconds.
-const LONGEST_RTT_MS: f64 = 10_000.0;
-
-/// Bandwidths that can be kept, in megabits per second: a modem's, and more than packets can be moved at.
-const BANDWIDTHS_MBIT: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
-
 /// What happens to packets in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settings {
@@ -27,30 +21,14 @@ impl TryFrom<&model::Link> for Settings {
     type Error = LinkError;
 
     fn try_from(link: &model::Link) -> Result<Self, LinkError> {
-        let &model::Link {
-            rtt_ms,
-            jitter_ms,
-            bandwidth_mbit,
-        } = link;
-        let refuse = |problem| Err(LinkError::Settings { problem });
-        if !(0.0..=LONGEST_RTT_MS).contains(&rtt_ms) {
-            return refuse(format!("rtt_ms {rtt_ms}; it may be 0 to {LONGEST_RTT_MS}"));
-        }
-        if !(0.0..=rtt_ms / 4.0).contains(&jitter_ms) {
-            return refuse(format!(
-                "jitter_ms {jitter_ms} at rtt_ms {rtt_ms}; it may be 0 to a quarter of that, so that hardly any delay \
-                 would be negative"
-            ));
-        }
-        if let Some(bandwidth) = bandwidth_mbit.filter(|bandwidth| !BANDWIDTHS_MBIT.contains(bandwidth)) {
-            let (least, most) = BANDWIDTHS_MBIT.into_inner();
-            return refuse(format!("bandwidth_mbit {bandwidth}; it may be {least} to {most}"));
+        if let Some((_, problem)) = link.problems().into_iter().next() {
+            return Err(LinkError::Settings { problem });
         }
         Ok(Self {
             one_way: link.round_trip() / 2,
             // Both ways are independent, so their variances add up.
-            sigma: jitter_ms / 1e3 / 2_f64.sqrt(),
-            rate: bandwidth_mbit.map(|megabits| megabits * 1e6 / 8.0),
+            sigma: link.jitter_ms / 1e3 / 2_f64.sqrt(),
+            rate: link.bandwidth_mbit.map(|megabits| megabits * 1e6 / 8.0),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The system's programs that a link needs.
+//! The system's program that a link needs.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -7,36 +7,24 @@ use std::process::{Command, Stdio};
 
 use super::error::LinkError;
 
-/// Where these programs are although they may not be in `PATH`.
+/// Where it is although it may not be in `PATH`.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
-/// A program of the system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tool {
-    /// Makes devices and gives them addresses.
-    Ip,
-    /// Starts a program in another namespace.
-    Nsenter,
-}
-
-impl Tool {
-    /// Where it is.
-    ///
-    /// # Errors
-    /// Names the package it is in.
-    pub(super) fn find(self) -> Result<PathBuf, LinkError> {
-        let (program, package) = match self {
-            Self::Ip => ("ip", "iproute2"),
-            Self::Nsenter => ("nsenter", "util-linux"),
-        };
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path)
-            .filter(|folder| folder.is_absolute())
-            .chain(SYSTEM_FOLDERS.map(PathBuf::from))
-            .map(|folder| folder.join(program))
-            .find(|path| path.is_file())
-            .ok_or(LinkError::NoTool { program, package })
-    }
+/// Where `ip` is, which makes devices and gives them addresses.
+///
+/// # Errors
+/// Names the package it is in.
+pub(super) fn find_ip() -> Result<PathBuf, LinkError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .chain(SYSTEM_FOLDERS.map(PathBuf::from))
+        .map(|folder| folder.join("ip"))
+        .find(|path| path.is_file())
+        .ok_or(LinkError::NoTool {
+            program: "ip",
+            package: "iproute2",
+        })
 }
 
 /// What `ip` prints with these arguments, about the namespace of this thread.
@@ -50,7 +38,7 @@ pub(super) fn ip_batch(lines: &[String]) -> io::Result<()> {
 }
 
 fn run<I: AsRef<OsStr>>(arguments: impl IntoIterator<Item = I>, input: &str) -> io::Result<String> {
-    let program = Tool::Ip.find().map_err(io::Error::other)?;
+    let program = find_ip().map_err(io::Error::other)?;
     let mut process = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())

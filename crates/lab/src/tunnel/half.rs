@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,11 +44,12 @@ impl Half {
         })
     }
 
-    /// Starts a program on a port that is free, and waits until it listens there.
+    /// Starts a program on a port of `host` that is free, and waits until it listens there.
     pub(super) fn start_listening(
         guard: &mut Guard,
         name: &'static str,
         side: Side,
+        host: Ipv4Addr,
         helper: impl Fn(SocketAddr) -> Result<Helper>,
     ) -> Result<(Self, SocketAddr)> {
         let ports = port::private_range();
@@ -58,7 +59,7 @@ impl Half {
         };
         for _ in 0..PORT_ATTEMPTS {
             let port = port::free_in(&ports).ok_or_else(no_port)?;
-            let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+            let address = SocketAddrV4::new(host, port);
             let half = Self::start(guard, name, side, helper(address.into())?)?;
             match half.wait_until_listening(address)? {
                 Readiness::Ready => return Ok((half, address.into())),
@@ -134,7 +135,7 @@ impl Half {
     fn wait_until_listening(&self, address: SocketAddrV4) -> Result<Readiness> {
         let deadline = Instant::now() + STARTUP;
         loop {
-            let listens = is_listening(address);
+            let listens = is_listening(self.pid(), address);
             let ended = self.has_ended();
             if listens && !ended {
                 return Ok(Readiness::Ready);
@@ -153,9 +154,9 @@ impl Half {
     }
 }
 
-/// True if somebody listens on exactly this address.
-fn is_listening(address: SocketAddrV4) -> bool {
-    fs::read_to_string(Path::new("/proc/net/tcp")).is_ok_and(|table| listens_in(&table, address))
+/// True if somebody in the network namespace of this process listens on exactly this address.
+fn is_listening(pid: u32, address: SocketAddrV4) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/net/tcp")).is_ok_and(|table| listens_in(&table, address))
 }
 
 /// Looks into the kernel's table of sockets: number, local and remote address in hexadecimal as they lie in memory, state.
@@ -184,9 +185,9 @@ mod tests {
         let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
             panic!("bound to IPv4");
         };
-        assert!(is_listening(address));
+        assert!(is_listening(std::process::id(), address));
         drop(listener);
-        assert!(!is_listening(address));
+        assert!(!is_listening(std::process::id(), address));
     }
 
     #[test]
@@ -196,6 +197,6 @@ mod tests {
         let SocketAddr::V4(address) = stream.local_addr().unwrap() else {
             panic!("connected by IPv4");
         };
-        assert!(!is_listening(address));
+        assert!(!is_listening(std::process::id(), address));
     }
 }

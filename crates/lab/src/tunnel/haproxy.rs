@@ -60,6 +60,7 @@ impl Haproxy {
             command_line,
             log: format!("{name}.log"),
             user: User::Owner,
+            namespace: None,
         })
     }
 

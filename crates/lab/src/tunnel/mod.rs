@@ -3,6 +3,8 @@
 //! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
 //! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
 //! a guard as private servers do (see [`guard`](crate::guard)): they end, and their keys go, however their owner ends.
+//! Over a [link](crate::link) the server half runs beside the server on its far side, so that what crosses the link is the
+//! encrypted stream.
 //!
 //! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
 //! meanwhile.
@@ -32,6 +34,7 @@ use ciphertax_model::record::Proof;
 use crate::error::Result;
 use crate::folder::PrivateFolder;
 use crate::guard::{Guard, GuardProgram};
+use crate::link::{FarSide, RunningLink};
 use crate::sweep::sweep_stale;
 
 pub use error::TunnelError;
@@ -47,12 +50,20 @@ use wireguard::Wireguard;
 const STEADY: Duration = Duration::from_millis(100);
 const STEADY_AT_LAST: Duration = Duration::from_secs(2);
 
-/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard.
+/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and some
+/// round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped before
+/// the link is.
 ///
 /// # Errors
 /// If a program of it is missing or does not start, and for WireGuard without root.
-pub fn start(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<RunningTunnel> {
-    let prepared = Prepared::new(kind, target)?;
+pub fn start(
+    kind: Tunnel,
+    target: SocketAddr,
+    link: Option<&RunningLink>,
+    guard: &GuardProgram,
+) -> Result<RunningTunnel> {
+    let far = link.map(RunningLink::far_side);
+    let prepared = Prepared::new(kind, target, far)?;
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
     let (carrier, address, halves) = prepared.start(&mut guard, target)?;
@@ -193,24 +204,24 @@ impl Drop for RunningTunnel {
 
 /// A tunnel whose programs have been found.
 enum Prepared {
-    Pair(Box<dyn pair::Pair>),
+    Pair(Box<dyn pair::Pair>, Option<FarSide>),
     Wireguard(Box<wireguard::Programs>),
 }
 
 impl Prepared {
-    fn new(kind: Tunnel, target: SocketAddr) -> Result<Self> {
+    fn new(kind: Tunnel, target: SocketAddr, far: Option<FarSide>) -> Result<Self> {
         Ok(match kind {
-            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?)),
-            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?)),
-            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?)),
-            Tunnel::Wireguard => Self::Wireguard(Box::new(wireguard::Programs::find(target)?)),
+            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?), far),
+            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?), far),
+            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?), far),
+            Tunnel::Wireguard => Self::Wireguard(Box::new(wireguard::Programs::find(target, far)?)),
         })
     }
 
     fn start(self, guard: &mut Guard, target: SocketAddr) -> Result<(Carrier, SocketAddr, Vec<Half>)> {
         Ok(match self {
-            Self::Pair(pair) => {
-                let (pair, address, halves) = RunningPair::start(pair, guard, target)?;
+            Self::Pair(pair, far) => {
+                let (pair, address, halves) = RunningPair::start(pair, guard, target, far.as_ref())?;
                 (Carrier::Pair(pair), address, halves)
             }
             Self::Wireguard(programs) => {
@@ -261,7 +272,9 @@ mod tests {
             return;
         }
         let guard = GuardProgram::this_test_program("tunnel::tests::guard");
-        let error = start(Tunnel::Wireguard, echo(), &guard).unwrap_err().to_string();
+        let error = start(Tunnel::Wireguard, echo(), None, &guard)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("needs root") && error.contains("stunnel"),
             "{error}"
@@ -273,7 +286,7 @@ mod tests {
         let guard = GuardProgram::this_test_program("tunnel::tests::guard");
         let mut guard = Guard::start(&guard, PrivateFolder::create_for_tunnel().unwrap()).unwrap();
         let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-        RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo())
+        RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo(), None)
             .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
             .unwrap_err()
             .to_string()

@@ -1,8 +1,8 @@
-//! Tunnels of two programs that each listen on a TCP port of this machine.
+//! Tunnels of two programs that each listen on a TCP port.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use ciphertax_model::Tunnel;
 
 use crate::error::Result;
 use crate::guard::{Guard, Helper};
+use crate::link::FarSide;
 use crate::relay::Relay;
 
 use super::Side;
@@ -74,17 +75,22 @@ pub(super) struct RunningPair {
 }
 
 impl RunningPair {
-    /// Starts the server half, then the client half.
+    /// Starts the server half, on the far side of a link if there is one, then the client half.
     pub(super) fn start(
         pair: Box<dyn Pair>,
         guard: &mut Guard,
         target: SocketAddr,
+        far: Option<&FarSide>,
     ) -> Result<(Self, SocketAddr, Vec<Half>)> {
         let folder = guard.folder().to_owned();
         pair.prepare(&folder)?;
         let [_, name] = pair.names();
-        let (server, server_half) = Half::start_listening(guard, name, Side::Server, |listen| {
-            pair.server_half(&folder, listen, target)
+        let host = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
+        let (server, server_half) = Half::start_listening(guard, name, Side::Server, host, |listen| {
+            Ok(Helper {
+                namespace: far.map(|far| far.namespace.clone()),
+                ..pair.server_half(&folder, listen, target)?
+            })
         })?;
         let running = Self {
             pair,
@@ -135,7 +141,7 @@ impl RunningPair {
             target: self.target,
             talkative,
         };
-        Half::start_listening(guard, name, Side::Client, |listen| {
+        Half::start_listening(guard, name, Side::Client, Ipv4Addr::LOCALHOST, |listen| {
             self.pair.client_half(&folder, listen, &route)
         })
     }

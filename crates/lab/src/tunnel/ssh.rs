@@ -135,6 +135,7 @@ impl Pair for Ssh {
             command_line,
             log: format!("sshd-{}.log", listen.port()),
             user: self.user,
+            namespace: None,
         })
     }
 
@@ -178,6 +179,7 @@ impl Pair for Ssh {
             command_line: self.ssh.command_line(arguments),
             log: format!("ssh-{}.log", listen.port()),
             user: User::Owner,
+            namespace: None,
         })
     }
 

@@ -51,6 +51,7 @@ impl Stunnel {
             command_line: self.program.command_line([path]),
             log: format!("{name}.log"),
             user: User::Owner,
+            namespace: None,
         })
     }
 }
@@ -90,12 +91,11 @@ impl Pair for Stunnel {
              connect = {peer}\n\
              CAfile = ca.pem\n\
              verifyChain = yes\n\
-             checkIP = {host}\n\
+             checkHost = localhost\n\
              sslVersion = {VERSION}\n\
              ciphersuites = {suite}\n",
             level = if route.talkative { "info" } else { "warning" },
             peer = route.peer,
-            host = route.peer.ip(),
             suite = self.suite,
         );
         self.helper(folder, "client", listen, &settings)

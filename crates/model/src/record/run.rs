@@ -9,7 +9,7 @@ use super::facts::{Proof, SessionFacts};
 use super::sample::{Handshakes, VoidReason};
 use super::trace::Phase;
 use crate::command::Command;
-use crate::link::Link;
+use crate::link::{Link, LinkKind};
 use crate::metric::Metric;
 use crate::study::{Pace, Study, Workload};
 use crate::transport::Transport;
@@ -158,7 +158,7 @@ pub enum RunStatus {
 }
 
 /// Which server answered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
     /// The name that cells and sessions refer to it by, unique in its run.
     pub name: String,
@@ -176,6 +176,28 @@ pub struct ServerRecord {
     pub same_host: bool,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
+    /// How it was kept at a distance; absent without one, and until the run has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
+}
+
+/// What kept a server at a distance, and how exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkRecord {
+    /// How it delayed.
+    pub by: LinkKind,
+    /// The distances it had, each once, in the order of the cells.
+    pub distances: Vec<Link>,
+    /// Packets delivered, both directions together; for a relay, pieces of what it read.
+    pub packets: u64,
+    /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds.
+    pub lateness_median_us: f64,
+    /// 99th percentile of the same.
+    pub lateness_p99_us: f64,
+    /// The latest of all.
+    pub lateness_max_us: f64,
+    /// Packets dropped because the queue before a limited bandwidth was full, as a router drops them.
+    pub dropped: u64,
 }
 
 /// Whose server it was.

@@ -49,7 +49,7 @@ impl CellView {
         notes.extend(lookup::tunnels_in_words(run, &cell.name));
         Self {
             name: cell.name.clone(),
-            load: lookup::load_in_words(cell),
+            load: lookup::load_in_words(run, cell),
             notes,
             client_bound: cell.client_bound,
             headline: Headline::of(run, cell),

@@ -47,6 +47,9 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }
+        if let Some(link) = lookup::link_in_words(server) {
+            text.push_str(&format!("; {link}"));
+        }
         Item::new(format!("server {}", server.name), text)
     }));
     items.extend(run.cells.iter().map(|cell| {
@@ -54,7 +57,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             format!("cell {}", cell.name),
             format!(
                 "{}; {}; {} void",
-                lookup::load_in_words(cell),
+                lookup::load_in_words(run, cell),
                 lookup::load_threads(cell),
                 cell.void_slices
             ),

@@ -22,26 +22,41 @@
 //! changed: the two devices are new, so is what is set for them, and they lead to addresses of a range reserved for
 //! measurements (RFC 2544).
 //!
+//! Over a link it is simpler. The server is in a namespace already, and so its end is put there too and is given the address
+//! that clients connect to, so that nothing has to be rewritten:
+//!
+//! ```text
+//! namespace of the machine                   namespace of the link
+//!
+//! client ── device of the client's end       device of the server's end ── server
+//!                        │                        │
+//!                   wireguard-go ── UDP, link ── wireguard-go
+//! ```
+//!
+//! Then the UDP socket of the client's end is on every address of the machine, as WireGuard's always is; it answers nobody
+//! who does not have the other end's key.
+//!
 //! The namespace has no name and is held by processes of the guard alone. When they end, so does everything in it, and
 //! with it both devices.
 
+mod key;
+mod names;
+mod shelter;
+
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_model::Tunnel;
-use openssl::pkey::{PKey, Private};
-use rand::RngExt;
 use rustix::process::geteuid;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::error::{Error, Result};
 use crate::guard::{Guard, Helper, User};
+use crate::link::FarSide;
+use crate::namespace::inside;
 
 use super::Side;
 use super::datagram_relay::DatagramRelay;
@@ -49,6 +64,9 @@ use super::error::TunnelError;
 use super::half::{Half, STARTUP};
 use super::program::{Program, run_to_success};
 use super::proof::{Evidence, Exchange, disproved, send_through};
+use key::{Key, PublicKey};
+use names::{Addresses, Devices};
+use shelter::Shelter;
 
 /// What wireguard-go gives its devices: 1500 bytes less its headers over IPv6.
 const MTU: u16 = 1420;
@@ -56,7 +74,7 @@ const MTU: u16 = 1420;
 /// The only cipher that WireGuard has.
 const CIPHER: &str = "ChaCha20-Poly1305";
 
-/// UDP ports of the client's and of the server's end. Nobody else is in their namespace.
+/// UDP ports of the client's and of the server's end without a link. Nobody else is in their namespace.
 const CLIENT_PORT: u16 = 51_821;
 const SERVER_PORT: u16 = 51_822;
 
@@ -66,8 +84,9 @@ const ETHERNET: &str = "02:63:74:61:78:01";
 /// How long the devices may take to go when the processes have ended.
 const VANISHING: Duration = Duration::from_secs(5);
 
-/// How long a connection through the tunnel may take while it is tried whether it leads anywhere.
+/// How long a connection through the tunnel may take while it is tried whether it leads anywhere; over a link longer.
 const TRIAL: Duration = Duration::from_millis(250);
+const DISTANT_TRIAL: Duration = Duration::from_secs(3);
 
 /// What is needed on the machine.
 #[derive(Debug)]
@@ -82,15 +101,16 @@ pub(super) struct Programs {
     sleep: Program,
     version: String,
     target: SocketAddrV4,
+    far: Option<FarSide>,
 }
 
 impl Programs {
-    pub(super) fn find(target: SocketAddr) -> Result<Self> {
+    pub(super) fn find(target: SocketAddr, far: Option<FarSide>) -> Result<Self> {
         if !geteuid().is_root() {
             return Err(TunnelError::NeedsRoot.into());
         }
         let target = match target {
-            SocketAddr::V4(address) if address.ip().is_loopback() => address,
+            SocketAddr::V4(address) if address.ip().is_loopback() || far.is_some() => address,
             _ => {
                 return Err(TunnelError::Target {
                     tunnel: "WireGuard",
@@ -111,6 +131,7 @@ impl Programs {
             mount: Program::find(&["mount"], "mount")?,
             sleep: Program::find(&["sleep"], "coreutils")?,
             target,
+            far,
         })
     }
 }
@@ -119,9 +140,10 @@ impl Programs {
 #[derive(Debug)]
 pub(super) struct Wireguard {
     programs: Programs,
-    namespace: Namespace,
+    shelter: Shelter,
     devices: Devices,
     addresses: Addresses,
+    ends: Ends,
     client_key: PublicKey,
     server_key: PublicKey,
 }
@@ -132,17 +154,20 @@ impl Wireguard {
         guard: &mut Guard,
         target: SocketAddr,
     ) -> Result<(Self, SocketAddr, Vec<Half>)> {
-        let namespace = Namespace::start(&programs, guard)?;
+        let shelter = Shelter::start(&programs, guard)?;
         let (client_key, server_key) = (Key::new()?, Key::new()?);
         let wireguard = Self {
-            namespace,
+            shelter,
             devices: Devices::new(),
             addresses: Addresses::unused()?,
+            ends: Ends::of(programs.far.as_ref())?,
             client_key: client_key.public()?,
             server_key: server_key.public()?,
             programs,
         };
-        wireguard.make_way_to_server()?;
+        if wireguard.programs.far.is_none() {
+            wireguard.make_way_to_server()?;
+        }
         let server = wireguard.start_end(guard, Side::Server, &server_key)?;
         wireguard.connect_server_end()?;
         let client = wireguard.start_end(guard, Side::Client, &client_key)?;
@@ -153,16 +178,16 @@ impl Wireguard {
     }
 
     pub(super) fn facts(&self) -> BTreeMap<String, String> {
+        let way = match self.programs.far {
+            None => {
+                "UDP on loopback; behind the server's end a veth and stateless rewriting of addresses, no TCP forwarder"
+            }
+            Some(_) => "UDP over the link; the server's end beside the server, no TCP forwarder",
+        };
         [
             ("program", self.programs.version.clone()),
             ("cipher", CIPHER.into()),
-            (
-                "topology",
-                format!(
-                    "two user-space ends, MTU {MTU}, UDP on loopback; behind the server's end a veth and stateless \
-                     rewriting of addresses, no TCP forwarder"
-                ),
-            ),
+            ("topology", format!("two user-space ends, MTU {MTU}, {way}")),
         ]
         .map(|(name, fact)| (name.to_owned(), fact))
         .into()
@@ -176,15 +201,9 @@ impl Wireguard {
         canary: &str,
         exchange: &mut Exchange<'_>,
     ) -> Result<Evidence> {
-        let [client, server] =
-            [CLIENT_PORT, SERVER_PORT].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-        let socket = self
-            .namespace
-            .inside("bind a socket", || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)))?;
-        let failed = |cause| TunnelError::System {
-            what: "start a relay".into(),
-            cause,
-        };
+        let Ends { client, server } = self.ends;
+        let socket = self.relay_socket()?;
+        let failed = |cause| system("start a relay", cause);
         let middle = socket.local_addr().map_err(failed)?;
         let between = DatagramRelay::start(socket, [client, server]).map_err(failed)?;
         let outcome = self
@@ -198,6 +217,17 @@ impl Wireguard {
             bytes_between,
             word: self.word()?,
         })
+    }
+
+    /// Where both ends can send to.
+    fn relay_socket(&self) -> Result<UdpSocket> {
+        let host = self.ends.client.ip();
+        let bind = || UdpSocket::bind((host, 0));
+        match self.shelter.network(Side::Client) {
+            Some(network) => inside(&network, bind),
+            None => bind(),
+        }
+        .map_err(|cause| system("bind a socket for a relay", cause))
     }
 
     /// Waits until the devices have gone, which they do by themselves soon after the processes have ended.
@@ -231,7 +261,7 @@ impl Wireguard {
             beyond,
         } = self.addresses;
         let server = self.programs.target.ip();
-        self.namespace.inside("route between devices", || {
+        self.at_server("route between devices", || {
             fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
             without_ipv6("default")
         })?;
@@ -255,12 +285,8 @@ impl Wireguard {
              }}\n\
              }}\n"
         );
-        run_to_success(
-            &self
-                .namespace
-                .command_line(self.programs.nft.command_line(["-f", "-"])),
-            &rules,
-        )?;
+        let nft = self.programs.nft.command_line(["-f", "-"]);
+        run_to_success(&self.shelter.command_line(Side::Server, nft), &rules)?;
         self.configure(outer, || {
             without_ipv6(outer)?;
             // Else the kernel drops what has a loopback address and is not from the loopback device.
@@ -284,13 +310,14 @@ impl Wireguard {
             side,
             Helper {
                 command_line: self
-                    .namespace
-                    .command_line(self.programs.wireguard.command_line(["-f", device])),
+                    .shelter
+                    .command_line(side, self.programs.wireguard.command_line(["-f", device])),
                 log: log.into(),
                 user: User::Owner,
+                namespace: None,
             },
         )?;
-        let socket = self.namespace.path(&format!("run/wireguard/{device}.sock"));
+        let socket = self.shelter.path(&format!("run/wireguard/{device}.sock"));
         wait_until(&half, || socket.exists())?;
         self.wg(&["setconf", device, "/dev/stdin"], &self.settings(side, key)?)?;
         Ok(half)
@@ -299,9 +326,10 @@ impl Wireguard {
     fn settings(&self, side: Side, key: &Key) -> Result<String> {
         let key = key.base64()?;
         let Addresses { client, entry, .. } = self.addresses;
-        let (port, peer, allowed, endpoint) = match side {
-            Side::Client => (CLIENT_PORT, &self.server_key, entry, SERVER_PORT),
-            Side::Server => (SERVER_PORT, &self.client_key, client, CLIENT_PORT),
+        let ends = &self.ends;
+        let (own, peer, allowed, endpoint) = match side {
+            Side::Client => (ends.client, &self.server_key, entry, ends.server),
+            Side::Server => (ends.server, &self.client_key, client, ends.client),
         };
         Ok(format!(
             "[Interface]\n\
@@ -310,25 +338,32 @@ impl Wireguard {
              [Peer]\n\
              PublicKey = {peer}\n\
              AllowedIPs = {allowed}/32\n\
-             Endpoint = 127.0.0.1:{endpoint}\n",
+             Endpoint = {endpoint}\n",
+            port = own.port(),
             peer = peer.0
         ))
     }
 
     fn connect_server_end(&self) -> Result<()> {
         let device = &self.devices.server;
-        let client = self.addresses.client;
+        let Addresses { client, entry, .. } = self.addresses;
+        if self.programs.far.is_some() {
+            self.at_server("configure a device", || without_ipv6(device))?;
+            self.ip_inside(&format!("addr add {entry}/32 dev {device}\n"))?;
+        }
         self.ip_inside(&format!(
             "link set {device} mtu {MTU} up\n\
              route add {client}/32 dev {device}\n"
         ))
     }
 
-    /// Moves the device of the client's end to the machine's namespace.
+    /// Puts the device of the client's end where the client is: into the machine's namespace.
     fn connect_client_end(&self) -> Result<()> {
         let device = &self.devices.client;
         let Addresses { client, entry, .. } = self.addresses;
-        self.ip_inside(&format!("link set {device} netns {}\n", std::process::id()))?;
+        if self.programs.far.is_none() {
+            self.ip_inside(&format!("link set {device} netns {}\n", std::process::id()))?;
+        }
         self.configure(device, || without_ipv6(device))?;
         self.ip_outside(&format!(
             "addr add {client}/32 dev {device}\n\
@@ -354,15 +389,20 @@ impl Wireguard {
 
     /// Connects through the tunnel to a listener of our own, so that the server is left in peace.
     fn is_passable(&self) -> Result<bool> {
-        let server = IpAddr::V4(*self.programs.target.ip());
-        let failed = |cause| TunnelError::System {
-            what: "listen behind the tunnel".into(),
-            cause,
+        let listener = match &self.programs.far {
+            None => TcpListener::bind((*self.programs.target.ip(), 0)),
+            Some(far) => inside(&far.namespace, || TcpListener::bind((self.addresses.entry, 0))),
         };
-        let listener = TcpListener::bind((server, 0)).map_err(failed)?;
+        let failed = |cause| system("listen behind the tunnel", cause);
+        let listener = listener.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let entry = SocketAddr::from((self.addresses.entry, port));
-        Ok(TcpStream::connect_timeout(&entry, TRIAL).is_ok())
+        let patience = if self.programs.far.is_some() {
+            DISTANT_TRIAL
+        } else {
+            TRIAL
+        };
+        Ok(TcpStream::connect_timeout(&entry, patience).is_ok())
     }
 
     /// Tells each end where to send, again and again until both do: an end that still hears from the other by the old
@@ -387,11 +427,10 @@ impl Wireguard {
                 return Ok(());
             }
         }
-        Err(TunnelError::System {
-            what: "lead the ends of WireGuard to each other".into(),
-            cause: io::ErrorKind::TimedOut.into(),
-        }
-        .into())
+        Err(system(
+            "lead the ends of WireGuard to each other",
+            io::ErrorKind::TimedOut.into(),
+        ))
     }
 
     /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both ways.
@@ -423,18 +462,24 @@ impl Wireguard {
         }
     }
 
+    /// `wg` speaks with the programs over sockets in the shelter, wherever their devices are.
     fn wg(&self, arguments: &[&str], input: &str) -> Result<String> {
-        run_to_success(
-            &self
-                .namespace
-                .command_line(self.programs.wg.command_line(arguments)),
-            input,
-        )
+        let wg = self.programs.wg.command_line(arguments);
+        run_to_success(&self.shelter.command_line(Side::Server, wg), input)
     }
 
     fn ip_inside(&self, commands: &str) -> Result<()> {
         let ip = self.programs.ip.command_line(["-batch", "-"]);
-        run_to_success(&self.namespace.command_line(ip), commands).map(drop)
+        run_to_success(&self.shelter.command_line(Side::Server, ip), commands).map(drop)
+    }
+
+    /// Does something in the network namespace of the server's end.
+    fn at_server(&self, what: &str, work: impl FnOnce() -> io::Result<()> + Send) -> Result<()> {
+        match self.shelter.network(Side::Server) {
+            Some(network) => inside(&network, work),
+            None => work(),
+        }
+        .map_err(|cause| system(&format!("{what} in the network namespace"), cause))
     }
 
     fn ip_outside(&self, commands: &str) -> Result<()> {
@@ -443,193 +488,41 @@ impl Wireguard {
 
     /// Sets something for a new device of ours in the machine's namespace.
     fn configure(&self, device: &str, work: impl FnOnce() -> io::Result<()>) -> Result<()> {
-        work().map_err(|cause| {
-            TunnelError::System {
-                what: format!("configure the new network device {device}"),
-                cause,
-            }
-            .into()
+        work().map_err(|cause| system(&format!("configure the new network device {device}"), cause))
+    }
+}
+
+/// Where each end is reached by the other.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    client: SocketAddr,
+    server: SocketAddr,
+}
+
+impl Ends {
+    /// Over a link, on ports that are free on its two sides.
+    fn of(far: Option<&FarSide>) -> Result<Self> {
+        let Some(far) = far else {
+            let [client, server] =
+                [CLIENT_PORT, SERVER_PORT].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+            return Ok(Self { client, server });
+        };
+        let free = |host: Ipv4Addr| UdpSocket::bind((host, 0))?.local_addr();
+        let failed = |cause| system("find a free UDP port", cause);
+        Ok(Self {
+            client: free(far.near).map_err(failed)?,
+            server: inside(&far.namespace, || free(far.delayed)).map_err(failed)?,
         })
     }
 }
 
-/// A network namespace and a mount namespace without names, held by a process that sleeps.
-#[derive(Debug)]
-struct Namespace {
-    holder: Half,
-    nsenter: Program,
+fn system(what: &str, cause: io::Error) -> Error {
+    TunnelError::System {
+        what: what.into(),
+        cause,
+    }
+    .into()
 }
-
-impl Namespace {
-    fn start(programs: &Programs, guard: &mut Guard) -> Result<Self> {
-        let mut words = programs.unshare.command_line(["--net", "--mount", "--"]);
-        words.extend(programs.sleep.command_line(["infinity"]));
-        let helper = Helper {
-            command_line: words,
-            log: "namespace.log".into(),
-            user: User::Owner,
-        };
-        let holder = Half::start(guard, "unshare", Side::Server, helper)?;
-        let namespace = Self {
-            nsenter: programs.nsenter.clone(),
-            holder,
-        };
-        // unshare becomes sleep once it has done its work.
-        let program = namespace.process().join("comm");
-        wait_until(&namespace.holder, || {
-            fs::read_to_string(&program).is_ok_and(|name| name.trim() == "sleep")
-        })?;
-        // Programs put their sockets into /run: it is one of our own here, and goes with the namespace.
-        let mount = programs
-            .mount
-            .command_line(["-t", "tmpfs", "-o", "mode=0755,size=1m", "tmpfs", "/run"]);
-        run_to_success(&namespace.command_line(mount), "")?;
-        Ok(namespace)
-    }
-
-    /// The words that run a command in here.
-    fn command_line(&self, command: Vec<OsString>) -> Vec<OsString> {
-        let target = format!("--target={}", self.holder.pid());
-        let mut words = self.nsenter.command_line([&target, "--net", "--mount", "--"]);
-        words.extend(command);
-        words
-    }
-
-    /// Does something in a thread that is in the network namespace, though not in the mount namespace.
-    fn inside<T: Send>(&self, what: &str, work: impl FnOnce() -> io::Result<T> + Send) -> Result<T> {
-        let enter = || {
-            let namespace = File::open(self.process().join("ns/net"))?;
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-            work()
-        };
-        thread::scope(|scope| scope.spawn(enter).join())
-            .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
-            .map_err(|cause| {
-                TunnelError::System {
-                    what: format!("{what} in the network namespace"),
-                    cause,
-                }
-                .into()
-            })
-    }
-
-    /// A file as it is seen in here.
-    fn path(&self, below_root: &str) -> PathBuf {
-        self.process().join("root").join(below_root)
-    }
-
-    fn process(&self) -> PathBuf {
-        Path::new("/proc").join(self.holder.pid().to_string())
-    }
-}
-
-/// Names of network devices that nobody else uses.
-#[derive(Debug)]
-struct Devices {
-    client: String,
-    server: String,
-    /// The ends of the veth, in the tunnel's namespace and in the machine's.
-    inner: String,
-    outer: String,
-}
-
-impl Devices {
-    fn new() -> Self {
-        let number: u32 = rand::rng().random();
-        let name = |end| format!("ctax{number:08x}{end}");
-        Self {
-            client: name('c'),
-            server: name('s'),
-            inner: name('i'),
-            outer: name('o'),
-        }
-    }
-
-    /// Those in the machine's namespace.
-    fn outside(&self) -> [&str; 2] {
-        [&self.client, &self.outer]
-    }
-}
-
-/// Three neighbouring addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Addresses {
-    /// The client's own.
-    client: Ipv4Addr,
-    /// Where the client connects to.
-    entry: Ipv4Addr,
-    /// The client as the server sees it.
-    beyond: Ipv4Addr,
-}
-
-impl Addresses {
-    /// Reserved for measurements between networks (RFC 2544, RFC 6890): 198.18.0.0/15.
-    const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
-
-    /// Groups of four addresses in the network.
-    const GROUPS: u32 = 1 << 15;
-
-    /// Addresses that no route of the machine names.
-    fn unused() -> Result<Self> {
-        const TRIES: usize = 100;
-        let path = Path::new("/proc/net/route");
-        let routes = fs::read_to_string(path).map_err(Error::read(path))?;
-        let mut rng = rand::rng();
-        (0..TRIES)
-            .map(|_| Self::of_group(rng.random_range(0..Self::GROUPS)))
-            .find(|addresses| !addresses.occur_in(&routes))
-            .ok_or_else(|| {
-                TunnelError::System {
-                    what: "find unused addresses in 198.18.0.0/15".into(),
-                    cause: io::ErrorKind::AddrInUse.into(),
-                }
-                .into()
-            })
-    }
-
-    fn of_group(group: u32) -> Self {
-        let first = u32::from(Self::NETWORK) + 4 * group;
-        let [client, entry, beyond] = [1, 2, 3].map(|offset| Ipv4Addr::from(first + offset));
-        Self {
-            client,
-            entry,
-            beyond,
-        }
-    }
-
-    /// The kernel writes destinations in hexadecimal as they lie in memory.
-    fn occur_in(&self, routes: &str) -> bool {
-        [self.client, self.entry, self.beyond].iter().any(|address| {
-            let destination = format!("{:08X}", u32::from_ne_bytes(address.octets()));
-            routes
-                .lines()
-                .any(|line| line.split_whitespace().nth(1) == Some(&destination))
-        })
-    }
-}
-
-/// An end's secret.
-struct Key(PKey<Private>);
-
-impl Key {
-    fn new() -> Result<Self> {
-        Ok(Self(PKey::generate_x25519()?))
-    }
-
-    fn public(&self) -> Result<PublicKey> {
-        Ok(PublicKey(openssl::base64::encode_block(
-            &self.0.raw_public_key()?,
-        )))
-    }
-
-    fn base64(&self) -> Result<String> {
-        Ok(openssl::base64::encode_block(&self.0.raw_private_key()?))
-    }
-}
-
-/// In Base64, as `wg` has it.
-#[derive(Debug)]
-struct PublicKey(String);
 
 /// Keeps the kernel from announcing a device to neighbours that are not there. Fails for no kernel without IPv6.
 fn without_ipv6(device: &str) -> io::Result<()> {
@@ -667,41 +560,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_of_the_reserved_network_and_apart() {
-        let [first, last] = [0, Addresses::GROUPS - 1].map(Addresses::of_group);
-        assert_eq!(first.client, Ipv4Addr::new(198, 18, 0, 1));
-        assert_eq!(first.beyond, Ipv4Addr::new(198, 18, 0, 3));
-        assert_eq!(last.beyond, Ipv4Addr::new(198, 19, 255, 255));
-    }
-
-    #[test]
-    fn addresses_that_a_route_names_are_not_used() {
-        let routes = "Iface\tDestination\tGateway\nctaxc\t020012C6\t00000000\n";
-        assert!(Addresses::of_group(0).occur_in(routes));
-        assert!(!Addresses::of_group(1).occur_in(routes));
-    }
-
-    #[test]
-    fn names_fit_what_the_kernel_allows() {
-        const LONGEST: usize = 15;
-        let Devices {
-            client,
-            server,
-            inner,
-            outer,
-        } = Devices::new();
-        for name in [client, server, inner, outer] {
-            assert!(name.len() <= LONGEST, "{name}");
-        }
-    }
-
-    #[test]
     fn a_server_elsewhere_is_refused() {
         if !geteuid().is_root() {
             return; // Everything is refused.
         }
         for target in ["192.0.2.1:3306", "[::1]:3306"] {
-            let error = Programs::find(target.parse().unwrap()).unwrap_err().to_string();
+            let error = Programs::find(target.parse().unwrap(), None)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(target) && error.contains("loopback"), "{error}");
         }
     }

@@ -222,6 +222,42 @@ fn phases_are_per_connect_and_name_the_cause() {
 }
 
 #[test]
+fn a_tunnel_that_is_open_already_saves_round_trips_and_anything_else_that_gains_is_suspected() {
+    let text = STUDY
+        .replace(
+            "transport = \"tls1.3\"",
+            "transport = \"plain\"\ntunnel = { ssh = \"aes256-ctr\" }",
+        )
+        .replace(
+            "workload = \"connect\"",
+            "workload = \"connect\"\nlink = { rtt_ms = 45 }",
+        );
+    let mut head = head();
+    head.study = Study::from_toml(&text).unwrap();
+    let faster = |mut sample: Sample| {
+        if sample.arm == "tls" {
+            sample.duration_ns /= 100;
+        }
+        sample
+    };
+    let samples: Vec<Sample> = samples(30).into_iter().map(faster).collect();
+    let findings = explain(head, &samples).unwrap().findings;
+    let of = |cell: &str| {
+        let mut of_cell = findings
+            .iter()
+            .filter(|finding| finding.summary.starts_with(cell) && finding.summary.contains("throughput"));
+        of_cell
+            .next()
+            .unwrap_or_else(|| panic!("{cell}: {findings:?}"))
+            .clone()
+    };
+    let connect = of("connect");
+    assert_eq!(connect.severity, Severity::Cause);
+    assert!(connect.summary.contains("a round trip of 45 ms"), "{connect:?}");
+    assert_eq!(of("select").severity, Severity::Suspicion);
+}
+
+#[test]
 fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
     let findings = |median_us| {
         let mut head = head(study());

@@ -11,8 +11,8 @@ use crate::folder::create_private_file;
 use crate::guard::{Helper, User};
 
 use super::pair::{Pair, Route, Word};
-use super::program::Program;
-use super::tls::{SUITE, VERSION, issue_certificate};
+use super::program::{Program, write_settings};
+use super::tls::{SUITE, VERSION, facts, issue_certificate};
 
 /// Certificate and key in one file, as HAProxy wants them.
 const CERTIFICATE_WITH_KEY: &str = "haproxy.pem";
@@ -51,9 +51,7 @@ impl Haproxy {
     fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
         let name = format!("haproxy-{side}-{}", listen.port());
         let path = folder.join(format!("{name}.cfg"));
-        create_private_file(&path)?
-            .write_all(settings.as_bytes())
-            .map_err(Error::write(&path))?;
+        write_settings(&path, settings)?;
         let mut command_line = self.program.command_line(["-db", "-f"]);
         command_line.push(path.into());
         Ok(Helper {
@@ -134,14 +132,7 @@ impl Pair for Haproxy {
     }
 
     fn facts(&self) -> BTreeMap<String, String> {
-        [
-            ("program", self.version.clone()),
-            ("library", self.library.clone()),
-            ("cipher", format!("{VERSION} {}", self.suite)),
-            ("topology", "one TLS connection for each, sessions resumed".into()),
-        ]
-        .map(|(name, fact)| (name.to_owned(), fact))
-        .into()
+        facts(&self.version, &self.library, self.suite)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 use crate::error::{Error, Result};
+use crate::folder::create_private_file;
 use crate::guard;
 
 use super::error::TunnelError;
@@ -119,6 +120,13 @@ impl Program {
             .find_map(|line| line.split_once(mark));
         Ok(words.map_or("unknown", |(_, words)| words).trim().to_owned())
     }
+}
+
+/// Writes a file that only its owner may read.
+pub(super) fn write_settings(path: &Path, text: &str) -> Result<()> {
+    create_private_file(path)?
+        .write_all(text.as_bytes())
+        .map_err(Error::write(path))
 }
 
 /// Runs a command that ends by itself, and fails if it fails. What it reads from its standard input is in no argument

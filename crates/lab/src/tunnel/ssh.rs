@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -11,12 +10,11 @@ use ciphertax_model::SshCipher;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
 use crate::guard::{Helper, User};
 use crate::privilege::NOBODY;
 
 use super::pair::{Pair, Route, Word};
-use super::program::{Program, run_to_success};
+use super::program::{Program, run_to_success, write_settings};
 
 const HOST_KEY: &str = "ssh-host-key";
 const USER_KEY: &str = "ssh-user-key";
@@ -95,8 +93,8 @@ impl Pair for Ssh {
     fn prepare(&self, folder: &Path) -> Result<()> {
         let host_key = self.new_key(folder, HOST_KEY)?;
         let user_key = self.new_key(folder, USER_KEY)?;
-        write(&folder.join(KNOWN_HOSTS), &format!("{HOST} {host_key}\n"))?;
-        write(
+        write_settings(&folder.join(KNOWN_HOSTS), &format!("{HOST} {host_key}\n"))?;
+        write_settings(
             &folder.join(AUTHORIZED_KEYS),
             &format!("restrict,port-forwarding {user_key}\n"),
         )
@@ -106,7 +104,7 @@ impl Pair for Ssh {
         let settings = folder.join(format!("sshd-{}.conf", listen.port()));
         let quoted = |file| quoted(&folder.join(file));
         let cipher = self.cipher.name();
-        write(
+        write_settings(
             &settings,
             &format!(
                 "ListenAddress {listen}\n\
@@ -220,12 +218,6 @@ impl Pair for Ssh {
         .map(|(name, fact)| (name.to_owned(), fact.to_owned()))
         .into()
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    create_private_file(path)?
-        .write_all(text.as_bytes())
-        .map_err(Error::write(path))
 }
 
 /// A path as a value in sshd's settings, where `%` begins a token.

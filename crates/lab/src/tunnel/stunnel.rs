@@ -1,17 +1,15 @@
 //! stunnel on both sides.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::folder::create_private_file;
+use crate::error::Result;
 use crate::guard::{Helper, User};
 
 use super::pair::{Pair, Route, Word};
-use super::program::Program;
-use super::tls::{SUITE, VERSION, issue_certificate};
+use super::program::{Program, write_settings};
+use super::tls::{SUITE, VERSION, facts, issue_certificate};
 
 /// In the foreground, without files of its own, and without waiting for more bytes before it sends few.
 const COMMON: &str = "foreground = yes\n\
@@ -44,9 +42,7 @@ impl Stunnel {
     fn helper(&self, folder: &Path, side: &str, listen: SocketAddr, settings: &str) -> Result<Helper> {
         let name = format!("stunnel-{side}-{}", listen.port());
         let path = folder.join(format!("{name}.conf"));
-        create_private_file(&path)?
-            .write_all(settings.as_bytes())
-            .map_err(Error::write(&path))?;
+        write_settings(&path, settings)?;
         Ok(Helper {
             command_line: self.program.command_line([path]),
             log: format!("{name}.log"),
@@ -117,14 +113,7 @@ impl Pair for Stunnel {
     }
 
     fn facts(&self) -> BTreeMap<String, String> {
-        [
-            ("program", self.version.clone()),
-            ("library", self.library.clone()),
-            ("cipher", format!("{VERSION} {}", self.suite)),
-            ("topology", "one TLS connection for each, sessions resumed".into()),
-        ]
-        .map(|(name, fact)| (name.to_owned(), fact))
-        .into()
+        facts(&self.version, &self.library, self.suite)
     }
 }
 

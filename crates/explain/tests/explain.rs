@@ -232,7 +232,7 @@ fn a_tunnel_that_is_open_already_saves_round_trips_and_anything_else_that_gains_
             "workload = \"connect\"",
             "workload = \"connect\"\nlink = { rtt_ms = 45 }",
         );
-    let mut head = head();
+    let mut head = head(study());
     head.study = Study::from_toml(&text).unwrap();
     let faster = |mut sample: Sample| {
         if sample.arm == "tls" {

@@ -20,7 +20,7 @@ const EVENTS_PER_WAIT: usize = 256;
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::RDHUP)
     .union(epoll::EventFlags::ET);
-/// The alarms' timer among the events; sockets have small numbers.
+/// The alarms' timer among the events; no socket has so large a number.
 const TIMER: u64 = u64::MAX;
 
 /// One thread's event loop.

@@ -11,5 +11,6 @@ mod loads;
 mod ordinary_user;
 mod own_server;
 mod quick;
+mod servers;
 mod studies;
 mod transit;

@@ -16,6 +16,9 @@ use crate::recorder::Recorder;
 use crate::responses::Responses;
 use crate::workload::{Failure, Operation, Seat, Workload};
 
+/// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
+/// take minutes; all at once could be more than a server lets wait.
+const OPENED_AT_A_TIME: usize = 16;
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long operations in flight may take to finish after the end of a slice.
@@ -124,21 +127,25 @@ impl<W: Workload> Worker<W> {
                 None => return Ok(Err(too_slow())),
             }
         }
-        let slots = self.connections[arm].iter_mut().zip(self.share.first_seat..);
-        for (slot, index) in slots.filter(|(slot, _)| slot.is_none()) {
-            self.opened += 1;
-            let seat = Seat {
-                index,
-                of: self.share.seats,
-                seed: self.share.seed.wrapping_add(self.opened),
-            };
-            match self
-                .reactor
-                .run_one(workload.open(&self.reactor, seat), deadline())?
-            {
-                Some(Ok(connection)) => *slot = Some(connection),
-                Some(Err(failure)) => return Ok(Err(failure)),
-                None => return Ok(Err(too_slow())),
+        let slots = &mut self.connections[arm];
+        let empty: Vec<usize> = (0..slots.len()).filter(|place| slots[*place].is_none()).collect();
+        for few in empty.chunks(OPENED_AT_A_TIME) {
+            let tasks = few.iter().zip(self.opened + 1..).map(|(place, opened)| {
+                let seat = Seat {
+                    index: self.share.first_seat + *place as u32,
+                    of: self.share.seats,
+                    seed: self.share.seed.wrapping_add(opened),
+                };
+                workload.open(&self.reactor, seat)
+            });
+            let outcomes = self.reactor.run(tasks, deadline())?;
+            self.opened += few.len() as u64;
+            for (place, outcome) in few.iter().zip(outcomes) {
+                match outcome {
+                    Some(Ok(connection)) => slots[*place] = Some(connection),
+                    Some(Err(failure)) => return Ok(Err(failure)),
+                    None => return Ok(Err(too_slow())),
+                }
             }
         }
         Ok(Ok(()))

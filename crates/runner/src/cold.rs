@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ciphertax_model::{Arm, Cell, PasswordCache, Study};
+use ciphertax_model::{Arm, Cell, Pace, PasswordCache, Study};
 use ciphertax_wire::mysql::ColdAccounts;
 
 use crate::control::Control;
@@ -10,7 +10,7 @@ use crate::error::RunError;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
 /// than a second's work of several cores.
-const LOGINS: usize = 1000;
+pub(crate) const LOGINS: usize = 1000;
 
 /// True if an arm's logins find a server that does not remember the password.
 pub(crate) fn is_cold(arm: &Arm) -> bool {
@@ -22,6 +22,16 @@ pub(crate) fn in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Ite
     study
         .arms_of(cell)
         .filter(|arm| is_cold(arm) && !cell.workload.makes_connections())
+}
+
+/// True if a slice of the cell is sure to have more logins than there are cold accounts.
+pub(crate) fn is_too_much(study: &Study, cell: &Cell) -> bool {
+    let logins = match cell.load.pace() {
+        Pace::Closed => 0.0,
+        Pace::Batch { operations } => f64::from(operations),
+        Pace::Open { rate } => f64::from(rate) * study.slice_s,
+    };
+    logins > LOGINS as f64 && study.arms_of(cell).any(is_cold)
 }
 
 /// Copies of an account: with its password, whose hash the server has, and with its rights.

@@ -81,6 +81,14 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
                 arm.name, cell.name
             ));
         }
+        if cold::is_too_much(study, cell) {
+            note(format!(
+                "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
+                 rate, or shorter slices",
+                cell.name,
+                cold::LOGINS
+            ));
+        }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
             for refusal in capabilities.refuse(arm, &site.certificate) {

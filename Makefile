@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN := target/release/ciphertax
 
-.PHONY: help demo build test lint unit bench slow servers deny
+.PHONY: help demo build test lint unit bench slow studies servers deny
 
 help: ## Show these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -36,6 +36,10 @@ bench: ## Measure ciphertax beside its peers; results go to record/ (about half 
 slow: ## The tests that take long: 40 runs of plain against plain; the result goes to record/ (about 20 minutes)
 	./scripts/setup.sh test
 	./scripts/false-alarms.sh
+
+studies: ## Play the built-in studies of data in transit; their reports go to record/studies/ (about 45 minutes, root)
+	./scripts/setup.sh test
+	./scripts/studies.sh
 
 servers: ## Fetch every server of the catalogue and hold each to what it says it can do (some 200 MB, a few minutes)
 	./scripts/setup.sh test

@@ -100,11 +100,13 @@ const RUN_HELP: &str = concat!(
     "\
 Without a target, the private servers that the study names are made, measured and removed again. With a target, your \
 own server is measured: ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches \
-nothing else. Cells that differ only in their private server are then one.
+nothing else. Cells that differ only in their private server are then one. Links, tunnels, client certificates and \
+authentication methods are for private servers alone.
 
 --set changes any key of the study, before it is checked:
   time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
-  link_by=relay                                                          of the study: distance without root
+  link_by=relay                                                          distance without root
+  dataset.table_size=1000000                                             of the study's tables
   arm.NAME.tls.group=P-384                                               keys of one arm
   cell.NAME.load.connections=64                                          keys of one cell
   tls.library=rustls                                                     of all arms with TLS
@@ -115,6 +117,7 @@ Examples:
   ciphertax studies                                    what is built in
   ciphertax run mysql-tls-library
   ciphertax run mysql-tls-library --set tls.library=rustls --precision 0.005
+  ciphertax run mysql-tls-scenarios --tables 10 --table-size 1000000 --threads 64
   ciphertax run mysql-tls-tunnel-wan --scale published
   ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
   ciphertax run mine.toml 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
@@ -138,6 +141,15 @@ pub(crate) struct RunArguments {
     /// Other sizes that the study has, for example `published`
     #[arg(long, value_name = "NAME")]
     pub(crate) scale: Option<String>,
+    /// Tables of the data set, as sysbench has it; short for --set dataset.tables=N
+    #[arg(long, value_name = "N")]
+    pub(crate) tables: Option<u32>,
+    /// Rows of each table, as sysbench has it; short for --set dataset.table_size=N
+    #[arg(long, value_name = "N")]
+    pub(crate) table_size: Option<u32>,
+    /// Connections of each arm in every cell, which sysbench calls threads; short for --set load.connections=N
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<u32>,
     /// Change a key of the study; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

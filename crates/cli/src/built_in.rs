@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 9] = [
+const STUDIES: [(&str, &str); 10] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -17,6 +17,10 @@ const STUDIES: [(&str, &str); 9] = [
     (
         "mysql-connect-rate",
         include_str!("../studies/mysql-connect-rate.toml"),
+    ),
+    (
+        "mysql-connect-distance",
+        include_str!("../studies/mysql-connect-distance.toml"),
     ),
     (
         "mysql-tls-scenarios",

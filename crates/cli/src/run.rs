@@ -14,7 +14,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
     let (name, text) = find(&arguments.study)?;
     let mut study = StudyText::new(&name, &text)
         .scale(arguments.scale.as_deref())
-        .settings(&arguments.set)
+        .settings(&settings(arguments))
         .study()
         .map_err(|error| error.to_string())?;
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
@@ -47,13 +47,29 @@ pub(crate) fn unknown(study: &str) -> String {
     )
 }
 
+/// What `--set` says, and the options that are short for it.
+fn settings(arguments: &RunArguments) -> Vec<String> {
+    let short = [
+        ("dataset.tables", arguments.tables),
+        ("dataset.table_size", arguments.table_size),
+        ("load.connections", arguments.threads),
+    ];
+    let short = short
+        .into_iter()
+        .filter_map(|(key, value)| Some(format!("{key}={}", value?)));
+    arguments.set.iter().cloned().chain(short).collect()
+}
+
 fn words(arguments: &RunArguments) -> Words {
-    let settings = arguments.set.iter();
     Words {
         command: vec!["run".to_owned(), arguments.study.clone()],
         options: option("--precision", arguments.precision)
             .chain(option("--scale", arguments.scale.as_ref()))
-            .chain(settings.flat_map(|setting| option("--set", Some(setting))))
+            .chain(
+                settings(arguments)
+                    .into_iter()
+                    .flat_map(|setting| option("--set", Some(setting))),
+            )
             .collect(),
     }
 }

@@ -54,19 +54,24 @@ impl Listed {
         unique(tunnels.map(|tunnel| program(tunnel).to_owned()))
     }
 
-    /// Links are made of network devices, which is root's right.
+    /// Links and WireGuard are made of network devices, which is root's right.
     fn needs_root(&self) -> bool {
+        let has_wireguard = self
+            .study
+            .arms
+            .iter()
+            .any(|arm| arm.tunnel == Some(Tunnel::Wireguard));
         let has_link = self
             .study
             .cells
             .iter()
             .any(|cell| self.study.link(cell).is_some());
-        has_link && self.study.link_by == LinkKind::Tun
+        has_wireguard || (has_link && self.study.link_by == LinkKind::Tun)
     }
 
-    /// `mariadb, mysql-5.6; ssh; root, for links`
+    /// `mariadb, mysql-5.6; ssh; root, for network devices`
     fn needs(&self) -> String {
-        let root = self.needs_root().then(|| "root, for its links".to_owned());
+        let root = self.needs_root().then(|| "root, for network devices".to_owned());
         let parts = [self.servers().join(", "), self.tunnels().join(", ")];
         let parts = parts.into_iter().filter(|part| !part.is_empty()).chain(root);
         parts.collect::<Vec<_>>().join("; ")

@@ -218,6 +218,14 @@ fn a_program_that_hangs_is_killed_with_all_it_started() {
 }
 
 #[test]
+fn a_program_that_writes_without_end_is_killed_in_time() {
+    caught(
+        &format!("{}timeout_s = 0.5\n", shell("setsid yes & yes >&2")),
+        &["sh ran longer than timeout_s, which is 0.5 s, and was killed"],
+    );
+}
+
+#[test]
 fn a_slice_in_which_the_program_fails_is_void() {
     let sandbox = Sandbox::new();
     // The first run of each arm is to try it.

@@ -16,7 +16,7 @@ fn the_list_says_what_each_study_asks_and_needs() {
         "mysql-tls-library\n",
         "mariadb, mariadb-11.4-wolfssl, mysql-5.6",
         "mysql-tls-tunnel-wan\n",
-        "ssh; root, for its links",
+        "ssh; root, for network devices",
         "scales     published",
         "ciphertax run NAME",
     ] {
@@ -176,4 +176,21 @@ fn expect_lines(finished: &Finished, expected: &[&str]) {
         "{finished:?}"
     );
     assert_eq!(finished.stderr.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn sizes_may_be_given_by_sysbenchs_names() {
+    let sandbox = Sandbox::new();
+    let sizes = ["--tables", "2", "--table-size", "1000", "--threads", "3"];
+    let mut arguments = vec!["run", "quick", "--time", "2", "--out", "run"];
+    arguments.extend(sizes);
+    let finished = sandbox.finish(&arguments);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!(
+        (run.study.dataset.tables, run.study.dataset.table_size),
+        (2, 1000)
+    );
+    assert!(run.cells.iter().all(|cell| cell.connections == 3));
+    assert!(run.command.contains("--set dataset.tables=2"), "{}", run.command);
 }

@@ -6,8 +6,7 @@ use ciphertax_model::record::OpenLoopSample;
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-/// An operation that begins later than this although a connection is free for it is the load generator's fault. Some turns of
-/// the scheduler: what a thread that shares its CPU must expect.
+/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a thread that shares its CPU must expect.
 pub const LATE: Duration = Duration::from_millis(10);
 
 /// Counts response times; one a load thread, merged when the slice has ended. Counting allocates nothing.
@@ -30,16 +29,12 @@ impl Responses {
         }
     }
 
-    /// An operation began for which a connection was free, so much after its time.
-    pub(crate) fn began_free(&mut self, delay: Duration) {
+    /// An operation began. So much of the time since it should have is the load generator's own fault; the rest it waited
+    /// for the server's answers.
+    pub(crate) fn began(&mut self, delay: Duration) {
         self.begun += 1;
         self.late += u64::from(delay > LATE);
         self.delay_sum_ns += delay.as_nanos() as u64;
-    }
-
-    /// An operation began that had waited for a connection: the server's answers came too late for it.
-    pub(crate) fn began_after_waiting(&mut self) {
-        self.begun += 1;
     }
 
     /// An operation ended, so long after it should have begun.

@@ -256,13 +256,16 @@ impl<W: Workload> Load<'_, W> {
     ) -> Option<W::Connection> {
         let mut operation = first;
         let mut now = Instant::now();
+        // By how much the load generator has put the connection behind. It stays behind until there is time to sleep.
+        let mut delay = Duration::ZERO;
         while let Some(intended) = schedule.intended(operation) {
             if now < intended {
                 now = self.reactor.sleep_until(intended).await;
-                self.responses.borrow_mut().began_free(now - intended);
+                delay = now - intended;
             } else {
-                self.responses.borrow_mut().began_after_waiting();
+                delay = delay.min(now - intended);
             }
+            self.responses.borrow_mut().began(delay);
             let outcome = self
                 .workload
                 .operate(self.reactor, &mut connection, self.recorder)

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// The children of `pid`, their children, and so on, as far as they still run. A process that ends while this looks may
 /// be among them.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
@@ -20,6 +22,15 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     }
     found.sort_unstable();
     found
+}
+
+/// Kills all descendants of this process that it may kill.
+pub(crate) fn kill_descendants() {
+    for pid in descendants(std::process::id()) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
 }
 
 fn processes_with_parents() -> Vec<(u32, u32)> {

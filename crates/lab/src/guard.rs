@@ -37,7 +37,7 @@ use rustix::process::{
 };
 
 use crate::error::{Error, Result};
-use crate::family::descendants;
+use crate::family::kill_descendants;
 use crate::folder::{self, MARKER, PREFIX, PrivateFolder};
 use crate::log::LOG;
 use crate::namespace::run_inside;
@@ -52,8 +52,8 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long the owner waits for an answer of its guard; ending takes twice [`GRACE`] and removing the folder.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How many files a program of a tunnel may have open, if the system allows it: each connection is two or more.
-const TUNNEL_FILES: u64 = 65_536;
+/// How many files a program may have open through which connections go, if the system allows it: each is two or more.
+const MANY_FILES: u64 = 65_536;
 
 /// Longest message between owner and guard in bytes.
 const LONGEST_MESSAGE: u32 = 1 << 20;
@@ -314,7 +314,9 @@ impl Watch {
             }
             Order::Add(helper) => {
                 let mut command = program(helper, &self.folder)?;
-                raise_limit_of_files(&mut command);
+                // SAFETY: it makes system calls and touches no memory but their arguments, so it may be called between fork and
+                // exec.
+                unsafe { command.pre_exec(raise_limit_of_files) };
                 self.start(command)
             }
             Order::End(pid) => {
@@ -386,14 +388,6 @@ fn end_orphans() {
     }
 }
 
-fn kill_descendants() {
-    for pid in descendants(std::process::id()) {
-        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
-}
-
 /// Makes this process the parent of whatever its programs leave running.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
@@ -437,25 +431,18 @@ fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Raises the limit of open files to [`TUNNEL_FILES`] or to what the system allows.
-fn raise_limit_of_files(command: &mut Command) {
-    // SAFETY: both are system calls and touch no memory but their arguments, so they may be called between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            let limit = getrlimit(Resource::Nofile);
-            let raised = limit.maximum.map_or(TUNNEL_FILES, |most| most.min(TUNNEL_FILES));
-            if limit.current.is_some_and(|current| current < raised) {
-                setrlimit(
-                    Resource::Nofile,
-                    Rlimit {
-                        current: Some(raised),
-                        maximum: limit.maximum,
-                    },
-                )?;
-            }
-            Ok(())
-        });
+/// Raises this process's limit of open files to [`MANY_FILES`] or to what the system allows.
+pub(crate) fn raise_limit_of_files() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = limit.maximum.map_or(MANY_FILES, |most| most.min(MANY_FILES));
+    if limit.current.is_some_and(|current| current < raised) {
+        let raised = Rlimit {
+            current: Some(raised),
+            maximum: limit.maximum,
+        };
+        setrlimit(Resource::Nofile, raised)?;
     }
+    Ok(())
 }
 
 /// Makes the kernel kill the command's process when the thread that starts it ends, for whatever reason.

@@ -18,13 +18,11 @@ use std::time::{Duration, Instant};
 use ciphertax_model::record::CpuTime;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, setsid, wait,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, setsid, wait};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::family::descendants;
+use crate::family::kill_descendants;
 use crate::guard::{GuardProgram, adopt_orphans, die_with_this_thread, owner_on_standard_input};
 
 /// How a kept program ended.
@@ -63,8 +61,15 @@ pub struct Kept {
 
 const LONGEST_LINE: usize = 4096;
 
+/// What a pipe holds (pipe(7)).
+const PIPE: usize = 1 << 16;
+
 /// How often the end of killed processes is looked for.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// How long killed processes have to end. Those of another user, which a program with that user's rights has started,
+/// cannot be killed, and are left.
+const DYING: Duration = Duration::from_secs(2);
 
 impl Kept {
     /// Starts a program with an environment that is this process's own but for `environment`. What ciphertax itself was
@@ -230,15 +235,14 @@ fn watch(mut program: Child, began: Instant, owner: &UnixStream) -> io::Result<O
         }
         let (owner_is_gone, has_ended) = (!ready[0].revents().is_empty(), !ready[1].revents().is_empty());
         drop(ready);
-        output.read();
-        errors.read();
+        let took = began.elapsed();
         if owner_is_gone {
             end_group();
-            program.wait()?;
             return Ok(None);
         }
+        output.read();
+        errors.read();
         if has_ended {
-            let took = began.elapsed();
             end_group();
             let status = program.wait()?;
             output.read();
@@ -279,10 +283,11 @@ impl Output {
         })
     }
 
-    /// Takes what is there.
+    /// Takes what is there, but no more than a pipe holds: whoever writes without end is not listened to without end.
     fn read(&mut self) {
-        let mut buffer = [0; 1 << 14];
-        while let Some(pipe) = &mut self.pipe {
+        let mut buffer = [0; PIPE / 4];
+        for _ in 0..4 {
+            let Some(pipe) = &mut self.pipe else { return };
             match pipe.read(&mut buffer) {
                 Ok(0) => self.pipe = None,
                 Ok(count) => self.take(&buffer[..count]),
@@ -314,17 +319,14 @@ impl Output {
 
 /// Kills whatever the program left running, and reaps it.
 fn end_descendants() {
-    loop {
+    let deadline = Instant::now() + DYING;
+    while Instant::now() < deadline {
         match wait(WaitOptions::NOHANG) {
             // No children, no descendants.
             Err(Errno::CHILD) => return,
             Err(_) | Ok(Some(_)) => {}
             Ok(None) => {
-                for pid in descendants(std::process::id()) {
-                    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                        let _ = kill_process(pid, Signal::KILL);
-                    }
-                }
+                kill_descendants();
                 thread::sleep(LOOK);
             }
         }

@@ -28,6 +28,7 @@ mod privilege;
 mod process;
 mod proof;
 mod relay;
+mod search;
 mod server;
 mod statements;
 mod sweep;

@@ -1,17 +1,15 @@
 //! Finding the programs of a server.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Entry, MARIADB, Source, Suite};
 use crate::error::{Error, Result};
-
-/// Where packages put server programs that are often not in an ordinary user's `PATH`.
-const SERVER_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
 
 /// What an installation in the cache says of itself, beside its files.
 const RECORD: &str = "ciphertax-installed.json";
@@ -218,20 +216,9 @@ impl Installation {
             })
     }
 
-    /// The words that begin a command line of the server. One that does not know its libraries is told.
+    /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
-        let program = self.program.clone().into_os_string();
-        if self.libraries.is_empty() {
-            return vec![program];
-        }
-        let mut path = OsString::from("LD_LIBRARY_PATH=");
-        for (index, folder) in self.libraries.iter().enumerate() {
-            if index > 0 {
-                path.push(":");
-            }
-            path.push(folder);
-        }
-        vec!["/usr/bin/env".into(), path, program]
+        command_line(&self.program, &self.libraries)
     }
 }
 
@@ -250,47 +237,9 @@ impl Record {
     }
 }
 
-/// The folder of everything that ciphertax keeps for this user; `None` without a home.
-pub(crate) fn cache_root() -> Option<PathBuf> {
-    let cache = match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
-    };
-    cache.is_absolute().then(|| cache.join("ciphertax"))
-}
-
 /// Where a server is unpacked for a user.
 pub(crate) fn cache_folder(entry: &Entry) -> Option<PathBuf> {
     Some(cache_root()?.join("servers").join(entry.name))
-}
-
-/// The folders of shared libraries below `root`: on Debian and Ubuntu named for the architecture; in upstream's own
-/// packages `libs`.
-pub(crate) fn library_folders(root: &Path) -> Vec<PathBuf> {
-    let of_the_architecture = ["usr/lib", "lib"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
-        .flat_map(|entries| entries.flatten())
-        .filter(|entry| entry.file_name().to_string_lossy().contains("-linux-gnu"))
-        .map(|entry| entry.path());
-    let bundled = Some(root.join("libs")).filter(|folder| folder.is_dir());
-    of_the_architecture.chain(bundled).collect()
-}
-
-fn system_folders() -> Vec<PathBuf> {
-    env::var_os("PATH")
-        .iter()
-        .flat_map(env::split_paths)
-        .chain(SERVER_FOLDERS.map(PathBuf::from))
-        .collect()
-}
-
-/// The first of these programs in these folders.
-fn program_in(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
-    names.iter().find_map(|name| {
-        let mut paths = folders.iter().map(|folder| folder.join(name));
-        paths.find(|path| path.is_file())
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A relay that sees what really travels.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,9 @@ use crate::error::{Error, Result};
 
 /// How much is kept of what travels, in bytes, all connections and both directions together.
 const LIMIT: usize = 16 << 20;
+
+/// How long the relay waits before it accepts again after it could not.
+const BREATH: Duration = Duration::from_millis(1);
 
 /// How long the relay waits for its target to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -97,8 +101,10 @@ impl Drop for Relay {
     /// Closes every connection and waits until all threads have ended.
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
-        for stream in &self.shared.state().streams {
-            let _ = stream.shutdown(Shutdown::Both);
+        for open in self.shared.state().open.values() {
+            for end in &open.ends {
+                let _ = end.shutdown(Shutdown::Both);
+            }
         }
         // Wakes the acceptor.
         let _ = TcpStream::connect_timeout(&self.address, CONNECT);
@@ -123,8 +129,15 @@ struct State {
     kept: usize,
     seen: u64,
     overflowed: bool,
-    /// Both ends of every connection, to be closed at the end.
-    streams: Vec<TcpStream>,
+    /// The connections that are open, by the number of their first recording, to be closed at the end.
+    open: BTreeMap<usize, Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    ends: [TcpStream; 2],
+    /// Directions in which bytes may still travel.
+    directions: u8,
 }
 
 impl Shared {
@@ -138,11 +151,14 @@ impl Shared {
             if self.closing.load(Ordering::SeqCst) {
                 break;
             }
-            // A target that cannot be reached shows as a closed connection, as it would without a relay.
-            let Ok(threads) = client.and_then(|client| self.connect(client, target)) else {
+            pumps.retain(|pump: &JoinHandle<()>| !pump.is_finished());
+            let Ok(client) = client else {
+                // Too many open files, most likely: some connection must end first.
+                thread::sleep(BREATH);
                 continue;
             };
-            pumps.extend(threads);
+            // A target that cannot be reached shows as a closed connection, as it would without a relay.
+            pumps.extend(self.connect(client, target).into_iter().flatten());
         }
         for pump in pumps {
             let _ = pump.join();
@@ -159,8 +175,8 @@ impl Shared {
         if self.closing.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        state.streams.extend(ends);
         let first = state.recordings.len();
+        state.open.insert(first, Open { ends, directions: 2 });
         state.recordings.extend([Vec::new(), Vec::new()]);
         drop(state);
         let there = self.pump(first, client.try_clone()?, server.try_clone()?)?;
@@ -192,11 +208,23 @@ impl Shared {
             }
             let _ = from.shutdown(Shutdown::Read);
             let _ = to.shutdown(Shutdown::Write);
+            shared.state().ended(recording);
         })
     }
 }
 
 impl State {
+    /// Notes that one direction of a connection has ended; the second lets go of its ends.
+    fn ended(&mut self, recording: usize) {
+        let first = recording & !1;
+        if let Some(open) = self.open.get_mut(&first) {
+            open.directions -= 1;
+            if open.directions == 0 {
+                self.open.remove(&first);
+            }
+        }
+    }
+
     fn keep(&mut self, recording: usize, bytes: &[u8], limit: usize) {
         self.seen += bytes.len() as u64;
         if self.overflowed || self.kept + bytes.len() > limit {
@@ -266,6 +294,20 @@ mod tests {
         assert_eq!(weak.strong_count(), 0, "a thread still runs");
         assert_eq!(idle.read(&mut [0]).unwrap(), 0);
         assert!(TcpStream::connect(address).is_err());
+    }
+
+    #[test]
+    fn a_connection_that_has_ended_holds_no_file() {
+        let relay = Relay::start(echo_in_capitals()).unwrap();
+        for _ in 0..20 {
+            ask(relay.address(), b"x");
+        }
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !relay.shared.state().open.is_empty() {
+            assert!(Instant::now() < deadline, "connections are held");
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(relay.answers(1).len(), 20);
     }
 
     #[test]

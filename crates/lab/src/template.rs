@@ -11,8 +11,9 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
 use crate::folder::{NEEDED_MB, free_mb};
-use crate::locate::{Installation, cache_root};
+use crate::locate::Installation;
 use crate::my_cnf::DATA;
+use crate::search::cache_root;
 use crate::system_tables;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.

@@ -156,7 +156,10 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
         return;
     }
     page.heading("Where the time of a connect goes");
-    page.paragraph("mean wall time of each phase, by arm", Tone::Dim);
+    page.paragraph(
+        &format!("{}: mean wall time of each phase, by arm", cell.name),
+        Tone::Dim,
+    );
     let header = std::iter::once("")
         .chain(shown.iter().map(|phase| short(*phase)))
         .chain(["total"]);

@@ -13,6 +13,7 @@ mod generator;
 mod load;
 mod measure;
 mod play;
+mod product;
 mod progress;
 mod refusals;
 mod rounds;

@@ -53,6 +53,9 @@ impl Meter<'_> {
         if let Err(failure) = generator.prepare(place.arm_index)? {
             return Ok(self.unmeasured(generator, place, since_start, &failure));
         }
+        if matches!(generator, Generator::Command(_)) {
+            self.remind(place.arm);
+        }
         let Ok(before) = Reading::before(self.site, place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(generator, place, since_start, &gone));
@@ -71,6 +74,14 @@ impl Meter<'_> {
             }
         }
         Ok(self.sample(generator, place, &slice, &before, after.as_ref()))
+    }
+
+    /// Has a server that cold arms have made forget passwords know this arm's again: a program cannot tell it twice.
+    fn remind(&self, arm: &str) {
+        if let (true, Some(access)) = (self.site.server.forgets_passwords(), self.site.access(arm)) {
+            // A server that is gone is noticed by the next who asks it something.
+            let _ = self.site.control.visit(&access.options);
+        }
     }
 
     fn unmeasured(

@@ -194,7 +194,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
     });
     Run {
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        servers: sites.iter().map(OpenSite::record).collect(),
+        servers: sites.iter().map(OpenSite::first_record).collect(),
         arms: arms.collect(),
         ..Run::begin(
             plan.tool.clone(),

@@ -1,6 +1,6 @@
 //! What a study asks for and cannot have, told before anything is started.
 
-use ciphertax_lab::RunningLink;
+use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::{Arm, LinkKind, Study};
 
 use crate::cold;
@@ -71,17 +71,20 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     if has_link && study.link_by == LinkKind::Tun {
         let _ = RunningLink::check().map_err(|error| note(error.to_string()));
     }
+    for tunnel in study.arms.iter().filter_map(|arm| arm.tunnel) {
+        let _ = tunnel::check(tunnel).map_err(|error| note(error.to_string()));
+    }
     for cell in &study.cells {
         let site = study.site(cell);
         let capabilities = &entry(&site.server)?.capabilities;
         for arm in cold::in_vain(study, cell) {
             note(format!(
-                "arm {}: a cold password cache is for workloads that make connections; cell {} keeps its own open, so name \
-                 the other arms in the cell's arms",
+                "arm {}: a cold password cache is for workloads whose connections ciphertax makes, over and over; cell {} has \
+                 another, so name the other arms in the cell's arms",
                 arm.name, cell.name
             ));
         }
-        if cold::is_too_much(study, cell) {
+        if capabilities.forget_passwords.is_some() && cold::is_too_much(study, cell) {
             note(format!(
                 "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
                  rate, or shorter slices",

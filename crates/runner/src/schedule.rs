@@ -9,8 +9,8 @@ use ciphertax_stats::histogram::decode;
 /// Share of the operations that the load generator began too late from which on the 99th percentile of the response times,
 /// which is compared, may be its own.
 const MOST_LATE: f64 = 0.01;
-/// Where that percentile is so many times as long as what counts as late, lateness does not matter: so it is where
-/// operations wait for a server that is too slow, whose many connections the load threads must serve too.
+/// Where that percentile is so many times as long as operations typically were late, lateness does not matter: so it is
+/// where operations wait for a server that is too slow, whose many connections the load threads must serve too.
 const NEGLIGIBLE: u32 = 10;
 
 /// Why a schedule was not kept; `None` if it was. That operations waited for busy connections is no reason: it is what the
@@ -20,6 +20,7 @@ pub(crate) fn missed(open_loop: &OpenLoopSample) -> Option<String> {
         planned,
         not_begun,
         late,
+        delay_sum_ns,
         ..
     } = *open_loop;
     if not_begun > 0 {
@@ -29,10 +30,10 @@ pub(crate) fn missed(open_loop: &OpenLoopSample) -> Option<String> {
         ));
     }
     let is_often_late = late > 1 && late as f64 > MOST_LATE * planned as f64;
-    (is_often_late && slowest(open_loop) < LATE * NEGLIGIBLE).then(|| {
+    let typically = LATE.max(Duration::from_nanos(delay_sum_ns / late.max(1)));
+    (is_often_late && slowest(open_loop) < typically * NEGLIGIBLE).then(|| {
         format!(
-            "{late} of {planned} operations began more than {} ms late although a connection was free: the load generator \
-             was too slow",
+            "{late} of {planned} operations began more than {} ms late by the load generator's own fault: it was too slow",
             LATE.as_millis()
         )
     })
@@ -50,15 +51,19 @@ mod tests {
 
     use super::*;
 
-    /// A slice of 1,000 operations whose response times are all alike.
+    /// A slice of 1,000 operations whose response times are all alike, and so late.
     fn of_1000(not_begun: u64, late: u64, response: Duration) -> Option<String> {
+        late_by(not_begun, late, Duration::from_millis(11), response)
+    }
+
+    fn late_by(not_begun: u64, late: u64, by: Duration, response: Duration) -> Option<String> {
         let mut histogram = empty();
         histogram.saturating_record_n(response.as_nanos() as u64, 1_000);
         missed(&OpenLoopSample {
             planned: 1_000,
             not_begun,
             late,
-            delay_sum_ns: 0,
+            delay_sum_ns: late * by.as_nanos() as u64,
             response_sum_ns: 0,
             response: encode(&histogram),
         })
@@ -79,6 +84,13 @@ mod tests {
             "{reason}"
         );
         assert_eq!(of_1000(0, 11, Duration::from_millis(200)), None);
+    }
+
+    #[test]
+    fn lateness_does_not_excuse_itself_by_the_response_times_that_it_makes_longer() {
+        let stall = Duration::from_millis(120);
+        let reason = late_by(0, 32, stall, stall + Duration::from_millis(5)).unwrap();
+        assert!(reason.contains("32 of 1000"), "{reason}");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::cold::{cold_accounts, is_cold};
 use crate::control::Control;
 use crate::distance::Distance;
 use crate::error::RunError;
+use crate::product::product;
 
 /// The server under test.
 pub(crate) struct Server {
@@ -286,6 +287,16 @@ impl Server {
         self.distance.as_ref()?.record()
     }
 
+    /// True if ciphertax has started it, so that nobody else knows it.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private.is_some()
+    }
+
+    /// True if arms have it forget passwords.
+    pub(crate) fn forgets_passwords(&self) -> bool {
+        self.cold_accounts.is_some()
+    }
+
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     pub(crate) fn death(&self) -> Option<String> {
         match (&self.private, &self.process) {
@@ -301,14 +312,6 @@ impl Server {
     pub(crate) fn record(&self, variables: &BTreeMap<String, String>) -> ServerRecord {
         let variable = |name: &str| variables.get(name).cloned().unwrap_or_default();
         let version = variable("version");
-        let product = if format!("{version} {}", variable("version_comment"))
-            .to_lowercase()
-            .contains("mariadb")
-        {
-            "MariaDB"
-        } else {
-            "MySQL"
-        };
         let settings = match &self.private {
             Some(server) => server.settings().clone(),
             None => variables
@@ -319,7 +322,7 @@ impl Server {
         };
         ServerRecord {
             name: self.name.clone(),
-            product: product.to_owned(),
+            product: product(&version, &variable("version_comment")).to_owned(),
             version,
             tls_library: variable("version_ssl_library"),
             placement: if self.private.is_some() {

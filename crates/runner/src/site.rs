@@ -118,7 +118,12 @@ impl OpenSite {
         holds(self.site.as_ref(), study, cell)
     }
 
-    /// What the report says of the server, with what was seen of its distance so far.
+    /// What the report says of the server before anything is measured.
+    pub(crate) fn first_record(&self) -> ServerRecord {
+        self.record.clone()
+    }
+
+    /// What the report says of the server, with what was seen of its distance.
     pub(crate) fn record(&self) -> ServerRecord {
         ServerRecord {
             link: self.server.link_record(),

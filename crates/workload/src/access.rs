@@ -45,15 +45,22 @@ impl Access {
         Ok(session)
     }
 
-    /// Has the server forget all passwords, where the arm's logins must find it so.
+    /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold account,
+    /// since there may be none left.
     ///
     /// # Errors
     /// When the server refuses.
-    pub(crate) async fn forget_passwords(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) async fn forget_passwords(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
         let Some(statement) = self.forget_passwords else {
             return Ok(());
         };
+        let options = ConnectOptions {
+            cold_accounts: None,
+            ..self.options.clone()
+        };
+        let (mut session, _) = Session::connect(reactor, &options).await.map_err(failure)?;
         session.query_raw(statement, |_| Ok(())).await.map_err(failure)?;
+        session.close().await.map_err(failure)?;
         if let Some(accounts) = &self.options.cold_accounts {
             accounts.forgotten();
         }

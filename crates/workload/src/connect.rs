@@ -48,6 +48,7 @@ impl Workload for Connect {
 
     /// Asks for the server's word; inside a slice a further query would change what is measured.
     async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+        self.access.forget_passwords(reactor).await?;
         let mut session = self.access.open(reactor).await?;
         if self.errand == Errand::InsertCount {
             let create = format!(
@@ -58,7 +59,6 @@ impl Workload for Connect {
                 session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
             }
         }
-        self.access.forget_passwords(&mut session).await?;
         session.close().await.map_err(failure)?;
         Ok(())
     }

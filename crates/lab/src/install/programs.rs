@@ -8,7 +8,7 @@ use std::process::Command;
 use super::Job;
 use super::client::Client;
 use crate::error::{Error, Result};
-use crate::locate::library_folders;
+use crate::search::library_folders;
 
 /// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.
 pub(super) const PATCHELF: Client = Client {

@@ -18,6 +18,7 @@ use super::report::Tally;
 use super::settings::Settings;
 use super::timing::{run_first, sleep_precisely};
 use crate::folder::MARKER;
+use crate::guard::raise_limit_of_files;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {
@@ -87,6 +88,7 @@ fn start(link: &model::Link) -> io::Result<(Settings, Devices)> {
 
 fn start_relay(link: &model::Link) -> io::Result<(Settings, TcpListener)> {
     let settings = Settings::try_from(link).map_err(io::Error::other)?;
+    raise_limit_of_files()?;
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok((settings, listener))
 }

@@ -6,25 +6,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::error::LinkError;
-
-/// Where it is although it may not be in `PATH`.
-const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+use crate::search::{program_in, system_folders};
 
 /// Where `ip` is, which makes devices and gives them addresses.
 ///
 /// # Errors
 /// Names the package it is in.
 pub(super) fn find_ip() -> Result<PathBuf, LinkError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .chain(SYSTEM_FOLDERS.map(PathBuf::from))
-        .map(|folder| folder.join("ip"))
-        .find(|path| path.is_file())
-        .ok_or(LinkError::NoTool {
-            program: "ip",
-            package: "iproute2",
-        })
+    program_in(&["ip"], &system_folders()).ok_or(LinkError::NoTool {
+        program: "ip",
+        package: "iproute2",
+    })
 }
 
 /// What `ip` prints with these arguments, about the namespace of this thread.

@@ -50,6 +50,17 @@ use wireguard::Wireguard;
 const STEADY: Duration = Duration::from_millis(100);
 const STEADY_AT_LAST: Duration = Duration::from_secs(2);
 
+/// Makes sure that this process has the rights for a tunnel of this kind.
+///
+/// # Errors
+/// For WireGuard without root.
+pub fn check(kind: Tunnel) -> Result<()> {
+    match kind {
+        Tunnel::Wireguard => wireguard::check(),
+        Tunnel::Ssh(_) | Tunnel::Stunnel | Tunnel::Haproxy => Ok(()),
+    }
+}
+
 /// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and some
 /// round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped before
 /// the link is.

@@ -6,16 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs, io, thread};
+use std::{io, thread};
 
 use crate::error::{Error, Result};
 use crate::folder::create_private_file;
 use crate::guard;
+use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
 
 use super::error::TunnelError;
-
-/// Where packages put programs that are often not in an ordinary user's `PATH`.
-const SYSTEM_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
 /// How long a command that prepares something may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,23 +29,12 @@ pub(super) struct Program {
 impl Program {
     /// The system's program of one of these names; where there is none, the one in the user's cache.
     pub(super) fn find(names: &[&str], package: &str) -> Result<Self> {
-        let in_system: Vec<PathBuf> = env::var_os("PATH")
-            .iter()
-            .flat_map(env::split_paths)
-            .chain(SYSTEM_FOLDERS.map(PathBuf::from))
-            .collect();
-        Self::find_in(names, package, &in_system, cache_root().as_deref())
+        let in_cache = cache_root().map(|root| root.join("tunnels"));
+        Self::find_in(names, package, &system_folders(), in_cache.as_deref())
     }
 
     fn find_in(names: &[&str], package: &str, in_system: &[PathBuf], cache: Option<&Path>) -> Result<Self> {
-        let first = |folders: &[PathBuf]| {
-            folders
-                .iter()
-                .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
-                .find(|path| path.is_file())
-                .and_then(|path| std::path::absolute(path).ok())
-        };
-        if let Some(path) = first(in_system) {
+        if let Some(path) = program_in(names, in_system) {
             return Ok(Self {
                 path,
                 libraries: Vec::new(),
@@ -57,16 +44,15 @@ impl Program {
             .iter()
             .flat_map(|root| ["usr/bin", "usr/sbin", "bin", "sbin"].map(|folder| root.join(folder)))
             .collect();
-        match (first(&in_cache), cache) {
+        match (program_in(names, &in_cache), cache) {
             (Some(path), Some(root)) => Ok(Self {
                 path,
                 libraries: library_folders(root),
             }),
             _ => {
-                let searched = SYSTEM_FOLDERS
-                    .map(PathBuf::from)
-                    .into_iter()
-                    .chain(in_cache)
+                let searched = in_system
+                    .iter()
+                    .chain(&in_cache)
                     .map(|folder| folder.display().to_string())
                     .collect::<Vec<_>>()
                     .join(", ");
@@ -85,18 +71,7 @@ impl Program {
         &self,
         arguments: impl IntoIterator<Item = Word>,
     ) -> Vec<OsString> {
-        let mut words = Vec::new();
-        if !self.libraries.is_empty() {
-            let mut path = OsString::from("LD_LIBRARY_PATH=");
-            for (index, folder) in self.libraries.iter().enumerate() {
-                if index > 0 {
-                    path.push(":");
-                }
-                path.push(folder);
-            }
-            words.extend(["/usr/bin/env".into(), path]);
-        }
-        words.push(self.path.clone().into_os_string());
+        let mut words = command_line(&self.path, &self.libraries);
         words.extend(arguments.into_iter().map(Into::into));
         words
     }
@@ -226,28 +201,10 @@ fn displayed(command_line: &[OsString]) -> String {
     words.join(" ")
 }
 
-/// Where `scripts/setup.sh` unpacks the programs for a user who has none.
-fn cache_root() -> Option<PathBuf> {
-    let cache = match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME")?).join(".cache"),
-    };
-    Some(cache.join("ciphertax/tunnels"))
-}
-
-/// The folders of shared libraries below `root`: on Debian and Ubuntu named for the architecture.
-fn library_folders(root: &Path) -> Vec<PathBuf> {
-    ["usr/lib", "lib"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
-        .flat_map(|entries| entries.flatten())
-        .filter(|entry| entry.file_name().to_string_lossy().contains("-linux-gnu"))
-        .map(|entry| entry.path())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

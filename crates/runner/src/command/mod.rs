@@ -8,6 +8,7 @@ mod told;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::SliceYield;
@@ -30,6 +31,8 @@ use told::Told;
 
 /// How often the user's wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a server of the user's own must answer nobody else before a program is tried on it.
+const ELSEWHERE: Duration = Duration::from_millis(300);
 
 /// Longest message of a program that is kept, in characters.
 const LONGEST_MESSAGE: usize = 300;
@@ -79,7 +82,7 @@ impl CommandLoad {
     }
 
     /// One run that is not measured, so that a program that does not work, or a lie, is told before anything is measured.
-    /// In a TLS arm a relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
+    /// A relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
     ///
     /// # Errors
     /// Says what is wrong with it.
@@ -90,7 +93,19 @@ impl CommandLoad {
         cell: &str,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let onlooker = Onlooker::before(&self.arms[arm], site)?;
+        let refused = |problem: String| RunError::Command {
+            cell: cell.to_owned(),
+            arm: self.arms[arm].arm.name.clone(),
+            problem,
+        };
+        if !site.server.is_private() && is_used_by_others(site)? {
+            return Err(refused(
+                "others use the server too, and its counters do not tell their sessions and queries from the program's; \
+                 measure a server that nobody else uses"
+                    .into(),
+            ));
+        }
+        let onlooker = Onlooker::before(&self.arms[arm], site)?.map_err(refused)?;
         let told = match &onlooker {
             Some(onlooker) => &onlooker.told(self, arm)?,
             None => &self.arms[arm].told,
@@ -106,11 +121,7 @@ impl CommandLoad {
             slice.void = Some(VoidReason::FactsDiffer { detail });
         }
         let Some(reason) = slice.void else { return Ok(()) };
-        Err(RunError::Command {
-            cell: cell.to_owned(),
-            arm: self.arms[arm].arm.name.clone(),
-            problem: reason.to_string(),
-        })
+        Err(refused(reason.to_string()))
     }
 
     /// One run of the program, of which nobody knows yet whether its sessions were what the arm says. A program that is
@@ -224,6 +235,16 @@ fn message(line: &str, password: &Secret) -> String {
     };
     let shown = line.chars().filter(|char| !char.is_control());
     shown.take(LONGEST_MESSAGE).collect()
+}
+
+/// True if the server answers somebody else while ciphertax asks nothing.
+fn is_used_by_others(site: &mut OpenSite) -> Result<bool, RunError> {
+    let before = site.control.counters()?;
+    thread::sleep(ELSEWHERE);
+    let after = site.control.counters()?;
+    let change = |name: &str| Some(after.get(name)? - before.get(name)?);
+    // One question is that for the counters.
+    Ok(change("Questions").is_some_and(|all| all > 1) || change("Connections").is_some_and(|all| all > 0))
 }
 
 fn void(began: Instant, reason: VoidReason) -> Slice {

@@ -1,10 +1,9 @@
-//! A relay that looks on while a program is tried in a TLS arm.
+//! A relay that looks on while a program is tried.
 
-use std::net::{Ipv4Addr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 
 use ciphertax_lab::Relay;
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::tls::Verification;
 
 use super::on_the_wire::Chosen;
 use super::told::Told;
@@ -15,8 +14,8 @@ use crate::site::OpenSite;
 /// Where a program goes instead of the server, and what it must negotiate there.
 pub(super) struct Onlooker {
     relay: Relay,
-    /// What the arm's own sessions negotiate; they were proved.
-    expected: Chosen,
+    /// What the arm's own sessions negotiate, which were proved; `None` in clear.
+    expected: Option<Chosen>,
     /// True if the arm says which cipher suite. Else every library has its own favourite.
     is_suite_pinned: bool,
 }
@@ -25,33 +24,41 @@ pub(super) struct Onlooker {
 const BEGINNING: usize = 4096;
 
 impl Onlooker {
-    /// Opens a session of ciphertax itself, with which those of the program are compared. `None` for an arm in clear, and
-    /// for a server whose certificate is verified by another name than the relay's.
-    pub(super) fn before(arm: &ToldArm, site: &OpenSite) -> Result<Option<Self>, RunError> {
-        let (options, Some(policy)) = &arm.access else {
-            return Ok(None);
+    /// For a TLS arm, opens a session of ciphertax itself, with which those of the program are compared. `None` for an arm
+    /// over a Unix socket, where there is nothing to look at.
+    ///
+    /// # Errors
+    /// The outer for a session that cannot be had, the inner says why nobody can look on.
+    pub(super) fn before(arm: &ToldArm, site: &OpenSite) -> Result<Result<Option<Self>, String>, RunError> {
+        let (options, policy) = &arm.access;
+        if options.socket.is_some() {
+            return Ok(Ok(None));
+        }
+        let addresses = (options.host.as_str(), options.port).to_socket_addrs();
+        let Some(target) = addresses.ok().and_then(|mut addresses| addresses.next()) else {
+            return Ok(Err(format!("the host {} has no address", options.host)));
         };
-        let is_of_other_name = match &policy.verification {
-            Verification::HostName(_, name) => *name != Ipv4Addr::LOCALHOST.to_string(),
-            Verification::None | Verification::Ca(_) => false,
-        };
-        let target = (options.host.as_str(), options.port).to_socket_addrs();
-        let target = target.ok().and_then(|mut addresses| addresses.next());
-        let (Some(target), Some(own), false) = (target, site.access(&arm.arm.name), is_of_other_name) else {
-            return Ok(None);
-        };
-        let relay = Relay::start(target)?;
-        site.control.visit(&through(&relay, &own.options))?;
-        let expected = chosen(&relay).into_iter().next().flatten();
-        drop(relay);
-        Ok(match expected {
-            Some(expected) => Some(Self {
-                relay: Relay::start(target)?,
-                expected,
-                is_suite_pinned: arm.arm.tls.cipher.is_some(),
-            }),
+        let own = site.access(&arm.arm.name).filter(|_| policy.is_some());
+        let expected = match own {
             None => None,
-        })
+            Some(own) => {
+                let relay = Relay::start(target)?;
+                site.control.visit(&through(&relay, &own.options))?;
+                match chosen(&relay).into_iter().next().flatten() {
+                    None => {
+                        return Ok(Err(
+                            "what the arm's own session negotiates could not be seen".into()
+                        ));
+                    }
+                    seen => seen,
+                }
+            }
+        };
+        Ok(Ok(Some(Self {
+            relay: Relay::start(target)?,
+            expected,
+            is_suite_pinned: arm.arm.tls.cipher.is_some(),
+        })))
     }
 
     /// What the program is told of the arm, with the relay in the server's place.
@@ -70,15 +77,24 @@ impl Onlooker {
         if seen.is_empty() {
             return Err("the program made connections, but none to the host and port that it is told".into());
         }
-        let is_as_expected = |seen: &Chosen| {
-            seen.is_of_version(self.expected) && (!self.is_suite_pinned || seen.suite == self.expected.suite)
+        let mut seen = seen.into_iter().flatten();
+        let Some(expected) = self.expected else {
+            return match seen.next() {
+                None => Ok(()),
+                Some(seen) => Err(format!(
+                    "the program negotiated {seen}, in an arm in clear; tell it not to, by CIPHERTAX_SSL_MODE (now DISABLED) or \
+                     the file {{my_cnf}}"
+                )),
+            };
         };
-        match seen.into_iter().flatten().find(|seen| !is_as_expected(seen)) {
+        let is_as_expected = |seen: &Chosen| {
+            seen.is_of_version(expected) && (!self.is_suite_pinned || seen.suite == expected.suite)
+        };
+        match seen.find(|seen| !is_as_expected(seen)) {
             None => Ok(()),
             Some(other) => Err(format!(
-                "the program negotiated {other}; the arm is {}; tell it by CIPHERTAX_TLS_VERSION and CIPHERTAX_CIPHER or \
-                 the file {{my_cnf}}",
-                self.expected
+                "the program negotiated {other}; the arm is {expected}; tell it by CIPHERTAX_TLS_VERSION and CIPHERTAX_CIPHER or \
+                 the file {{my_cnf}}"
             )),
         }
     }

@@ -104,11 +104,17 @@ pub(super) struct Programs {
     far: Option<FarSide>,
 }
 
+/// Whether this process may make network devices.
+pub(super) fn check() -> Result<()> {
+    match geteuid().is_root() {
+        true => Ok(()),
+        false => Err(TunnelError::NeedsRoot.into()),
+    }
+}
+
 impl Programs {
     pub(super) fn find(target: SocketAddr, far: Option<FarSide>) -> Result<Self> {
-        if !geteuid().is_root() {
-            return Err(TunnelError::NeedsRoot.into());
-        }
+        check()?;
         let target = match target {
             SocketAddr::V4(address) if address.ip().is_loopback() || far.is_some() => address,
             _ => {

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Plays the built-in studies about data in transit and keeps their reports in record/studies/. For a quiet machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-tls-tunnel-wan mysql-tls-scenarios mysql-tls-client-library
+    mysql-tls-resumption mysql-post-quantum mysql-login})
+mkdir -p record/studies
+cargo build --release --locked -p ciphertax
+runs="$(mktemp -d)"
+trap 'rm -rf "$runs"' EXIT
+for name in "${studies[@]}"; do
+    echo "== $name" >&2
+    target/release/ciphertax run "$name" --out "$runs/$name" > "$runs/$name.txt"
+    grep -v '^Report: ' "$runs/$name.txt" > "record/studies/$name.txt"
+done

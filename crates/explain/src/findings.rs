@@ -236,7 +236,9 @@ fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
 
 /// Protection that seems to make things faster.
 fn gains(run: &Run) -> impl Iterator<Item = Finding> {
-    run.estimates.iter().filter(|row| row.verdict == Verdict::Gains).map(|row| {
+    let is_impossible =
+        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.study.adds_protection(&row.arm);
+    run.estimates.iter().filter(is_impossible).map(|row| {
         let (severity, summary) = match saved_round_trip(run, row) {
             Some(rtt_ms) => (
                 Severity::Cause,

@@ -1,7 +1,7 @@
 //! Published figures beside the measured ones, and what was measured that explains a difference.
 
 use ciphertax_model::record::{Agreement, EstimateRow, Interval, Phase, PhaseRow, PublishedRow, Run};
-use ciphertax_model::{Metric, Published, PublishedFigure};
+use ciphertax_model::{Metric, Placement, Published, PublishedFigure};
 
 use crate::sentence::{micros, percent};
 
@@ -116,7 +116,11 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
         ))
     })
     .collect();
-    (!parts.is_empty()).then(|| format!("per operation: {}", parts.join(", ")))
+    let shared = match run.study.placement {
+        Placement::Together => "; one CPU serves both sides here, so the rate follows the sum of both",
+        Placement::Free => "",
+    };
+    (!parts.is_empty()).then(|| format!("per operation: {}{shared}", parts.join(", ")))
 }
 
 #[cfg(test)]

@@ -28,9 +28,16 @@ fn about(run: &Run, arm: &str) -> Option<String> {
         (Workload::Connect, "new connection"),
     ];
     let of = |workload| run.cells.iter().filter(move |cell| cell.workload == workload);
-    let is_short = OF_A_SHORT_STUDY
-        .iter()
-        .any(|(workload, _)| of(*workload).count() > 0)
+    let is_of_quick = |cell: &CellRecord| {
+        cell.workload == Workload::BulkRead
+            || OF_A_SHORT_STUDY
+                .iter()
+                .any(|(workload, _)| cell.workload == *workload)
+    };
+    let is_short = run.cells.iter().all(is_of_quick)
+        && OF_A_SHORT_STUDY
+            .iter()
+            .any(|(workload, _)| of(*workload).count() > 0)
         && OF_A_SHORT_STUDY
             .iter()
             .all(|(workload, _)| of(*workload).count() < 2);
@@ -39,12 +46,12 @@ fn about(run: &Run, arm: &str) -> Option<String> {
     }
     let clauses: Vec<String> = OF_A_SHORT_STUDY
         .into_iter()
-        .filter_map(|(workload, what)| Some(clause(primary(run, arm, of(workload).next()?)?, what)))
+        .filter_map(|(workload, what)| Some(clause(run, primary(run, arm, of(workload).next()?)?, what)))
         .collect();
     (!clauses.is_empty()).then(|| format!("{arm} costs {}", clauses.join(" and ")))
 }
 
-/// From the cell where an arm costs least to that where it costs most.
+/// From the cell where an arm costs least to that where it costs most, among those where it is sure to cost anything.
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
     let mut rows: Vec<&EstimateRow> = run
         .cells
@@ -52,12 +59,22 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
         .filter_map(|cell| primary(run, arm, cell))
         .collect();
     rows.sort_by(|one, other| one.change.total_cmp(&other.change));
-    let describe = |row: &EstimateRow| format!("{}: {}", row.cell, clause(row, "operation"));
+    let describe = |row: &EstimateRow| format!("{}: {}", row.cell, clause(run, row, "operation"));
+    if let [only] = rows.as_slice() {
+        return Some(format!("{arm} costs, {}", describe(only)));
+    }
+    let all = rows.len();
+    rows.retain(|row| matches!(row.verdict, Verdict::Costs | Verdict::Gains));
+    let others = match all - rows.len() {
+        0 => String::new(),
+        others => format!(" (in {others} of {all} cells no cost is sure)"),
+    };
     match rows.as_slice() {
-        [] => None,
-        [only] => Some(format!("{arm} costs, {}", describe(only))),
+        [] if all == 0 => None,
+        [] => Some(format!("{arm} has no sure cost in any of {all} cells")),
+        [only] => Some(format!("{arm} costs, {}{others}", describe(only))),
         [least, .., most] => Some(format!(
-            "{arm} costs least in {}, and most in {}",
+            "{arm} costs least in {}, and most in {}{others}",
             describe(least),
             describe(most)
         )),
@@ -75,7 +92,7 @@ fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a Estimat
         })
 }
 
-fn clause(row: &EstimateRow, what: &str) -> String {
+fn clause(run: &Run, row: &EstimateRow, what: &str) -> String {
     let cpu = if row.metric == Metric::ServerCpuPerOp {
         "server CPU"
     } else {
@@ -91,7 +108,14 @@ fn clause(row: &EstimateRow, what: &str) -> String {
         ),
         Verdict::Costs => format!("{} {cpu} a {what} {interval}", percent(row.change)),
         Verdict::NoCost => format!("no more than {} {cpu} a {what}", magnitude(row.margin)),
-        Verdict::Gains => format!("a suspicious {} {cpu} a {what} {interval}", percent(row.change)),
+        Verdict::Gains => {
+            let doubt = if run.study.adds_protection(&row.arm) {
+                "a suspicious "
+            } else {
+                ""
+            };
+            format!("{doubt}{} {cpu} a {what} {interval}", percent(row.change))
+        }
         Verdict::CannotTell => format!("an unknown amount of {cpu} a {what}, somewhere in {interval}"),
     }
 }

@@ -283,6 +283,22 @@ fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
     assert!(late[0].summary.contains("150 µs"), "{late:?}");
 }
 
+#[test]
+fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
+    let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
+    let run = explain(head(Study::from_toml(&two_alike).unwrap()), &samples(30)).unwrap();
+    assert!(
+        run.verdict.starts_with("tls costs, connect: 8.0 times"),
+        "{}",
+        run.verdict
+    );
+    assert!(
+        run.verdict.ends_with("(in 1 of 2 cells no cost is sure)."),
+        "{}",
+        run.verdict
+    );
+}
+
 /// The study with this load in the cell `connect`.
 fn study_with(load: &str) -> Study {
     Study::from_toml(&STUDY.replace("load = { connections = 2 }", load)).unwrap()

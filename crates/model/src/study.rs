@@ -407,6 +407,14 @@ impl Study {
         self.arms.iter().filter(is_measured)
     }
 
+    /// True if an arm protects what the baseline sends in clear, so that by itself it can only cost. Where both protect, or
+    /// neither does, either may be the cheaper.
+    pub fn adds_protection(&self, arm: &str) -> bool {
+        let protects = |arm: &Arm| arm.transport.is_encrypted() || arm.tunnel.is_some();
+        let arm = self.arms.iter().find(|other| other.name == arm);
+        arm.is_some_and(protects) && !protects(self.baseline())
+    }
+
     /// What is really measured in a cell: its arms, and the baseline once more, which gives the noise floor.
     pub fn measured_arms_of(&self, cell: &Cell) -> Vec<Arm> {
         let names: HashSet<&str> = self.arms_of(cell).map(|arm| arm.name.as_str()).collect();

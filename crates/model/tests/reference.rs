@@ -29,11 +29,13 @@ fn the_reference_mentions_every_key_and_every_name() {
 }
 
 #[test]
-fn the_reference_begins_with_a_good_study_and_ends_with_a_scale_of_it() {
+fn the_reference_begins_with_a_good_study_and_has_a_scale_of_it() {
     let reference = reference();
-    let mut examples = reference.split("```toml\n").skip(1);
-    let mut example = || examples.next().unwrap().split("```").next().unwrap();
-    let study = format!("{}\n{}", example(), example());
+    let study = format!(
+        "{}\n{}",
+        example(&reference, "name ="),
+        example(&reference, "[scale.")
+    );
     let text = ciphertax_model::StudyText::new("study-files.md", &study);
     assert_eq!(text.study().unwrap().cells.len(), 1);
     let published = text.scale(Some("published")).study().unwrap();
@@ -42,16 +44,31 @@ fn the_reference_begins_with_a_good_study_and_ends_with_a_scale_of_it() {
 }
 
 #[test]
+fn the_tunnel_that_the_reference_shows_is_an_arm_at_a_distance() {
+    let reference = reference();
+    let tunnel = example(&reference, "link =");
+    let (link, arm) = tunnel.split_once("\n\n").unwrap();
+    let study = format!("{link}\n{}\n{arm}", example(&reference, "name ="));
+    let study = Study::from_toml(&study).unwrap();
+    assert!(study.link.is_some() && study.arms.iter().any(|arm| arm.tunnel.is_some()));
+}
+
+#[test]
 fn the_programs_that_the_reference_shows_are_cells() {
     let reference = reference();
-    let examples: Vec<&str> = reference.split("```toml\n").skip(1).collect();
-    let example = |index: usize| examples[index].split("```").next().unwrap();
     // No program can be held to a group.
-    let arms = example(0).replace("tls = {", "# tls = {");
-    let study = format!("{arms}\n{}", example(2));
+    let arms = example(&reference, "name =").replace("tls = {", "# tls = {");
+    let study = format!("{arms}\n{}", example(&reference, "[[cell]]\nname = \"suite\""));
     let study = Study::from_toml(&study).unwrap();
     let commands = study.cells.iter().filter(|cell| cell.command.is_some());
     assert_eq!(commands.count(), 3);
+}
+
+/// The first example that begins with these words.
+fn example<'a>(reference: &'a str, beginning: &str) -> &'a str {
+    let mut examples = reference.split("```toml\n").skip(1);
+    let example = examples.find(|example| example.starts_with(beginning)).unwrap();
+    example.split("```").next().unwrap()
 }
 
 fn reference() -> String {

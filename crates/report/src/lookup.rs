@@ -223,11 +223,13 @@ pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
 }
 
 /// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.
-pub(crate) fn verdict_word(row: &EstimateRow) -> String {
+pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
     match (&row.caveat, row.verdict) {
         (Some(caveat), _) => caveat.clone(),
         (None, Verdict::Costs) => "costs".into(),
-        (None, Verdict::Gains) => "gains?".into(),
+        // No protection makes anything cheaper by itself.
+        (None, Verdict::Gains) if run.study.adds_protection(&row.arm) => "gains?".into(),
+        (None, Verdict::Gains) => "gains".into(),
         (None, Verdict::NoCost) => "no cost".into(),
         (None, Verdict::CannotTell) => "cannot tell".into(),
     }

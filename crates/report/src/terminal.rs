@@ -100,11 +100,9 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         })));
     }
     for arm in lookup::variants_in(run, cell) {
-        table.add_row(
-            std::iter::once(left(&arm.name)).chain(
-                metrics.map(|metric| page.change(lookup::estimate(run, &cell.name, &arm.name, metric))),
-            ),
-        );
+        table.add_row(std::iter::once(left(&arm.name)).chain(
+            metrics.map(|metric| page.change(run, lookup::estimate(run, &cell.name, &arm.name, metric))),
+        ));
     }
     if run.noise_floor.iter().any(|row| row.cell == cell.name) {
         table.add_row(
@@ -303,7 +301,7 @@ fn published(page: &mut Page, run: &Run) {
             lookup::agreement_word(row.agreement)
         ));
         for text in row.explanation.iter().chain(&row.note) {
-            page.paragraph(&format!("    {text}"), Tone::Dim);
+            page.detail(text);
         }
     }
 }
@@ -457,13 +455,13 @@ impl Page {
     }
 
     /// A change, its verdict and its interval; the verdict shares a line with the change where there is room.
-    fn change(&self, row: Option<&EstimateRow>) -> Cell {
+    fn change(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
         let Some(row) = row else {
             return self.dim(right(ABSENT.into()));
         };
         let change = format::change(row.change);
         let interval = format::change_interval(row.change, row.low, row.high);
-        let word = harmless(&lookup::verdict_word(row));
+        let word = harmless(&lookup::verdict_word(run, row));
         let cell = right(if self.width >= ROOMY {
             format!("{change} {word}\n{interval}")
         } else {

@@ -88,7 +88,7 @@ fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
             label: metric.label(),
             baseline: measured(run, cell, baseline, metric),
             floor: floor(run, cell, metric),
-            again: lookup::noise(run, cell, metric).map(ChangeView::of),
+            again: lookup::noise(run, cell, metric).map(|row| ChangeView::of(run, row)),
             variants: lookup::variants(run)
                 .map(|arm| variant(run, cell, &arm.name, metric))
                 .collect(),
@@ -108,7 +108,7 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
 }
 
 fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeView> {
-    lookup::estimate(run, cell, arm, metric).map(ChangeView::of)
+    lookup::estimate(run, cell, arm, metric).map(|row| ChangeView::of(run, row))
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
@@ -134,7 +134,7 @@ struct ChangeView {
 }
 
 impl ChangeView {
-    fn of(row: &EstimateRow) -> Self {
+    fn of(run: &Run, row: &EstimateRow) -> Self {
         let bound = |bound| Figure::percent(bound, format::change_bound(bound, row.change));
         Self {
             cell: row.cell.clone(),
@@ -152,7 +152,7 @@ impl ChangeView {
                 Verdict::NoCost if row.caveat.is_none() => {
                     format!("no cost above {}", format::share(row.margin))
                 }
-                _ => lookup::verdict_word(row),
+                _ => lookup::verdict_word(run, row),
             },
             wanted: row
                 .more_time_s

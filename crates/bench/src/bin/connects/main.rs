@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 /// Length of one measurement in seconds.
 const SECONDS: u32 = 2;
 /// Connections being opened at a time.
-const AT_A_TIME: u32 = 2;
+const FEW: u32 = 2;
+const MANY: u32 = 8;
 
 /// Client CPU per new connection, ciphertax beside Go's and Rust's drivers: one Markdown document on standard output.
 #[derive(Parser)]
@@ -128,18 +129,20 @@ fn compare(repeats: u32) -> Result<()> {
     document.fact("Go", go::version(&go)?);
     document.fact("Rust", rust::VERSION);
     let asked = format!(
-        "connect, log in, disconnect; {AT_A_TIME} at a time, {repeats} repeats of {SECONDS} s in turns"
+        "connect, log in, disconnect; {FEW} at a time where nothing else is said, {repeats} repeats of {SECONDS} s in turns"
     );
     document.fact("asked", asked);
     for certificate in [CertificateKind::EcdsaP256, CertificateKind::Rsa2048] {
         let mut ground = Ground::prepare(certificate)?;
         if certificate == CertificateKind::EcdsaP256 {
             document.fact("server", ground.identity()?);
-            let table = cell(&mut ground, &go, Transport::Plain, repeats)?;
-            document.table("Plain", &table);
+            for at_a_time in [FEW, MANY] {
+                let table = cell(&mut ground, &go, (Transport::Plain, at_a_time), repeats)?;
+                document.table(&format!("Plain, {at_a_time} at a time"), &table);
+            }
         }
         let heading = format!("TLSv1.3, certificate {certificate}");
-        let table = cell(&mut ground, &go, Transport::Tls13, repeats)?;
+        let table = cell(&mut ground, &go, (Transport::Tls13, FEW), repeats)?;
         document.table(&heading, &table);
     }
     document.paragraph(
@@ -155,7 +158,12 @@ fn compare(repeats: u32) -> Result<()> {
 }
 
 /// Measures all contestants in turns.
-fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u32) -> Result<Table> {
+fn cell(
+    ground: &mut Ground,
+    go: &go::Program,
+    (transport, at_a_time): (Transport, u32),
+    repeats: u32,
+) -> Result<Table> {
     let contestants = Contestant::all(transport);
     let arms: Vec<Connect> = contestants
         .iter()
@@ -166,14 +174,14 @@ fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u3
         .map(|(library, resumption)| {
             Ok(Connect {
                 access: Access {
-                    connections: AT_A_TIME as usize,
+                    connections: at_a_time as usize,
                     ..ground.login(transport).access_by(library, resumption)?
                 },
                 errand: Errand::Nothing,
             })
         })
         .collect::<Result<_>>()?;
-    let mut engine = Engine::start(arms, &Load::closed(AT_A_TIME), 1)?;
+    let mut engine = Engine::start(arms, &Load::closed(at_a_time), 1)?;
     let mut measured: Vec<Measured> = contestants.iter().map(|_| Measured::default()).collect();
     let orders = BalancedOrder::new(contestants.len(), 1).take(repeats as usize);
     for (repeat, order) in orders.enumerate() {
@@ -181,7 +189,7 @@ fn cell(ground: &mut Ground, go: &go::Program, transport: Transport, repeats: u3
             let task = |resume| Task {
                 login: ground.login(transport),
                 seconds: SECONDS,
-                at_a_time: AT_A_TIME,
+                at_a_time,
                 resume,
             };
             let (task, contestant) = match contestants[index] {

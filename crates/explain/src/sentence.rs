@@ -108,14 +108,10 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> String {
         ),
         Verdict::Costs => format!("{} {cpu} a {what} {interval}", percent(row.change)),
         Verdict::NoCost => format!("no more than {} {cpu} a {what}", magnitude(row.margin)),
-        Verdict::Gains => {
-            let doubt = if run.study.adds_protection(&row.arm) {
-                "a suspicious "
-            } else {
-                ""
-            };
-            format!("{doubt}{} {cpu} a {what} {interval}", percent(row.change))
+        Verdict::Gains if run.study.adds_protection(&row.arm) => {
+            format!("a suspicious {} {cpu} a {what} {interval}", percent(row.change))
         }
+        Verdict::Gains => format!("{} less {cpu} a {what} {interval}", magnitude(-row.change)),
         Verdict::CannotTell => format!("an unknown amount of {cpu} a {what}, somewhere in {interval}"),
     }
 }

@@ -6,7 +6,8 @@ use ciphertax_model::record::OpenLoopSample;
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a thread that shares its CPU must expect.
+/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a thread
+/// that shares its CPU must expect.
 pub const LATE: Duration = Duration::from_millis(10);
 
 /// Counts response times; one a load thread, merged when the slice has ended. Counting allocates nothing.

@@ -14,7 +14,7 @@ use ciphertax_reactor::{Gather, Reactor};
 use crate::course::{Batch, Course, Schedule};
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Failure, Operation, Seat, Workload};
+use crate::workload::{Failure, Seat, Workload};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -224,11 +224,7 @@ impl<W: Workload> Load<'_, W> {
         // The end of an operation is the beginning of the next: one look at the clock serves both.
         let mut now = Instant::now();
         while now < deadline {
-            let outcome = self
-                .workload
-                .operate(self.reactor, &mut connection, self.recorder)
-                .await;
-            now = self.ended(now, outcome)?;
+            now = self.operate(now, &mut connection).await?;
         }
         Some(connection)
     }
@@ -238,11 +234,7 @@ impl<W: Workload> Load<'_, W> {
         while batch.take() {
             // As long as operations begin, those in flight have time.
             self.reactor.set_deadline(now + FINISH_TIMEOUT);
-            let outcome = self
-                .workload
-                .operate(self.reactor, &mut connection, self.recorder)
-                .await;
-            now = self.ended(now, outcome)?;
+            now = self.operate(now, &mut connection).await?;
         }
         Some(connection)
     }
@@ -266,19 +258,19 @@ impl<W: Workload> Load<'_, W> {
                 delay = delay.min(now - intended);
             }
             self.responses.borrow_mut().began(delay);
-            let outcome = self
-                .workload
-                .operate(self.reactor, &mut connection, self.recorder)
-                .await;
-            now = self.ended(now, outcome)?;
+            now = self.operate(now, &mut connection).await?;
             self.responses.borrow_mut().ended(now - intended);
             operation = schedule.take();
         }
         Some(connection)
     }
 
-    /// Records an operation that began then and has ended now, which is returned; `None` if it failed.
-    fn ended(&self, began: Instant, outcome: Result<Operation, Failure>) -> Option<Instant> {
+    /// One operation that begins then. Records it, and returns when it has ended; `None` if it failed.
+    async fn operate(&self, began: Instant, connection: &mut W::Connection) -> Option<Instant> {
+        let outcome = self
+            .workload
+            .operate(self.reactor, connection, self.recorder)
+            .await;
         let mut recorder = self.recorder.borrow_mut();
         match outcome {
             Ok(operation) => {

@@ -90,15 +90,11 @@ impl Prover<'_> {
         Session::warm_up(reactor, self.options, 1)
             .await
             .map_err(|error| self.refused(&error))?;
-        let (mut session, _) = Session::connect(reactor, self.options)
+        let mut session = self
+            .expectation
+            .connect(reactor, self.options)
             .await
             .map_err(|error| self.refused(&error))?;
-        if self.expectation.found_forgotten(&session) {
-            let _ = session.close().await;
-            (session, _) = Session::connect(reactor, self.options)
-                .await
-                .map_err(|error| self.refused(&error))?;
-        }
         self.expectation
             .check(&session)
             .map_err(|problem| self.disproved(problem))?;

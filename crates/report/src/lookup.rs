@@ -25,8 +25,10 @@ pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
 /// The arms the study asks about in this cell: a cell may leave some out.
 pub(crate) fn variants_in<'a>(run: &'a Run, cell: &CellRecord) -> impl Iterator<Item = &'a ArmRecord> {
     let cell = run.study.cells.iter().find(|other| other.name == cell.name);
-    let left_out = cell.and_then(|cell| cell.arms.clone());
-    variants(run).filter(move |arm| left_out.as_ref().is_none_or(|arms| arms.contains(&arm.name)))
+    let is_measured = move |arm: &&ArmRecord| {
+        cell.is_none_or(|cell| run.study.arms_of(cell).any(|other| other.name == arm.name))
+    };
+    variants(run).filter(is_measured)
 }
 
 /// The arm all others are compared with.
@@ -192,17 +194,14 @@ fn command_in_words(command: &Command) -> String {
 
 /// How the load was made: by threads of ciphertax, or by a program of the user's own.
 pub(crate) fn load_threads(cell: &CellRecord) -> String {
-    match (&cell.command, cell.workers) {
-        (Some(command), _) => format!("killed after {} s", command.timeout_s),
-        (None, 1) => format!(
-            "1 load thread, waits {} µs for more ready sockets",
-            cell.gather_us
-        ),
-        (None, workers) => format!(
-            "{workers} load threads, waits {} µs for more ready sockets",
-            cell.gather_us
-        ),
+    if let Some(command) = &cell.command {
+        return format!("killed after {} s", command.timeout_s);
     }
+    let threads = match cell.workers {
+        1 => "1 load thread".to_owned(),
+        workers => format!("{workers} load threads"),
+    };
+    format!("{threads}, waits {} µs for more ready sockets", cell.gather_us)
 }
 
 /// Names what keeps distances in this run if it does not behave like a real line.

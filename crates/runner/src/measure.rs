@@ -10,6 +10,7 @@ use ciphertax_model::Tunnel;
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{SystemCpu, settle};
 
+use crate::control::change;
 use crate::error::RunError;
 use crate::generator::{Generator, Slice};
 use crate::schedule::missed;
@@ -274,13 +275,9 @@ impl Reading {
     }
 
     fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
-        let change =
-            |(name, after): (&String, &i64)| Some((name.clone(), after - before.counters.get(name)?));
-        self.counters
-            .iter()
-            .filter(|(name, _)| *name != UPTIME)
-            .filter_map(change)
-            .collect()
+        let mut change = change(&before.counters, &self.counters);
+        change.remove(UPTIME);
+        change
     }
 
     fn restarted_since(&self, before: &Self) -> bool {

@@ -68,11 +68,16 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
     };
     let has_link = study.cells.iter().any(|cell| study.link(cell).is_some());
-    if has_link && study.link_by == LinkKind::Tun {
-        let _ = RunningLink::check().map_err(|error| note(error.to_string()));
+    if has_link
+        && study.link_by == LinkKind::Tun
+        && let Err(error) = RunningLink::check()
+    {
+        note(error.to_string());
     }
     for tunnel in study.arms.iter().filter_map(|arm| arm.tunnel) {
-        let _ = tunnel::check(tunnel).map_err(|error| note(error.to_string()));
+        if let Err(error) = tunnel::check(tunnel) {
+            note(error.to_string());
+        }
     }
     for cell in &study.cells {
         let site = study.site(cell);

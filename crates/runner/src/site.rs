@@ -53,7 +53,7 @@ impl OpenSite {
         progress: &mut dyn Progress,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let (site, server, measured) = match place {
+        let (site, mut server, measured) = match place {
             Place::Target(target) => {
                 progress.stage(&Stage::Connecting(target.to_string()));
                 (None, Server::external(target), measured_at(study, None, arms))
@@ -68,7 +68,6 @@ impl OpenSite {
         go_on()?;
         let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
         control.claim()?;
-        let mut server = server;
         if measured.iter().copied().any(is_cold) {
             server.make_cold_accounts(&mut control)?;
         }

@@ -29,12 +29,8 @@ impl Access {
         Session::warm_up(reactor, &self.options, self.connections)
             .await
             .map_err(failure)?;
-        let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
-        if self.expectation.found_forgotten(&session) {
-            // An arm without a password cache may have emptied it; this login has filled it again.
-            session.close().await.map_err(failure)?;
-            (session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
-        }
+        let connect = self.expectation.connect(reactor, &self.options);
+        let mut session = connect.await.map_err(failure)?;
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self
             .expectation

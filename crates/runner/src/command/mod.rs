@@ -21,6 +21,7 @@ use ciphertax_stats::histogram;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
 
+use crate::control::change;
 use crate::error::RunError;
 use crate::generator::Slice;
 use crate::server::Server;
@@ -114,9 +115,7 @@ impl CommandLoad {
         let mut slice = self.run(arm, told, &|| go_on().is_err())?;
         go_on()?;
         let after = site.control.counters()?;
-        let change = |(name, after): (&String, &i64)| Some((name.clone(), after - before.get(name)?));
-        let change = after.iter().filter_map(change).collect();
-        self.judge(arm, &mut slice, &after, &change);
+        self.judge(arm, &mut slice, &after, &change(&before, &after));
         if let (None, Some(Err(detail))) = (&slice.void, onlooker.map(|onlooker| onlooker.judge())) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
         }
@@ -241,10 +240,10 @@ fn message(line: &str, password: &Secret) -> String {
 fn is_used_by_others(site: &mut OpenSite) -> Result<bool, RunError> {
     let before = site.control.counters()?;
     thread::sleep(ELSEWHERE);
-    let after = site.control.counters()?;
-    let change = |name: &str| Some(after.get(name)? - before.get(name)?);
+    let change = change(&before, &site.control.counters()?);
+    let rose_above = |name: &str, own: i64| change.get(name).is_some_and(|all| *all > own);
     // One question is that for the counters.
-    Ok(change("Questions").is_some_and(|all| all > 1) || change("Connections").is_some_and(|all| all > 0))
+    Ok(rose_above("Questions", 1) || rose_above("Connections", 0))
 }
 
 fn void(began: Instant, reason: VoidReason) -> Slice {

@@ -1,8 +1,12 @@
 //! What every session of an arm must be.
 
+use std::rc::Rc;
+
 use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
+use ciphertax_reactor::Reactor;
 
+use super::handshake::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 use crate::tls::{TlsSummary, cipher};
@@ -112,10 +116,23 @@ impl Expectation {
         }
     }
 
-    /// True if the server had to be reminded of a password that it should have remembered.
-    pub fn found_forgotten(&self, session: &Session) -> bool {
+    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a password
+    /// cache may have emptied it, and the first login fills it again.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub async fn connect(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<Session, WireError> {
+        let (session, _) = Session::connect(reactor, options).await?;
         let expected = self.login.as_ref().and_then(|login| login.path);
-        expected == Some("fast") && session.authentication().path == "full"
+        if expected != Some("fast") || session.authentication().path != "full" {
+            return Ok(session);
+        }
+        session.close().await?;
+        Ok(Session::connect(reactor, options).await?.0)
     }
 
     /// The server's word, by a query.

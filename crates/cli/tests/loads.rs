@@ -97,7 +97,9 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
         .filter(|row| row.cell == "storm")
         .map(|row| row.metric)
         .collect();
-    assert_eq!(compared, Metric::COMPARED_IN_OPEN_LOOP);
+    let mut expected = Metric::COMPARED_IN_OPEN_LOOP.to_vec();
+    expected.extend(Metric::COMPARED_OF_CONNECTS);
+    assert_eq!(compared, expected);
     assert!(
         run.connect_phases
             .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::Sample;
+use ciphertax_model::record::{Phase, Sample};
 use ciphertax_model::{Cell, Metric, Study};
 
 /// The samples of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
@@ -63,6 +63,24 @@ impl<'a> CellSamples<'a> {
             .unzip()
     }
 
+    /// The mean latency of one kind of operation of both arms, in microseconds, one value a block in which both have it.
+    pub(crate) fn paired_means(&self, one: usize, other: usize, kind: &str) -> (Vec<f64>, Vec<f64>) {
+        self.pairs(one, other)
+            .filter_map(|(a, b)| Some((mean_latency(a, kind)?, mean_latency(b, kind)?)))
+            .unzip()
+    }
+
+    /// The kinds of operations, where there are several; none where there is but one.
+    pub(crate) fn kinds(&self) -> Vec<&'a str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for kind in self.valid(BASELINE).flat_map(|sample| &sample.operations) {
+            if kind.count > 0 && !kinds.contains(&kind.kind.as_str()) {
+                kinds.push(&kind.kind);
+            }
+        }
+        if kinds.len() > 1 { kinds } else { Vec::new() }
+    }
+
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
     pub(crate) fn seconds_per_block(&self) -> Option<f64> {
         let starts: Vec<u64> = self
@@ -103,9 +121,33 @@ pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
             per_operation_us(sample.operations.iter().map(|kind| kind.latency_sum_ns).sum())
         }
         Metric::ResponseMean => per_operation_us(sample.open_loop.as_ref()?.response_sum_ns),
+        Metric::ConnectMean => mean_of_phases(sample, |phase| phase < Phase::FirstOperation)?,
+        Metric::FirstQueryMean => mean_of_phases(sample, |phase| phase == Phase::FirstOperation)?,
+        Metric::TimeToFirstQueryMean => {
+            // Without a first query there is nothing that a user could wait for.
+            mean_of_phases(sample, |phase| phase == Phase::FirstOperation)?;
+            mean_of_phases(sample, |phase| phase <= Phase::FirstOperation)?
+        }
         Metric::BytesPerOp => (sample.bytes_sent + sample.bytes_received) as f64 / operations,
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };
     (value.is_finite() && value > 0.0).then_some(value)
+}
+
+/// The wall time that a connect spends in these phases, in microseconds; `None` if it has none of them.
+fn mean_of_phases(sample: &Sample, is_meant: impl Fn(Phase) -> bool) -> Option<f64> {
+    let phases = sample
+        .phases
+        .iter()
+        .filter(|phase| is_meant(phase.phase) && phase.count > 0);
+    phases
+        .map(|phase| phase.wall_sum_ns as f64 / 1e3 / phase.count as f64)
+        .reduce(|sum, mean| sum + mean)
+}
+
+/// The mean latency of one kind of operation in microseconds; `None` if there was none.
+fn mean_latency(sample: &Sample, kind: &str) -> Option<f64> {
+    let kind = sample.operations.iter().find(|of| of.kind == kind)?;
+    (kind.count > 0).then(|| kind.latency_sum_ns as f64 / 1e3 / kind.count as f64)
 }

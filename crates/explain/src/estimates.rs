@@ -1,7 +1,9 @@
 //! Estimates, noise floor and verdicts of all cells.
 
-use ciphertax_model::record::{BlockRatios, CellRecord, EstimateRow, Measurement, Sample, Verdict};
-use ciphertax_model::{Metric, Study, Workload};
+use ciphertax_model::record::{
+    BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, OperationSample, Sample, Verdict,
+};
+use ciphertax_model::{Metric, Pace, Study, Workload};
 use ciphertax_stats::Estimate;
 use ciphertax_stats::histogram::decode;
 use ciphertax_stats::paired::log_ratios;
@@ -17,6 +19,7 @@ pub(crate) struct Evaluated {
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) estimates: Vec<EstimateRow>,
     pub(crate) noise_floor: Vec<EstimateRow>,
+    pub(crate) by_kind: Vec<KindRow>,
     pub(crate) block_ratios: Vec<BlockRatios>,
 }
 
@@ -26,6 +29,8 @@ struct Comparison<'a> {
     record: &'a CellRecord,
     arm: usize,
     metric: Metric,
+    /// The kind of operation; `None` for all kinds together.
+    kind: Option<&'a str>,
     baseline: f64,
     variant: f64,
     estimate: Estimate,
@@ -58,36 +63,69 @@ pub(crate) fn evaluate(
                 measurements.extend(measurement(cell, arm, metric)?);
             }
             for arm in AGAIN..cell.arms.len() {
-                comparisons.extend(compare(cell, record, arm, metric, seed)?);
+                comparisons.extend(compare(cell, record, arm, metric, None, seed)?);
                 if SHOWN_BY_BLOCK.contains(&metric) {
                     block_ratios.push(ratios(cell, arm, metric)?);
                 }
+            }
+        }
+        for (kind, metric) in by_kind(cell) {
+            for arm in AGAIN..cell.arms.len() {
+                comparisons.extend(compare(cell, record, arm, metric, Some(kind), seed)?);
             }
         }
     }
     let (again, variants): (Vec<_>, Vec<_>) = comparisons.into_iter().partition(|row| row.arm == AGAIN);
     let adjusted = holm(&p_values(&variants));
     let adjusted_again = holm(&p_values(&again));
+    let mut estimates = Vec::new();
+    let mut by_kind = Vec::new();
+    for (row, p_value) in variants.iter().zip(adjusted) {
+        let estimate = row.judged(study, floor_of(row, &again), p_value);
+        match row.kind {
+            None => estimates.push(estimate),
+            Some(kind) => by_kind.push(KindRow {
+                kind: kind.to_owned(),
+                estimate,
+            }),
+        }
+    }
     Ok(Evaluated {
         measurements,
-        estimates: variants
-            .iter()
-            .zip(adjusted)
-            .map(|(row, p_value)| row.judged(study, floor_of(row, &again), p_value))
-            .collect(),
+        estimates,
         noise_floor: again
             .iter()
             .zip(adjusted_again)
+            .filter(|(row, _)| row.kind.is_none())
             .map(|(row, p_value)| row.judged(study, 0.0, p_value))
             .collect(),
+        by_kind,
         block_ratios,
     })
+}
+
+/// What is compared for each kind of operation of a cell in a closed loop, where it has several kinds.
+fn by_kind<'a>(cell: &CellSamples<'a>) -> Vec<(&'a str, Metric)> {
+    match cell.cell.load.pace() {
+        Pace::Open { .. } => Vec::new(),
+        Pace::Closed | Pace::Batch { .. } => {
+            let metrics = |kind| Metric::COMPARED_BY_KIND.map(|metric| (kind, metric));
+            cell.kinds().into_iter().flat_map(metrics).collect()
+        }
+    }
 }
 
 /// A run of a program is no request: how it answered single ones only the program knows.
 fn compared(cell: &CellSamples<'_>) -> impl Iterator<Item = Metric> {
     let is_command = cell.cell.workload == Workload::Command;
-    let compared = Metric::compared(cell.cell.load.pace()).iter().copied();
+    let of_connects = match cell.cell.workload.makes_connections() {
+        true => &Metric::COMPARED_OF_CONNECTS[..],
+        false => &[],
+    };
+    let compared = Metric::compared(cell.cell.load.pace())
+        .iter()
+        .chain(of_connects)
+        .copied();
     compared.filter(move |metric| !is_command || quantile(*metric).is_none())
 }
 
@@ -99,7 +137,9 @@ fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
 fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> f64 {
     again
         .iter()
-        .find(|other| other.metric == row.metric && other.cell.cell.name == row.cell.cell.name)
+        .find(|other| {
+            (other.metric, other.kind) == (row.metric, row.kind) && other.cell.cell.name == row.cell.cell.name
+        })
         .map_or(f64::INFINITY, |other| noise_floor(&other.estimate))
 }
 
@@ -112,7 +152,7 @@ fn measurement(
         Some(quantile) => {
             let latencies: Vec<Histogram<u64>> = cell
                 .valid(arm)
-                .map(|sample| latency(sample, metric))
+                .map(|sample| latency(sample, metric, None))
                 .collect::<Result<Vec<_>, _>>()?;
             if latencies.is_empty() {
                 None
@@ -139,6 +179,7 @@ fn compare<'a>(
     record: &'a CellRecord,
     arm: usize,
     metric: Metric,
+    kind: Option<&'a str>,
     seed: u64,
 ) -> Result<Option<Comparison<'a>>, ExplainError> {
     let (baseline, variant, estimate) = match quantile(metric) {
@@ -150,7 +191,7 @@ fn compare<'a>(
             let latencies = |which: fn(&(&'a _, &'a _)) -> &'a _| -> Result<LatencyBlocks, ExplainError> {
                 let histograms = pairs
                     .iter()
-                    .map(|pair| latency(which(pair), metric))
+                    .map(|pair| latency(which(pair), metric, kind))
                     .collect::<Result<Vec<_>, _>>()?;
                 Ok(LatencyBlocks::new(&histograms)?)
             };
@@ -160,7 +201,10 @@ fn compare<'a>(
             (micros(&baseline), micros(&variant), estimate)
         }
         None => {
-            let (baseline, variant) = cell.paired(BASELINE, arm, metric);
+            let (baseline, variant) = match kind {
+                None => cell.paired(BASELINE, arm, metric),
+                Some(kind) => cell.paired_means(BASELINE, arm, kind),
+            };
             if baseline.len() < FEWEST_BLOCKS {
                 return Ok(None);
             }
@@ -175,6 +219,7 @@ fn compare<'a>(
         record,
         arm,
         metric,
+        kind,
         baseline,
         variant,
         estimate,
@@ -259,8 +304,8 @@ fn quantile(metric: Metric) -> Option<f64> {
     }
 }
 
-/// What a percentile is of: the latencies of a slice, or its response times; all kinds together.
-fn latency(sample: &Sample, metric: Metric) -> Result<Histogram<u64>, ExplainError> {
+/// What a percentile is of: the latencies of a slice, or its response times; of one kind of operation or of all together.
+fn latency(sample: &Sample, metric: Metric, kind: Option<&str>) -> Result<Histogram<u64>, ExplainError> {
     let is_response = matches!(
         metric,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99
@@ -270,7 +315,8 @@ fn latency(sample: &Sample, metric: Metric) -> Result<Histogram<u64>, ExplainErr
         let open_loop = sample.open_loop.as_ref();
         return open_loop.map_or(Ok(all), |open_loop| Ok(decode(&open_loop.response)?));
     }
-    for kind in &sample.operations {
+    let is_meant = |of: &&OperationSample| kind.is_none_or(|kind| of.kind == kind);
+    for kind in sample.operations.iter().filter(is_meant) {
         let latency = decode(&kind.latency)?;
         all.add(&latency).map_err(|error| {
             ExplainError::Histogram(ciphertax_stats::histogram::HistogramError::Format(

@@ -56,6 +56,7 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.measurements = evaluated.measurements;
     run.estimates = evaluated.estimates;
     run.noise_floor = evaluated.noise_floor;
+    run.by_kind = evaluated.by_kind;
     run.block_ratios = evaluated.block_ratios;
     run.batches = batches::rows(&cells);
     run.connect_phases = phases::rows(&cells)?;

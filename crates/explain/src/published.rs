@@ -15,7 +15,10 @@ pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {
 }
 
 fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRow {
-    let measured = estimate(run, published, published.metric);
+    let measured = match &published.kind {
+        None => estimate(run, published, published.metric),
+        Some(kind) => estimate_of_kind(run, published, kind),
+    };
     let (change, within) = match figure {
         PublishedFigure::Change(change) => (Some(change), None),
         PublishedFigure::Within(bound) => (None, Some(bound)),
@@ -25,6 +28,7 @@ fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRo
         cell: published.cell.clone(),
         arm: published.arm.clone(),
         metric: published.metric,
+        kind: published.kind.clone(),
         change,
         within,
         measured: measured.map(|row| Interval {
@@ -59,6 +63,14 @@ fn estimate<'a>(run: &'a Run, published: &Published, metric: Metric) -> Option<&
     run.estimates
         .iter()
         .find(|row| row.cell == published.cell && row.arm == published.arm && row.metric == metric)
+}
+
+fn estimate_of_kind<'a>(run: &'a Run, published: &Published, kind: &str) -> Option<&'a EstimateRow> {
+    let is_meant = |row: &&EstimateRow| {
+        row.cell == published.cell && row.arm == published.arm && row.metric == published.metric
+    };
+    let of_kind = run.by_kind.iter().filter(|row| row.kind == kind);
+    of_kind.map(|row| &row.estimate).find(is_meant)
 }
 
 /// Where the time of a connect goes that the variant takes longer.

@@ -347,7 +347,7 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
         run.measurements
             .iter()
             .filter(|row| row.cell == "connect")
-            .all(|row| compared.contains(&row.metric))
+            .all(|row| compared.contains(&row.metric) || Metric::COMPARED_OF_CONNECTS.contains(&row.metric))
     );
     let change = |metric| {
         let row = run
@@ -529,4 +529,70 @@ fn head(study: Study) -> Run {
         }],
         ..Run::begin(tool, host, study, String::new(), 1)
     }
+}
+
+#[test]
+fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
+    // Reads cost what they cost, inserts a quarter more over TLS.
+    let mut samples = samples(20);
+    for sample in samples.iter_mut().filter(|sample| sample.cell == "select") {
+        let noise_ns = u64::from(sample.block % 3);
+        let of_kind = |kind: &str, mean_ns: u64| {
+            let mut latency = histogram::empty();
+            latency.saturating_record_n(mean_ns, 500);
+            OperationSample {
+                kind: kind.into(),
+                count: 500,
+                errors: 0,
+                latency_sum_ns: 500 * mean_ns,
+                latency: histogram::encode(&latency),
+            }
+        };
+        let insert_ns = if sample.arm == "tls" { 250_000 } else { 200_000 };
+        sample.operations = vec![
+            of_kind("read", 100_000 + noise_ns),
+            of_kind("insert", insert_ns + noise_ns),
+        ];
+    }
+    let run = explained(&samples);
+    let row = |kind: &str, metric| {
+        let mut of_kind = run.by_kind.iter().filter(|row| row.kind == kind);
+        of_kind.find(|row| row.estimate.metric == metric).unwrap()
+    };
+    for metric in Metric::COMPARED_BY_KIND {
+        let (read, insert) = (row("read", metric), row("insert", metric));
+        assert_eq!(read.estimate.verdict, Verdict::NoCost, "{read:?}");
+        assert_eq!(insert.estimate.verdict, Verdict::Costs, "{insert:?}");
+        assert!((insert.estimate.change - 0.25).abs() < 0.01, "{insert:?}");
+    }
+    assert!(run.by_kind.iter().all(|row| row.estimate.cell == "select"));
+}
+
+#[test]
+fn a_published_figure_of_one_kind_stands_beside_that_kind() {
+    let text = format!(
+        "{STUDY}\n[[published]]\nsource = \"elsewhere\"\ncell = \"select\"\narm = \"tls\"\nmetric = \"latency_mean\"\n\
+         kind = \"insert\"\nchange = 0.25\n"
+    );
+    let study = Study::from_toml(&text).unwrap();
+    let run = explain(head(study), &samples(20)).unwrap();
+    assert_eq!(run.published[0].kind.as_deref(), Some("insert"));
+    assert_eq!(run.published[0].measured, None, "there was no such kind");
+}
+
+#[test]
+fn the_time_of_a_new_connection_is_that_of_its_phases() {
+    let run = explained(&samples(20));
+    let measured = |metric| {
+        let mut rows = run.measurements.iter();
+        let row = rows.find(|row| row.cell == "connect" && row.arm == "tls" && row.metric == metric);
+        row.map(|row| row.value)
+    };
+    let before = run
+        .connect_phases
+        .iter()
+        .filter(|row| row.arm == "tls" && row.phase < Phase::FirstOperation);
+    let sum: f64 = before.map(|row| row.mean_us).sum();
+    let found = measured(Metric::ConnectMean).unwrap();
+    assert!((found / sum - 1.0).abs() < 0.01, "{found} is not {sum}");
 }

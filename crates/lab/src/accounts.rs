@@ -48,6 +48,10 @@ impl Account {
             AuthenticationMethod::Sha256Password => format!("{USER}_sha256"),
             AuthenticationMethod::Ed25519 => format!("{USER}_ed25519"),
             AuthenticationMethod::UnixSocket => own_name()?,
+            AuthenticationMethod::ScramSha1 => format!("{USER}_scram_sha_1"),
+            AuthenticationMethod::ScramSha256 => format!("{USER}_scram_sha_256"),
+            AuthenticationMethod::MongodbX509 => format!("{USER}_x509"),
+            AuthenticationMethod::NoLogin => String::new(),
         };
         let password = match method {
             AuthenticationMethod::UnixSocket => Secret::default(),

@@ -6,14 +6,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the account of an arm logs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Authentication {
     /// The account's plugin; `None` for the server's default account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<AuthenticationMethod>,
-    /// Whether the server still knows the password of an earlier login.
+    /// Whether an earlier login has left what makes the next one cheaper.
     pub password_cache: PasswordCache,
+    /// Whether the client sends the first step of the login along with its greeting, and so saves a round trip; for
+    /// MongoDB's methods alone.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub speculative: bool,
+}
+
+impl Default for Authentication {
+    fn default() -> Self {
+        Self {
+            method: None,
+            password_cache: PasswordCache::default(),
+            speculative: true,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 impl Authentication {
@@ -23,7 +45,7 @@ impl Authentication {
     }
 }
 
-/// An authentication plugin, by the server's own name for it.
+/// An authentication method, by the server's own name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthenticationMethod {
@@ -37,16 +59,32 @@ pub enum AuthenticationMethod {
     Ed25519,
     /// The user of the operating system, over a Unix socket.
     UnixSocket,
+    /// MongoDB's SCRAM with SHA-1 (RFC 5802), over the MD5 of user and password.
+    #[serde(rename = "SCRAM-SHA-1")]
+    ScramSha1,
+    /// SCRAM with SHA-256 (RFC 7677): the default of MongoDB since 4.0.
+    #[serde(rename = "SCRAM-SHA-256")]
+    ScramSha256,
+    /// The client's certificate, on MongoDB.
+    #[serde(rename = "MONGODB-X509")]
+    MongodbX509,
+    /// No login at all, on a MongoDB server without access control.
+    #[serde(rename = "none")]
+    NoLogin,
 }
 
 impl AuthenticationMethod {
     /// Every method, in the order help texts list them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::MysqlNativePassword,
         Self::CachingSha2Password,
         Self::Sha256Password,
         Self::Ed25519,
         Self::UnixSocket,
+        Self::ScramSha1,
+        Self::ScramSha256,
+        Self::MongodbX509,
+        Self::NoLogin,
     ];
 
     /// The name used in study files.
@@ -57,7 +95,21 @@ impl AuthenticationMethod {
             Self::Sha256Password => "sha256_password",
             Self::Ed25519 => "ed25519",
             Self::UnixSocket => "unix_socket",
+            Self::ScramSha1 => "SCRAM-SHA-1",
+            Self::ScramSha256 => "SCRAM-SHA-256",
+            Self::MongodbX509 => "MONGODB-X509",
+            Self::NoLogin => "none",
         }
+    }
+
+    /// True for SCRAM, whose keys the client derives from the password at some cost, and may keep.
+    pub fn is_scram(self) -> bool {
+        matches!(self, Self::ScramSha1 | Self::ScramSha256)
+    }
+
+    /// True for the methods of MongoDB.
+    pub fn is_of_mongodb(self) -> bool {
+        self.is_scram() || matches!(self, Self::MongodbX509 | Self::NoLogin)
     }
 }
 
@@ -67,14 +119,15 @@ impl fmt::Display for AuthenticationMethod {
     }
 }
 
-/// Whether the server still knows the password of an earlier login. For `caching_sha2_password` alone: warm logins take
-/// the fast path, cold ones the full path.
+/// Whether an earlier login has left what makes the next one cheaper. For `caching_sha2_password` it is on the server, which
+/// remembers the password: warm logins take the fast path, cold ones the full path. For SCRAM it is in the client, which
+/// keeps the keys it derived from the password. No other method has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PasswordCache {
-    /// It does.
+    /// It has.
     #[default]
     Warm,
-    /// It does not: every login is the first of its account since the cache was emptied.
+    /// It has not: every login is as the first of its account.
     Cold,
 }

@@ -9,9 +9,11 @@ use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
+use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
 use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
+use crate::ycsb::YcsbTable;
 
 /// Something that is wrong, and where in the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +64,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     check_placement(study, &mut found);
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);
+    }
+    if let Some(replica_set) = study.replica_set {
+        check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
     for (index, arm) in study.arms.iter().enumerate() {
         check_arm(arm, &Path::of("arm").entry(index), &mut found);
@@ -147,6 +152,27 @@ fn check_measuring(study: &Study, found: &mut Found) {
             found.add(Path::of("dataset").key(key), message);
         }
     }
+    let table = &study.ycsb;
+    for (key, value, most) in [
+        ("record_count", table.record_count, Dataset::MOST_ROWS),
+        ("field_count", table.field_count.into(), YcsbTable::MOST_FIELDS),
+        ("field_length", table.field_length, YcsbTable::LONGEST_FIELD),
+        ("batch_size", table.batch_size, YcsbTable::LARGEST_BATCH),
+        ("load_threads", table.load_threads, YcsbTable::MOST_LOADERS),
+    ] {
+        if !(1..=most).contains(&value) {
+            let message = format!("ycsb.{key} is {value}; it must lie between 1 and {most}");
+            found.add(Path::of("ycsb").key(key), message);
+        }
+    }
+    if table.record_bytes() > YcsbTable::LARGEST_RECORD {
+        let message = format!(
+            "records of {} bytes are too large; field_count times field_length must be at most {}",
+            table.record_bytes(),
+            YcsbTable::LARGEST_RECORD
+        );
+        found.add(Path::of("ycsb").key("field_length"), message);
+    }
     if !(1..=4).contains(&study.chain_length) {
         let message = format!(
             "chain_length is {}; it must lie between 1 and 4",
@@ -220,14 +246,35 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
     let name = &arm.name;
     let authentication = path.key("authentication");
     let method = arm.authentication.method;
-    if arm.authentication.password_cache == PasswordCache::Cold
-        && method != Some(AuthenticationMethod::CachingSha2Password)
-    {
+    let has_cache = |method: AuthenticationMethod| {
+        method == AuthenticationMethod::CachingSha2Password || method.is_scram()
+    };
+    if arm.authentication.password_cache == PasswordCache::Cold && !method.is_some_and(has_cache) {
         let message = format!(
-            "arm {name:?}: only caching_sha2_password has a password cache; leave password_cache out or set \
-             method = \"caching_sha2_password\""
+            "arm {name:?}: only caching_sha2_password, SCRAM-SHA-1 and SCRAM-SHA-256 have a password cache; leave \
+             password_cache out or set method"
         );
         found.add(authentication.key("password_cache"), message);
+    }
+    let greets_first =
+        |method: AuthenticationMethod| method.is_of_mongodb() && method != AuthenticationMethod::NoLogin;
+    if !arm.authentication.speculative && !method.is_some_and(greets_first) {
+        let message = format!(
+            "arm {name:?}: only SCRAM-SHA-1, SCRAM-SHA-256 and MONGODB-X509 can begin with the greeting; leave \
+             speculative out or set method"
+        );
+        found.add(authentication.key("speculative"), message);
+    }
+    if method == Some(AuthenticationMethod::MongodbX509) {
+        if !arm.transport.is_encrypted() {
+            let message = format!("arm {name:?}: MONGODB-X509 is a login by TLS; give it a TLS transport");
+            found.add(authentication.key("method"), message);
+        } else if arm.tls.client_certificate.is_none() {
+            let message = format!(
+                "arm {name:?}: MONGODB-X509 is a login by certificate; add tls = {{ client_certificate = \"ecdsa-p256\" }}"
+            );
+            found.add(authentication.key("method"), message);
+        }
     }
     if method == Some(AuthenticationMethod::UnixSocket) {
         let method = authentication.key("method");
@@ -253,6 +300,16 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     if let Some(link) = &cell.link {
         check_link(link, &path.key("link"), found);
     }
+    if let Some(replica_set) = cell.replica_set {
+        check_replica_set(replica_set, &path.key("replica_set"), found);
+    }
+    check_reading(study, cell, path, found);
+    check_mix(cell, path, found);
+    if cell.keep_operations && cell.workload == Workload::Command {
+        let message =
+            format!("cell {name:?}: only a program knows its single operations; leave keep_operations out");
+        found.add(path.key("keep_operations"), message);
+    }
     check_arms_of_cell(study, cell, &path.key("arms"), found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
@@ -272,6 +329,68 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
             );
             found.add(path.key("link"), message);
         }
+    }
+}
+
+fn check_replica_set(replica_set: ReplicaSet, path: &Path, found: &mut Found) {
+    if !replica_set.is_electable() {
+        let message = "a replica set has 1, 3 or 5 members, so that one of them is always elected";
+        found.add(path.key("members"), message);
+    }
+}
+
+fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let has_secondaries = study
+        .site(cell)
+        .replica_set
+        .is_some_and(ReplicaSet::has_secondaries);
+    if study.read_preference(cell) == ReadPreference::Primary {
+        return;
+    }
+    let name = &cell.name;
+    if !has_secondaries && cell.read_preference.is_some() {
+        let message = format!(
+            "cell {name:?}: a single server has no secondaries to read from; add replica_set = {{ members = 3 }}, or leave \
+             read_preference out"
+        );
+        found.add(path.key("read_preference"), message);
+    }
+    let writes = cell.ycsb_mix().is_some_and(|mix| mix.writes()) || cell.workload == Workload::YcsbLoad;
+    if has_secondaries && writes {
+        let message = format!(
+            "cell {name:?}: only the primary takes writes; set read_preference = \"primary\", or take a workload that reads"
+        );
+        found.add(path.key("read_preference"), message);
+    }
+}
+
+fn check_mix(cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    match (cell.workload, cell.mix) {
+        (Workload::Ycsb, None) => {
+            let message = format!(
+                "cell {name:?}: the workload \"ycsb\" needs its shares: mix = {{ read = 0.95, insert = 0.05 }}"
+            );
+            found.add(path.key("workload"), message);
+        }
+        (Workload::Ycsb, Some(mix)) => {
+            let shares = mix.shares();
+            let sum: f64 = shares.iter().sum();
+            if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-6 {
+                let message = format!(
+                    "cell {name:?}: the shares of a mix lie between 0 and 1 and add up to 1, not {sum}"
+                );
+                found.add(path.key("mix"), message);
+            }
+        }
+        (workload, Some(_)) => {
+            let message = format!(
+                "cell {name:?}: {} has a mix of its own or none; leave mix out or take workload = \"ycsb\"",
+                workload.name()
+            );
+            found.add(path.key("mix"), message);
+        }
+        (_, None) => {}
     }
 }
 

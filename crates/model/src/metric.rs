@@ -38,6 +38,12 @@ pub enum Metric {
     ResponseP99,
     /// Bytes on the wire in both directions, per operation, above TCP.
     BytesPerOp,
+    /// Arithmetic mean of the time that a new connection takes until it is logged in: all phases before the first query.
+    ConnectMean,
+    /// Arithmetic mean of the time of a new connection's first query.
+    FirstQueryMean,
+    /// Arithmetic mean of both together, which is what a user waits for.
+    TimeToFirstQueryMean,
 }
 
 /// Which way a metric moves when a feature costs something.
@@ -73,6 +79,16 @@ impl Metric {
         Self::BytesPerOp,
     ];
 
+    /// What arms are compared by besides, where operations make connections.
+    pub const COMPARED_OF_CONNECTS: [Self; 3] = [
+        Self::ConnectMean,
+        Self::FirstQueryMean,
+        Self::TimeToFirstQueryMean,
+    ];
+
+    /// What arms are compared by for each kind of operation, where a workload has several.
+    pub const COMPARED_BY_KIND: [Self; 2] = [Self::LatencyMean, Self::LatencyP95];
+
     /// Every metric that arms are compared by at this pace, in the order reports print them.
     pub fn compared(pace: Pace) -> &'static [Self] {
         match pace {
@@ -96,6 +112,7 @@ impl Metric {
             Self::Throughput => "op/s",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
+            Self::ConnectMean | Self::FirstQueryMean | Self::TimeToFirstQueryMean => "us",
             Self::BytesPerOp => "bytes/op",
         }
     }
@@ -116,6 +133,9 @@ impl Metric {
             Self::ResponseP95 => "p95 response time",
             Self::ResponseP99 => "p99 response time",
             Self::BytesPerOp => "bytes per operation",
+            Self::ConnectMean => "mean time to connect",
+            Self::FirstQueryMean => "mean time of the first query",
+            Self::TimeToFirstQueryMean => "mean time to the first query's answer",
         }
     }
 

@@ -18,6 +18,9 @@ pub struct Published {
     pub arm: String,
     /// What was compared.
     pub metric: Metric,
+    /// The kind of operation it is of, such as `read`; `None` for all kinds together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// variant/baseline − 1, as a fraction: -0.25 is a quarter less than the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
@@ -68,6 +71,7 @@ mod tests {
             cell: "connect".into(),
             arm: "tls".into(),
             metric: Metric::Throughput,
+            kind: None,
             change: None,
             baseline: None,
             variant: None,

@@ -16,6 +16,8 @@ use crate::file::StudyText;
 use crate::link::{Link, LinkKind};
 use crate::problem::{Place, StudyError, StudyProblem};
 use crate::published::Published;
+use crate::replica_set::{ReadPreference, ReplicaSet};
+use crate::ycsb::{RequestDistribution, YcsbMix, YcsbTable};
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -58,6 +60,15 @@ pub struct Study {
     /// The tables of the `oltp` workloads.
     #[serde(default)]
     pub dataset: Dataset,
+    /// The table of the `ycsb` workloads.
+    #[serde(default)]
+    pub ycsb: YcsbTable,
+    /// The replica set that private MongoDB servers form, where a cell has no other; `None` for single servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica_set: Option<ReplicaSet>,
+    /// Which member of a replica set is read from, where a cell does not say.
+    #[serde(default)]
+    pub read_preference: ReadPreference,
     /// The arms; the first is the baseline.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
@@ -127,9 +138,26 @@ pub struct Cell {
     /// The distance to the server; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// The shares of the workload `ycsb`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<YcsbMix>,
+    /// The replica set; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica_set: Option<ReplicaSet>,
+    /// Which member of a replica set is read from; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_preference: Option<ReadPreference>,
+    /// Whether every single operation is kept, as a line of `operations.csv` in the run folder.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_operations: bool,
 }
 
 impl Cell {
+    /// The shares of a `ycsb` workload; `None` for all others.
+    pub fn ycsb_mix(&self) -> Option<YcsbMix> {
+        self.mix.or(self.workload.ycsb_mix())
+    }
+
     /// True if two cells differ in nothing but their names.
     fn measures_the_same(&self, other: &Self) -> bool {
         let renamed = Self {
@@ -149,6 +177,8 @@ pub struct Site {
     pub certificate: Certificate,
     /// True if it is reached over a link with a distance of its own.
     pub distant: bool,
+    /// The replica set it is; `None` for a single server.
+    pub replica_set: Option<ReplicaSet>,
 }
 
 impl fmt::Display for Site {
@@ -156,6 +186,9 @@ impl fmt::Display for Site {
         write!(f, "{}, {}", self.server, self.certificate.kind)?;
         if self.certificate.chain_length > 1 {
             write!(f, " in a chain of {}", self.certificate.chain_length)?;
+        }
+        if let Some(replica_set) = self.replica_set {
+            write!(f, ", {replica_set}")?;
         }
         if self.distant {
             f.write_str(", at a distance")?;
@@ -198,13 +231,29 @@ pub enum Workload {
     ConnectOnly,
     /// Results of one mebibyte: the record layer.
     BulkRead,
+    /// YCSB's core workload A: half reads, half updates.
+    YcsbA,
+    /// YCSB's core workload B: reads, and 5 % updates.
+    YcsbB,
+    /// YCSB's core workload C: reads alone.
+    YcsbC,
+    /// YCSB's core workload D: reads of the records inserted last, and 5 % inserts.
+    YcsbD,
+    /// YCSB's core workload E: scans, and 5 % inserts.
+    YcsbE,
+    /// YCSB's core workload F: half reads, half records read and then updated.
+    YcsbF,
+    /// YCSB with the shares that the cell's `mix` says.
+    Ycsb,
+    /// YCSB's load phase: records inserted in batches into an empty table.
+    YcsbLoad,
     /// Whatever a program of the user's own asks.
     Command,
 }
 
 impl Workload {
     /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 24] = [
         Self::OltpDelete,
         Self::OltpInsert,
         Self::OltpPointSelect,
@@ -220,6 +269,14 @@ impl Workload {
         Self::ConnectInsertCount,
         Self::ConnectOnly,
         Self::BulkRead,
+        Self::YcsbA,
+        Self::YcsbB,
+        Self::YcsbC,
+        Self::YcsbD,
+        Self::YcsbE,
+        Self::YcsbF,
+        Self::Ycsb,
+        Self::YcsbLoad,
         Self::Command,
     ];
 
@@ -241,6 +298,14 @@ impl Workload {
             Self::ConnectInsertCount => "connect_insert_count",
             Self::ConnectOnly => "connect_only",
             Self::BulkRead => "bulk_read",
+            Self::YcsbA => "ycsb_a",
+            Self::YcsbB => "ycsb_b",
+            Self::YcsbC => "ycsb_c",
+            Self::YcsbD => "ycsb_d",
+            Self::YcsbE => "ycsb_e",
+            Self::YcsbF => "ycsb_f",
+            Self::Ycsb => "ycsb",
+            Self::YcsbLoad => "ycsb_load",
             Self::Command => "command",
         }
     }
@@ -263,6 +328,14 @@ impl Workload {
             Self::ConnectInsertCount => "new connection, one row inserted and counted, close",
             Self::ConnectOnly => "new connection, close",
             Self::BulkRead => "results of 1 MiB",
+            Self::YcsbA => "half reads, half updates of records",
+            Self::YcsbB => "reads of records, 5 % updates",
+            Self::YcsbC => "reads of records",
+            Self::YcsbD => "reads of the latest records, 5 % inserts",
+            Self::YcsbE => "scans of records, 5 % inserts",
+            Self::YcsbF => "half reads, half reads with updates of records",
+            Self::Ycsb => "records, in a mix of your own",
+            Self::YcsbLoad => "records inserted in batches",
             Self::Command => "a program of your own",
         }
     }
@@ -270,6 +343,46 @@ impl Workload {
     /// True if an operation makes a connection of its own.
     pub fn makes_connections(self) -> bool {
         matches!(self, Self::Connect | Self::ConnectInsertCount | Self::ConnectOnly)
+    }
+
+    /// The shares of a core workload of YCSB; `None` for all others.
+    pub fn ycsb_mix(self) -> Option<YcsbMix> {
+        let none = YcsbMix::default();
+        Some(match self {
+            Self::YcsbA => YcsbMix {
+                read: 0.5,
+                update: 0.5,
+                ..none
+            },
+            Self::YcsbB => YcsbMix {
+                read: 0.95,
+                update: 0.05,
+                ..none
+            },
+            Self::YcsbC => YcsbMix { read: 1.0, ..none },
+            Self::YcsbD => YcsbMix {
+                read: 0.95,
+                insert: 0.05,
+                distribution: RequestDistribution::Latest,
+                ..none
+            },
+            Self::YcsbE => YcsbMix {
+                scan: 0.95,
+                insert: 0.05,
+                ..none
+            },
+            Self::YcsbF => YcsbMix {
+                read: 0.5,
+                read_modify_write: 0.5,
+                ..none
+            },
+            _ => return None,
+        })
+    }
+
+    /// True for YCSB's workloads, which ask the table `usertable`.
+    pub fn is_ycsb(self) -> bool {
+        self.ycsb_mix().is_some() || matches!(self, Self::Ycsb | Self::YcsbLoad)
     }
 
     /// True if rows of the data set are gone for good afterwards.
@@ -459,7 +572,13 @@ impl Study {
                 chain_length: self.chain_length,
             },
             distant: self.link(cell).is_some(),
+            replica_set: cell.replica_set.or(self.replica_set),
         }
+    }
+
+    /// Which member of a replica set a cell reads from.
+    pub fn read_preference(&self, cell: &Cell) -> ReadPreference {
+        cell.read_preference.unwrap_or(self.read_preference)
     }
 
     /// The distance of a cell to its server; `None` for none.

@@ -208,7 +208,7 @@ arms = ["plain"]
     study.toml:9:17: precision.cpu is 2; it must lie between 0.0005 and 0.5
     study.toml:10:35: jitter_ms is 6; it must lie between 0 and a quarter of rtt_ms, which is 2.5, so that hardly any delay would be negative
     study.toml:15:1: arm "plain" is plain, so its tls settings say nothing; leave them out or give it a TLS transport
-    study.toml:16:33: arm "plain": only caching_sha2_password has a password cache; leave password_cache out or set method = "caching_sha2_password"
+    study.toml:16:33: arm "plain": only caching_sha2_password, SCRAM-SHA-1 and SCRAM-SHA-256 have a password cache; leave password_cache out or set method
     study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3, not of TLSv1.1
     study.toml:23:9: arm "old": X25519MLKEM768 is a group of TLS 1.3 alone
     study.toml:24:11: arm "old": rustls knows TLS 1.2 and 1.3 alone; take library = "openssl"

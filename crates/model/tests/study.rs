@@ -182,8 +182,63 @@ fn every_workload_is_read_back_by_its_name() {
         let text = STUDY.replace("oltp_point_select", workload.name());
         let text = match workload {
             Workload::Command => text.replacen("load = {", "command = { run = [\"x\"] } #", 1),
+            Workload::Ycsb => text.replacen("load = {", "mix = { read = 1.0 }\nload = {", 1),
             _ => text,
         };
         assert_eq!(Study::from_toml(&text).unwrap().cells[0].workload, workload);
+    }
+}
+
+#[test]
+fn the_core_workloads_of_ycsb_have_shares_that_add_up() {
+    for workload in Workload::ALL {
+        if let Some(mix) = workload.ycsb_mix() {
+            assert!(workload.is_ycsb());
+            let sum: f64 = mix.shares().iter().sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", workload.name());
+        }
+    }
+}
+
+#[test]
+fn what_a_study_of_mongodb_contradicts_itself_in_is_told() {
+    for (from, to, words) in [
+        ("load = {", "mix = { read = 0.5 }\nload = {", "mix of its own"),
+        (
+            "workload = \"oltp_point_select\"",
+            "workload = \"ycsb\"",
+            "needs its shares",
+        ),
+        (
+            "workload = \"oltp_point_select\"",
+            "workload = \"ycsb\"\nmix = { read = 0.5, insert = 0.4 }",
+            "add up to 1",
+        ),
+        ("load = {", "replica_set = { members = 2 }\nload = {", "1, 3 or 5"),
+        (
+            "load = {",
+            "read_preference = \"secondary\"\nload = {",
+            "no secondaries",
+        ),
+        (
+            "workload = \"oltp_point_select\"",
+            "workload = \"ycsb_a\"\nreplica_set = { members = 3 }\nread_preference = \"secondary\"",
+            "only the primary takes writes",
+        ),
+        (
+            "transport = \"plain\"",
+            "transport = \"plain\"\nauthentication = { method = \"MONGODB-X509\" }",
+            "a login by TLS",
+        ),
+        (
+            "transport = \"plain\"",
+            "transport = \"plain\"\nauthentication = { speculative = false }",
+            "begin with the greeting",
+        ),
+    ] {
+        let text = STUDY.replacen(from, to, 1);
+        assert_ne!(text, STUDY, "{from}");
+        let error = Study::from_toml(&text).unwrap_err().to_string();
+        assert!(error.contains(words), "{words:?} is not in: {error}");
     }
 }

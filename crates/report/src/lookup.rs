@@ -1,8 +1,8 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, PhaseRow, PublishedRow, Run, RunStatus,
-    ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
+    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, KindRow, PhaseRow, PublishedRow, Run,
+    RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 
@@ -41,6 +41,22 @@ pub(crate) fn estimate<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
     run.estimates
         .iter()
         .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+}
+
+/// What was compared for a published figure, with the kind of operation where it is of one.
+pub(crate) fn published_metric(row: &PublishedRow) -> String {
+    match &row.kind {
+        None => row.metric.to_string(),
+        Some(kind) => format!("{} of {kind}", row.metric),
+    }
+}
+
+/// The variants against the baseline for each kind of operation of a cell; empty where there is but one kind.
+pub(crate) fn by_kind<'a>(run: &'a Run, cell: &str) -> Vec<&'a KindRow> {
+    run.by_kind
+        .iter()
+        .filter(|row| row.estimate.cell == cell)
+        .collect()
 }
 
 /// The baseline against itself.

@@ -111,12 +111,44 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         );
     }
     page.add_table(&table);
+    kinds(page, run, cell);
     let batches = lookup::batches_in_words(run, cell);
     for words in batches
         .into_iter()
         .chain(lookup::tunnels_in_words(run, &cell.name))
     {
         page.paragraph(&words, Tone::Dim);
+    }
+}
+
+/// Kinds of operations down, metrics across, for each variant.
+fn kinds(page: &mut Page, run: &Run, cell: &CellRecord) {
+    let rows = lookup::by_kind(run, &cell.name);
+    for arm in lookup::variants_in(run, cell) {
+        let of_arm = rows.iter().filter(|row| row.estimate.arm == arm.name);
+        let mut kinds: Vec<&str> = of_arm.map(|row| row.kind.as_str()).collect();
+        kinds.dedup();
+        if kinds.is_empty() {
+            continue;
+        }
+        let caption = format!("{}, by kind of operation: baseline, and the change", arm.name);
+        page.paragraph(&caption, Tone::Dim);
+        let header = Metric::COMPARED_BY_KIND
+            .into_iter()
+            .flat_map(|metric| [metric.label(), "change"]);
+        let mut table = page.table(std::iter::once("").chain(header));
+        for kind in kinds {
+            let cells = Metric::COMPARED_BY_KIND.into_iter().flat_map(|metric| {
+                let row = rows.iter().find(|row| {
+                    row.kind == kind && row.estimate.arm == arm.name && row.estimate.metric == metric
+                });
+                let row = row.map(|row| &row.estimate);
+                let baseline = row.map_or(ABSENT.into(), |row| format::quantity(row.baseline, &row.unit));
+                [right(baseline), page.change(run, row)]
+            });
+            table.add_row(std::iter::once(left(kind)).chain(cells));
+        }
+        page.add_table(&table);
     }
 }
 
@@ -294,7 +326,7 @@ fn published(page: &mut Page, run: &Run) {
             "{}, {}, {}: published {} ({}), measured {}: {}",
             row.cell,
             row.arm,
-            row.metric,
+            lookup::published_metric(row),
             lookup::published_figure(row),
             row.source,
             lookup::measured_change(row),

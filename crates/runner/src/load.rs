@@ -66,6 +66,14 @@ pub(crate) fn start(
         Workload::ConnectInsertCount => connect(Errand::InsertCount),
         Workload::ConnectOnly => connect(Errand::Nothing),
         Workload::BulkRead => start.engine(|access| BulkRead { access }),
+        Workload::YcsbA
+        | Workload::YcsbB
+        | Workload::YcsbC
+        | Workload::YcsbD
+        | Workload::YcsbE
+        | Workload::YcsbF
+        | Workload::Ycsb
+        | Workload::YcsbLoad => todo!(),
         Workload::Command => unreachable!("a validated cell of this workload has its command"),
     };
     engine.map(Generator::Engine)

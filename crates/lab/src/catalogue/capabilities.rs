@@ -390,6 +390,7 @@ mod tests {
             arm.authentication = Authentication {
                 method,
                 password_cache: cache,
+                ..Authentication::default()
             };
             let refusals = server.capabilities.refuse(&arm, &Certificate::default());
             assert_eq!(

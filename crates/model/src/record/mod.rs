@@ -8,7 +8,7 @@ mod trace;
 pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
 pub use run::{
     Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
-    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, LinkRecord, Measurement,
+    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, KindRow, LinkRecord, Measurement,
     PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity,
     Tool, Verdict, VoidRow,
 };

@@ -53,6 +53,9 @@ pub struct Run {
     pub estimates: Vec<EstimateRow>,
     /// The baseline against itself.
     pub noise_floor: Vec<EstimateRow>,
+    /// Each variant against the baseline for each kind of operation, in cells whose operations are of several kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_kind: Vec<KindRow>,
     /// Ratios block by block, so that a reader sees the noise.
     pub block_ratios: Vec<BlockRatios>,
     /// How fast each arm did its batches, in cells that have them.
@@ -96,6 +99,7 @@ impl Run {
             measurements: Vec::new(),
             estimates: Vec::new(),
             noise_floor: Vec::new(),
+            by_kind: Vec::new(),
             block_ratios: Vec::new(),
             batches: Vec::new(),
             connect_phases: Vec::new(),
@@ -351,6 +355,16 @@ pub struct EstimateRow {
     pub caveat: Option<String>,
 }
 
+/// One metric of one kind of operation on one arm, against the baseline in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindRow {
+    /// The kind of operation, such as `read`.
+    pub kind: String,
+    /// The comparison.
+    #[serde(flatten)]
+    pub estimate: EstimateRow,
+}
+
 /// What follows from an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -532,6 +546,9 @@ pub struct PublishedRow {
     pub arm: String,
     /// What was compared.
     pub metric: Metric,
+    /// The kind of operation it is of; absent for all kinds together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The published change, as a fraction; absent where only a bound was published.
     pub change: Option<f64>,
     /// The published bound, as a fraction: no larger change either way.

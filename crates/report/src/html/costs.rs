@@ -1,5 +1,7 @@
 //! What every cell costs: the headline table and the table of all metrics.
 
+use std::collections::HashSet;
+
 use ciphertax_model::Metric;
 use ciphertax_model::record::{CellRecord, EstimateRow, Run, Verdict};
 use serde::Serialize;
@@ -31,7 +33,7 @@ struct Headline {
 /// One metric, across all arms.
 #[derive(Serialize)]
 struct MetricRow {
-    label: &'static str,
+    label: String,
     baseline: Option<Figure>,
     floor: Option<Figure>,
     again: Option<ChangeView>,
@@ -82,10 +84,12 @@ impl Headline {
 fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
     let cell = record.name.as_str();
     let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
-    Metric::compared(record.pace)
+    let metrics = Metric::compared(record.pace)
         .iter()
+        .chain(&Metric::COMPARED_OF_CONNECTS);
+    let of_all_kinds = metrics
         .map(|&metric| MetricRow {
-            label: metric.label(),
+            label: metric.label().to_owned(),
             baseline: measured(run, cell, baseline, metric),
             floor: floor(run, cell, metric),
             again: lookup::noise(run, cell, metric).map(|row| ChangeView::of(run, row)),
@@ -93,8 +97,40 @@ fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
                 .map(|arm| variant(run, cell, &arm.name, metric))
                 .collect(),
         })
-        .filter(MetricRow::has_any)
-        .collect()
+        .filter(MetricRow::has_any);
+    of_all_kinds.chain(kind_rows(run, cell)).collect()
+}
+
+/// The metrics of each kind of operation, where there are several.
+fn kind_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
+    let rows = lookup::by_kind(run, cell);
+    let mut seen: Vec<(&str, Metric)> = rows
+        .iter()
+        .map(|row| (row.kind.as_str(), row.estimate.metric))
+        .collect();
+    let mut once = HashSet::new();
+    seen.retain(|key| once.insert(*key));
+    let of = |kind: &str, metric: Metric, arm: &str| {
+        let row = rows
+            .iter()
+            .find(|row| row.kind == kind && row.estimate.metric == metric && row.estimate.arm == arm);
+        row.map(|row| &row.estimate)
+    };
+    let row = |(kind, metric): (&str, Metric)| {
+        let first = rows
+            .iter()
+            .find(|row| row.kind == kind && row.estimate.metric == metric);
+        MetricRow {
+            label: format!("{metric} of {kind}"),
+            baseline: first.map(|row| Figure::quantity(row.estimate.baseline, &row.estimate.unit)),
+            floor: first.map(|row| margin_figure(row.estimate.margin)),
+            again: None,
+            variants: lookup::variants(run)
+                .map(|arm| of(kind, metric, &arm.name).map(|row| ChangeView::of(run, row)))
+                .collect(),
+        }
+    };
+    seen.into_iter().map(row).collect()
 }
 
 impl MetricRow {
@@ -112,9 +148,12 @@ fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeVie
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
-    let margin = lookup::margin(run, cell, metric)?;
+    lookup::margin(run, cell, metric).map(margin_figure)
+}
+
+fn margin_figure(margin: f64) -> Figure {
     let text = format!("±{}", format::change(margin).trim_start_matches('+'));
-    Some(Figure::percent(margin, text))
+    Figure::percent(margin, text)
 }
 
 /// One estimate, with everything a test needs to find it and compare it with the record.

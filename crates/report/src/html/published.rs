@@ -11,7 +11,7 @@ use crate::lookup;
 pub(super) struct PublishedView {
     cell: String,
     arm: ArmName,
-    metric: &'static str,
+    metric: String,
     source: String,
     published: String,
     measured: String,
@@ -27,7 +27,7 @@ impl PublishedView {
         Self {
             cell: row.cell.clone(),
             arm: ArmName::of(run, &row.arm),
-            metric: row.metric.label(),
+            metric: lookup::published_metric(row),
             source: row.source.clone(),
             published: lookup::published_figure(row),
             measured: lookup::measured_change(row),

@@ -12,7 +12,7 @@ use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::Gather;
 
 use crate::course::{Batch, Course, Schedule};
-use crate::recorder::Recorder;
+use crate::recorder::{KeptOperation, Recorder};
 use crate::responses::Responses;
 use crate::worker::{self, Command, Reply, Share, Work};
 use crate::workload::{Failure, Workload};
@@ -41,6 +41,7 @@ pub struct Engine {
     replies: Receiver<Reply>,
     connections: u32,
     pace: Pace,
+    keeps_operations: bool,
 }
 
 struct Handle {
@@ -74,6 +75,8 @@ pub struct SliceYield {
     pub bytes_sent: u64,
     /// Bytes taken from sockets.
     pub bytes_received: u64,
+    /// Every single operation, where they are kept.
+    pub kept: Vec<KeptOperation>,
     /// Operations that failed.
     pub failures: u64,
     /// The first of them, or the gravest.
@@ -142,7 +145,13 @@ impl Engine {
             replies,
             connections: load.connections,
             pace,
+            keeps_operations: false,
         })
+    }
+
+    /// Whether to keep every single operation of the slices to come, in [`SliceYield::kept`].
+    pub fn keep_operations(&mut self, keeps_operations: bool) {
+        self.keeps_operations = keeps_operations;
     }
 
     /// Load threads.
@@ -195,7 +204,8 @@ impl Engine {
         let course = self.course(duration);
         for index in 0..self.workers.len() {
             let course = course.clone();
-            self.tell(index, Command::Run { arm, course })?;
+            let keep = self.keeps_operations;
+            self.tell(index, Command::Run { arm, course, keep })?;
         }
         let mut interrupted = false;
         let mut glance = || {
@@ -315,7 +325,7 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             merged.1.merge(&responses);
             merged
         });
-    let (recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[]), Responses::new()));
+    let (mut recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[], false), Responses::new()));
     let open_loop = match course {
         Course::Open(schedule) => Some(responses.sample(schedule.operations())),
         Course::Closed(_) | Course::Batch(_) => None,
@@ -333,6 +343,7 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         handshakes: recorder.handshakes,
         bytes_sent: recorder.bytes_sent,
         bytes_received: recorder.bytes_received,
+        kept: recorder.take_kept(),
         failures: recorder.failures,
         first_failure: recorder.first_failure,
         unfinished,

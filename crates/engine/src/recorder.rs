@@ -24,6 +24,21 @@ pub struct Recorder {
     pub(crate) handshakes: Option<Handshakes>,
     pub(crate) failures: u64,
     pub(crate) first_failure: Option<Failure>,
+    /// The phases of the connect that the operation which ends now has made.
+    last_connect: Option<ConnectTrace>,
+    /// Every single operation, where they are kept.
+    kept: Option<Vec<KeptOperation>>,
+}
+
+/// A single operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeptOperation {
+    /// What it was.
+    pub kind: &'static str,
+    /// How long it took.
+    pub latency: Duration,
+    /// The phases of the connection it made; `None` if it made none.
+    pub connect: Option<ConnectTrace>,
 }
 
 struct KindCount {
@@ -39,7 +54,8 @@ struct PhaseCount {
 }
 
 impl Recorder {
-    pub(crate) fn new(kinds: &[&'static str]) -> Self {
+    /// Counts operations of these kinds, and keeps every single one where `keep` says so.
+    pub(crate) fn new(kinds: &[&'static str], keep: bool) -> Self {
         let kind = |name: &&'static str| KindCount {
             name,
             count: 0,
@@ -57,6 +73,8 @@ impl Recorder {
             handshakes: None,
             failures: 0,
             first_failure: None,
+            last_connect: None,
+            kept: keep.then(Vec::new),
         }
     }
 
@@ -66,6 +84,13 @@ impl Recorder {
         kind.count += 1;
         kind.latency_sum_ns += nanos;
         kind.latency.saturating_record(nanos);
+        if let Some(kept) = &mut self.kept {
+            kept.push(KeptOperation {
+                kind: kind.name,
+                latency,
+                connect: self.last_connect.take(),
+            });
+        }
         self.queries += operation.queries;
         self.restarts += operation.restarts;
         self.bytes_sent += operation.bytes_sent;
@@ -81,8 +106,11 @@ impl Recorder {
         }
     }
 
-    /// Notes a connect: its phases, and how the login went.
+    /// Notes a connect, at the end of the operation that made it: its phases, and how the login went.
     pub fn connected(&mut self, trace: &ConnectTrace, authentication: &AuthenticationFacts) {
+        if self.kept.is_some() {
+            self.last_connect = Some(*trace);
+        }
         for (phase, trace) in trace.phases() {
             let count = self.phases[phase.index()].get_or_insert_with(|| PhaseCount::new(phase));
             let sample = &mut count.sample;
@@ -136,6 +164,9 @@ impl Recorder {
                 None => self.logins.push((facts.clone(), *count)),
             }
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.kept, &other.kept) {
+            mine.extend_from_slice(theirs);
+        }
         self.failures += other.failures;
         if self.first_failure.is_none() || matches!(other.first_failure, Some(Failure::FactsDiffer(_))) {
             self.first_failure = other.first_failure.clone().or(self.first_failure.take());
@@ -160,6 +191,11 @@ impl Recorder {
             ..phase.sample.clone()
         };
         self.phases.iter().flatten().map(sample).collect()
+    }
+
+    /// Every single operation; none where they are not kept.
+    pub(crate) fn take_kept(&mut self) -> Vec<KeptOperation> {
+        self.kept.take().unwrap_or_default()
     }
 
     /// Logins by `plugin/path`.

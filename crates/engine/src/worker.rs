@@ -29,8 +29,8 @@ pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
     Prepare { arm: usize, check: bool },
-    /// Work.
-    Run { arm: usize, course: Course },
+    /// Work, and keep every single operation where `keep` says so.
+    Run { arm: usize, course: Course, keep: bool },
 }
 
 /// What a load thread answers.
@@ -66,7 +66,9 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
     for command in commands {
         let reply = match command {
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
-            Command::Run { arm, course } => worker.slice(arm, &course).map(|work| Reply::Ran(Box::new(work))),
+            Command::Run { arm, course, keep } => worker
+                .slice(arm, &course, keep)
+                .map(|work| Reply::Ran(Box::new(work))),
         };
         if replies.send(reply.unwrap_or_else(Reply::Broken)).is_err() {
             return;
@@ -151,9 +153,9 @@ impl<W: Workload> Worker<W> {
         Ok(Ok(()))
     }
 
-    fn slice(&mut self, arm: usize, course: &Course) -> io::Result<Work> {
+    fn slice(&mut self, arm: usize, course: &Course, keep: bool) -> io::Result<Work> {
         let workload = &self.share.arms[arm];
-        let recorder = RefCell::new(Recorder::new(W::KINDS));
+        let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
         let slots = &mut self.connections[arm];
         reactor.set_gather(self.share.gather);

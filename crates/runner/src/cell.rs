@@ -8,9 +8,11 @@ use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Pace, Study};
 use ciphertax_stats::BalancedOrder;
 
+use crate::access::Access;
 use crate::error::RunError;
 use crate::generator::Generator;
 use crate::load;
+use crate::mysql::command::CommandLoad;
 use crate::site::OpenSite;
 
 /// A cell in which so many blocks in a row are void says no more by trying again.
@@ -52,7 +54,7 @@ impl<'a> OpenCell<'a> {
                 // A connection that cannot be had makes the first slice void, with its reason.
                 Generator::Engine(_) => drop(generator.prepare(index)?),
                 Generator::Command(_) if arm.name == BASELINE_AGAIN => {}
-                Generator::Command(command) => command.try_out(index, open_site, &cell.name, go_on)?,
+                Generator::Command(command) => try_out(command, index, arm, open_site, cell, go_on)?,
             }
         }
         Ok(Self {
@@ -116,5 +118,25 @@ impl<'a> OpenCell<'a> {
             self.cell.name,
             last.map(ToString::to_string).unwrap_or_default()
         ))
+    }
+}
+
+/// Runs a program once on an arm, which nobody measures.
+fn try_out(
+    command: &CommandLoad,
+    index: usize,
+    arm: &Arm,
+    site: &mut OpenSite,
+    cell: &Cell,
+    go_on: &dyn Fn() -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let own = site.access(&arm.name).cloned();
+    match (own, site.host_mut(&arm.name).as_mysql()) {
+        (Some(Access::MySql(own)), Some(host)) => command.try_out(index, host, &own, &cell.name, go_on),
+        _ => Err(RunError::Command {
+            cell: cell.name.clone(),
+            arm: arm.name.clone(),
+            problem: "programs are measured on servers that speak MySQL's protocol alone".into(),
+        }),
     }
 }

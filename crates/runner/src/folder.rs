@@ -1,21 +1,27 @@
-//! The folder a run leaves: `run.json` and `samples.jsonl`, written as it happens.
+//! The folder a run leaves: `run.json` and `samples.jsonl`, written as it happens, and `operations.csv` where a study asks
+//! for it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ciphertax_engine::KeptOperation;
 use ciphertax_model::record::{Run, SCHEMA, Sample};
 
 use crate::error::RunError;
+use crate::operations::Operations;
 
 const RUN: &str = "run.json";
 const SAMPLES: &str = "samples.jsonl";
+const OPERATIONS: &str = "operations.csv";
 
 /// A run folder being written.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     samples: File,
+    /// From the first operation on that is kept.
+    operations: Option<Operations>,
 }
 
 impl RunFolder {
@@ -40,6 +46,7 @@ impl RunFolder {
         Ok(Self {
             path: path.to_owned(),
             samples,
+            operations: None,
         })
     }
 
@@ -57,6 +64,25 @@ impl RunFolder {
             path: self.path.join(SAMPLES),
             source,
         })
+    }
+
+    /// Appends the single operations of a slice that keeps them.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn keep(&mut self, sample: &Sample, kept: &[KeptOperation]) -> Result<(), RunError> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let path = self.path.join(OPERATIONS);
+        let operations = match self.operations.take() {
+            Some(operations) => Ok(operations),
+            None => Operations::create(&path),
+        };
+        let append = |mut operations: Operations| operations.append(sample, kept).map(|()| operations);
+        let appended = operations.and_then(append);
+        self.operations = Some(appended.map_err(|source| RunError::Write { path, source })?);
+        Ok(())
     }
 
     /// Writes `run.json`; readers see the old one or the new one, never half of it.

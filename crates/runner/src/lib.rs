@@ -2,23 +2,24 @@
 //!
 //! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
 
+mod access;
 mod cell;
-mod cold;
-mod command;
-mod control;
+mod counters;
 mod distance;
+mod entry;
 mod error;
 mod folder;
 mod generator;
+mod host;
 mod load;
 mod measure;
+mod mysql;
+mod operations;
 mod play;
-mod product;
 mod progress;
 mod refusals;
 mod rounds;
 mod schedule;
-mod server;
 mod site;
 
 pub use error::RunError;

@@ -3,13 +3,14 @@
 use ciphertax_engine::Engine;
 use ciphertax_model::{Arm, Cell, Study, Workload};
 use ciphertax_workload::{
-    Access, BulkInsert, BulkRead, Connect, Errand, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom,
-    Tables,
+    Access as MySqlAccess, BulkInsert, BulkRead, Connect, Errand, Insert, Oltp, PointSelect, Random,
+    Scenario, SelectRandom, Tables,
 };
 
-use crate::command::CommandLoad;
+use crate::access::Access;
 use crate::error::RunError;
 use crate::generator::Generator;
+use crate::mysql::command::CommandLoad;
 use crate::site::OpenSite;
 
 /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read.
@@ -17,28 +18,32 @@ pub(crate) fn start(
     study: &Study,
     cell: &Cell,
     arms: &[Arm],
-    site: &OpenSite,
+    site: &mut OpenSite,
     seed: u64,
 ) -> Result<Generator, RunError> {
     if let Some(command) = &cell.command {
-        return Ok(Generator::Command(CommandLoad::prepare(
-            command,
-            arms,
-            &site.server,
-        )?));
+        let baseline = &study.baseline().name;
+        return match site.host_mut(baseline).as_mysql() {
+            Some(host) => Ok(Generator::Command(CommandLoad::prepare(
+                command,
+                arms,
+                &host.server,
+            )?)),
+            None => unreachable!("programs on other servers are refused"),
+        };
     }
-    let access = |arm: &Arm| {
-        Some(Access {
+    let access = |arm: &Arm| match site.access(&arm.name)? {
+        Access::MySql(access) => Some(MySqlAccess {
             connections: cell.load.connections as usize,
-            ..site.access(&arm.name)?.clone()
-        })
+            ..access.clone()
+        }),
     };
-    let accesses: Vec<Access> = arms.iter().filter_map(access).collect();
+    let accesses: Vec<MySqlAccess> = arms.iter().filter_map(access).collect();
     let tables = Tables::of(study);
     let start = Start {
         accesses: &accesses,
         cell,
-        cpu: site.server.cpu,
+        cpu: site.cpu(),
         seed,
     };
     let oltp = |scenario| {
@@ -76,12 +81,14 @@ pub(crate) fn start(
         | Workload::YcsbLoad => todo!(),
         Workload::Command => unreachable!("a validated cell of this workload has its command"),
     };
-    engine.map(Generator::Engine)
+    let mut engine = engine?;
+    engine.keep_operations(cell.keep_operations);
+    Ok(Generator::Engine(engine))
 }
 
 /// What every workload's load threads are started with.
 struct Start<'a> {
-    accesses: &'a [Access],
+    accesses: &'a [MySqlAccess],
     cell: &'a Cell,
     cpu: Option<usize>,
     seed: u64,
@@ -90,7 +97,7 @@ struct Start<'a> {
 impl Start<'_> {
     fn engine<W: ciphertax_engine::Workload>(
         &self,
-        workload: impl Fn(Access) -> W,
+        workload: impl Fn(MySqlAccess) -> W,
     ) -> Result<Engine, RunError> {
         let arms = self.accesses.iter().cloned().map(workload).collect();
         Ok(Engine::start_on(self.cpu, arms, &self.cell.load, self.seed)?)

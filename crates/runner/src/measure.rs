@@ -5,16 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::{Failure, SATURATED, SliceYield};
+use ciphertax_engine::{Failure, KeptOperation, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
-use ciphertax_observe::{SystemCpu, settle};
+use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
 
-use crate::control::change;
+use crate::counters::change;
 use crate::error::RunError;
 use crate::generator::{Generator, Slice};
+use crate::host::{Host, UPTIME};
 use crate::schedule::missed;
-use crate::server::Server;
 use crate::site::OpenSite;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
@@ -37,6 +37,22 @@ pub(crate) struct Place<'a> {
     pub(crate) position: u32,
 }
 
+/// What a slice yielded.
+pub(crate) struct Measured {
+    pub(crate) sample: Sample,
+    /// Every single operation, where they are kept.
+    pub(crate) kept: Vec<KeptOperation>,
+}
+
+impl From<Sample> for Measured {
+    fn from(sample: Sample) -> Self {
+        Self {
+            sample,
+            kept: Vec::new(),
+        }
+    }
+}
+
 /// Measures slices at one site.
 pub(crate) struct Meter<'a> {
     pub(crate) site: &'a mut OpenSite,
@@ -49,21 +65,26 @@ pub(crate) struct Meter<'a> {
 impl Meter<'_> {
     /// Measures one slice. What goes wrong with the server makes the slice void; an error is what keeps the run from
     /// going on.
-    pub(crate) fn slice(&mut self, generator: &mut Generator, place: &Place<'_>) -> Result<Sample, RunError> {
+    pub(crate) fn slice(
+        &mut self,
+        generator: &mut Generator,
+        place: &Place<'_>,
+    ) -> Result<Measured, RunError> {
         let since_start = self.began.elapsed();
         if let Err(failure) = generator.prepare(place.arm_index)? {
-            return Ok(self.unmeasured(generator, place, since_start, &failure));
+            return Ok(self.unmeasured(generator, place, since_start, &failure).into());
         }
         if matches!(generator, Generator::Command(_)) {
-            self.remind(place.arm);
+            let access = self.site.access(place.arm);
+            access.inspect(|access| self.site.host(place.arm).remind(access));
         }
-        let Ok(before) = Reading::before(self.site, place) else {
+        let Ok(before) = Reading::before(self.site.host_mut(place.arm), place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
-            return Ok(self.unmeasured(generator, place, since_start, &gone));
+            return Ok(self.unmeasured(generator, place, since_start, &gone).into());
         };
         let mut slice = generator.slice(place.arm_index, self.slice, self.stop)?;
         // A server that does not answer makes the slice void, which is noted there.
-        let after = Reading::after(self.site, place).ok();
+        let after = Reading::after(self.site.host_mut(place.arm), place).ok();
         if let (Generator::Command(command), Some(after)) = (&*generator, &after) {
             let change = after.counters_since(&before);
             command.judge(place.arm_index, &mut slice, &after.counters, &change);
@@ -74,15 +95,10 @@ impl Meter<'_> {
                 slice.void = Some(VoidReason::FactsDiffer { detail });
             }
         }
-        Ok(self.sample(generator, place, &slice, &before, after.as_ref()))
-    }
-
-    /// Has a server that cold arms have made forget passwords know this arm's again: a program cannot tell it twice.
-    fn remind(&self, arm: &str) {
-        if let (true, Some(access)) = (self.site.server.forgets_passwords(), self.site.access(arm)) {
-            // A server that is gone is noticed by the next who asks it something.
-            let _ = self.site.control.visit(&access.options);
-        }
+        Ok(Measured {
+            sample: self.sample(generator, place, &slice, &before, after.as_ref()),
+            kept: slice.yielded.kept,
+        })
     }
 
     fn unmeasured(
@@ -95,7 +111,7 @@ impl Meter<'_> {
         Sample {
             start_ns: since_start.as_nanos() as u64,
             workers: generator.workers(),
-            void: Some(self.void_by(failure, 1)),
+            void: Some(self.void_by(place, failure, 1)),
             ..empty_sample(place)
         }
     }
@@ -136,13 +152,14 @@ impl Meter<'_> {
             sample.steal_ns = system.steal_ns;
             steal = system.steal_ns as f64 / (system.total_ns as f64).max(1.0);
         }
-        sample.void = self.void_reason(yielded, void.as_ref(), before, after, steal);
+        sample.void = self.void_reason(place, yielded, void.as_ref(), before, after, steal);
         sample
     }
 
     /// The gravest reason why a slice does not count.
     fn void_reason(
         &self,
+        place: &Place<'_>,
         yielded: &SliceYield,
         known: Option<&VoidReason>,
         before: &Reading,
@@ -150,12 +167,12 @@ impl Meter<'_> {
         steal: f64,
     ) -> Option<VoidReason> {
         if let Some(failure @ Failure::FactsDiffer(_)) = &yielded.first_failure {
-            return Some(self.void_by(failure, yielded.failures));
+            return Some(self.void_by(place, failure, yielded.failures));
         }
         let Some(after) = after else {
             let detail = self
                 .site
-                .server
+                .host(place.arm)
                 .death()
                 .unwrap_or_else(|| "it does not answer any more".into());
             return Some(VoidReason::ServerDied { detail });
@@ -169,7 +186,7 @@ impl Meter<'_> {
             return known.cloned();
         }
         if let Some(failure) = &yielded.first_failure {
-            return Some(self.void_by(failure, yielded.failures));
+            return Some(self.void_by(place, failure, yielded.failures));
         }
         if yielded.interrupted {
             return Some(VoidReason::Interrupted);
@@ -188,10 +205,10 @@ impl Meter<'_> {
     }
 
     /// Why the server is gone, if it is. A process that ends closes its sockets before it has ended.
-    fn death_soon(&self) -> Option<String> {
+    fn death_soon(&self, place: &Place<'_>) -> Option<String> {
         let deadline = Instant::now() + DYING;
         loop {
-            let death = self.site.server.death();
+            let death = self.site.host(place.arm).death();
             if death.is_some() || Instant::now() >= deadline {
                 return death;
             }
@@ -199,12 +216,12 @@ impl Meter<'_> {
         }
     }
 
-    fn void_by(&self, failure: &Failure, count: u64) -> VoidReason {
+    fn void_by(&self, place: &Place<'_>, failure: &Failure, count: u64) -> VoidReason {
         match failure {
             Failure::FactsDiffer(detail) => VoidReason::FactsDiffer {
                 detail: detail.clone(),
             },
-            Failure::Disconnected(message) => match self.death_soon() {
+            Failure::Disconnected(message) => match self.death_soon(place) {
                 Some(detail) => VoidReason::ServerDied { detail },
                 None => VoidReason::Errors {
                     count,
@@ -227,35 +244,43 @@ struct Reading {
 }
 
 struct Clocks {
-    cpu: Option<CpuTime>,
-    switches: Option<u64>,
+    /// By process; `None` for one that is gone.
+    cpu: Vec<Option<CpuTime>>,
+    /// The same.
+    switches: Vec<Option<u64>>,
     system: SystemCpu,
     /// By process; empty without a tunnel.
     tunnel: BTreeMap<u32, CpuTime>,
 }
 
 impl Reading {
-    fn before(site: &mut OpenSite, place: &Place<'_>) -> Result<Self, RunError> {
-        let counters = site.control.counters()?;
+    fn before(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+        let counters = host.counters()?;
         Ok(Self {
             counters,
-            clocks: Clocks::read(&site.server, place.tunnel)?,
+            clocks: Clocks::read(host, place.tunnel)?,
         })
     }
 
-    fn after(site: &mut OpenSite, place: &Place<'_>) -> Result<Self, RunError> {
-        let clocks = Clocks::read(&site.server, place.tunnel)?;
+    fn after(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+        let clocks = Clocks::read(host, place.tunnel)?;
         Ok(Self {
-            counters: site.control.counters()?,
+            counters: host.counters()?,
             clocks,
         })
     }
 
     fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        let (after, before) = (self.clocks.cpu?, before.clocks.cpu?);
+        let change = |before: CpuTime, after: CpuTime| {
+            Some(CpuTime {
+                total_ns: after.total_ns.checked_sub(before.total_ns)?,
+                system_ns: after.system_ns.saturating_sub(before.system_ns),
+            })
+        };
+        let changes = risen(&before.clocks.cpu, &self.clocks.cpu, change)?;
         Some(CpuTime {
-            total_ns: after.total_ns.checked_sub(before.total_ns)?,
-            system_ns: after.system_ns.saturating_sub(before.system_ns),
+            total_ns: changes.iter().map(|cpu| cpu.total_ns).sum(),
+            system_ns: changes.iter().map(|cpu| cpu.system_ns).sum(),
         })
     }
 
@@ -271,7 +296,12 @@ impl Reading {
     }
 
     fn switches_since(&self, before: &Self) -> Option<u64> {
-        Some(self.clocks.switches?.saturating_sub(before.clocks.switches?))
+        let change = |before: u64, after: u64| Some(after.saturating_sub(before));
+        Some(
+            risen(&before.clocks.switches, &self.clocks.switches, change)?
+                .iter()
+                .sum(),
+        )
     }
 
     fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
@@ -286,22 +316,39 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(server: &Server, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
-        let process = server.process.as_ref();
-        if let Some(process) = process {
+    fn read(host: &dyn Host, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
+        for process in host.processes() {
             // A process that has ended has no clock; that is noticed by whoever asks the server something.
             let _ = settle(process, QUIET, QUIET_AT_MOST);
         }
+        let each = |process: &ProcessCpu| (process.read().ok(), process.context_switches().ok());
+        let (cpu, switches) = host.processes().iter().map(each).unzip();
         Ok(Self {
-            cpu: process.and_then(|process| process.read().ok()),
-            switches: process.and_then(|process| process.context_switches().ok()),
+            cpu,
+            switches,
             system: SystemCpu::now()?,
-            tunnel: tunnel.map(|tunnel| server.tunnel_cpu(tunnel)).unwrap_or_default(),
+            tunnel: tunnel.map(|tunnel| host.tunnel_cpu(tunnel)).unwrap_or_default(),
         })
     }
 }
 
-const UPTIME: &str = "Uptime";
+/// What the clocks of all processes rose by; `None` where there is none, or one was lost meanwhile.
+fn risen<T: Copy>(
+    before: &[Option<T>],
+    after: &[Option<T>],
+    change: impl Fn(T, T) -> Option<T>,
+) -> Option<Vec<T>> {
+    let mut changes = Vec::with_capacity(after.len());
+    for pair in before.iter().zip(after) {
+        match pair {
+            // Gone for long, as a member of a replica set may be.
+            (None, None) => {}
+            (Some(before), Some(after)) => changes.push(change(*before, *after)?),
+            _ => return None,
+        }
+    }
+    (!changes.is_empty()).then_some(changes)
+}
 
 fn empty_sample(place: &Place<'_>) -> Sample {
     Sample {

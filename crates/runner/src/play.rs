@@ -88,7 +88,7 @@ impl<'a> Player<'a> {
             }),
             Err(error) => {
                 // The error that led here matters more than one of cleaning up.
-                let _ = close_all(plan, sites);
+                let _ = close_all(sites);
                 Err(error)
             }
         }
@@ -111,10 +111,10 @@ impl<'a> Player<'a> {
         let measured = rounds.measure(&mut cells, progress, stop);
         let samples = rounds.into_samples();
         drop(cells);
-        head.servers = sites.iter().map(OpenSite::record).collect();
+        head.servers = sites.iter().flat_map(OpenSite::records).collect();
 
         progress.stage(&Stage::CleaningUp);
-        let cleaned = close_all(plan, sites);
+        let cleaned = close_all(sites);
         progress.stage(&Stage::Evaluating);
         head.status = match (&measured, &cleaned) {
             (Ok(RunStatus::Complete), Err(error)) | (Err(error), _) => RunStatus::Partial {
@@ -148,7 +148,7 @@ fn open_cells<'a>(
 ) -> Result<Vec<OpenCell<'a>>, RunError> {
     for site in &mut *sites {
         go_on()?;
-        site.load(&plan.study.dataset, progress)?;
+        site.load(&plan.study, progress)?;
     }
     progress.stage(&Stage::Opening);
     let mut cells = Vec::with_capacity(plan.study.cells.len());
@@ -156,7 +156,7 @@ fn open_cells<'a>(
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
         let at = at.expect("every cell has its site");
-        sites[at].server.set_distance(plan.study.link(cell))?;
+        sites[at].set_distance(plan.study.link(cell))?;
         cells.push(OpenCell::open(
             &plan.study,
             cell,
@@ -169,11 +169,8 @@ fn open_cells<'a>(
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
-    sites
-        .into_iter()
-        .map(|site| site.close(&plan.study.dataset))
-        .fold(Ok(()), Result::and)
+fn close_all(sites: Vec<OpenSite>) -> Result<(), RunError> {
+    sites.into_iter().map(OpenSite::close).fold(Ok(()), Result::and)
 }
 
 /// What is known before the first slice.
@@ -194,7 +191,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
     });
     Run {
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        servers: sites.iter().map(OpenSite::first_record).collect(),
+        servers: sites.iter().flat_map(OpenSite::first_records).collect(),
         arms: arms.collect(),
         ..Run::begin(
             plan.tool.clone(),

@@ -3,10 +3,10 @@
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::{Arm, LinkKind, Study};
 
-use crate::cold;
+use crate::entry::entry;
 use crate::error::RunError;
+use crate::mysql::cold;
 use crate::play::Plan;
-use crate::server::entry;
 
 /// Looks through the whole study.
 ///

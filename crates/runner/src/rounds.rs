@@ -9,7 +9,7 @@ use ciphertax_model::record::{RunStatus, Sample, VoidReason};
 use crate::cell::OpenCell;
 use crate::error::RunError;
 use crate::folder::RunFolder;
-use crate::measure::{Meter, Place};
+use crate::measure::{Measured, Meter, Place};
 use crate::progress::{Headline, Progress};
 use crate::site::OpenSite;
 
@@ -85,9 +85,7 @@ impl<'a> Rounds<'a> {
         progress: &mut dyn Progress,
         stop: &AtomicBool,
     ) -> Result<BlockEnd, RunError> {
-        self.sites[cell.site]
-            .server
-            .set_distance(self.study.link(cell.cell))?;
+        self.sites[cell.site].set_distance(self.study.link(cell.cell))?;
         for (position, arm) in cell.next_order().into_iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::RunEnds(RunStatus::Partial {
@@ -108,8 +106,11 @@ impl<'a> Rounds<'a> {
                 slice: self.study.slice(),
                 stop,
             };
-            let sample = meter.slice(&mut cell.generator, &place)?;
+            let Measured { sample, kept } = meter.slice(&mut cell.generator, &place)?;
             self.folder.append(&sample)?;
+            if sample.is_valid() {
+                self.folder.keep(&sample, &kept)?;
+            }
             let void = sample.void.clone();
             self.samples.push(sample);
             let Some(reason) = void else { continue };

@@ -1,17 +1,14 @@
-//! A place where cells are measured: one server, its data set, and how every arm reaches it.
+//! A place where cells are measured: the hosts of a site, and how every arm reaches its own.
 
 use ciphertax_model::record::{ServerRecord, SessionRecord};
-use ciphertax_model::{Arm, Cell, Dataset, Site, Study};
+use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_wire::Target;
-use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_workload::Access;
-use ciphertax_workload::dataset;
 
-use crate::cold::is_cold;
-use crate::control::Control;
+use crate::access::Access;
 use crate::error::RunError;
+use crate::host::{Host, ProvedArm};
+use crate::mysql::MySqlHost;
 use crate::progress::{Progress, Stage};
-use crate::server::{IDENTITY, SETTINGS, Server};
 
 /// A server that cells are measured on.
 pub(crate) enum Place<'a> {
@@ -21,28 +18,24 @@ pub(crate) enum Place<'a> {
     Private(Site),
 }
 
-/// A server that is ready for its data set: every arm is proved on it, nothing was written to it.
+/// Hosts that are ready for their data sets: every arm is proved on its own, nothing was written to them.
 pub(crate) struct OpenSite {
     /// Which cells are measured here; `None` for all, on the user's own server.
     site: Option<Site>,
-    pub(crate) server: Server,
-    pub(crate) control: Control,
-    /// What the report says of the server.
-    record: ServerRecord,
+    hosts: Vec<Box<dyn Host>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm>,
-    /// True while the server holds the data set.
-    is_loaded: bool,
 }
 
 struct OpenArm {
     name: String,
-    access: Access,
-    session: SessionRecord,
+    /// Index of its host.
+    host: usize,
+    proved: ProvedArm,
 }
 
 impl OpenSite {
-    /// Starts or finds the server, and proves those of the `arms` that any of its cells measures.
+    /// Starts or finds the servers, and proves those of the `arms` that any of the site's cells measures.
     ///
     /// # Errors
     /// Names the server or the arm that cannot be used, and the remedy.
@@ -53,63 +46,35 @@ impl OpenSite {
         progress: &mut dyn Progress,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
-        let (site, mut server, measured) = match place {
-            Place::Target(target) => {
-                progress.stage(&Stage::Connecting(target.to_string()));
-                (None, Server::external(target), measured_at(study, None, arms))
-            }
-            Place::Private(site) => {
-                progress.stage(&Stage::StartingServer(site.to_string()));
-                let measured = measured_at(study, Some(&site), arms);
-                let server = Server::private(study, &site, &measured)?;
-                (Some(site), server, measured)
-            }
+        let site = match &place {
+            Place::Target(_) => None,
+            Place::Private(site) => Some(site.clone()),
         };
-        go_on()?;
-        let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
-        control.claim()?;
-        if measured.iter().copied().any(is_cold) {
-            server.make_cold_accounts(&mut control)?;
-        }
-        let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
-        let record = server.record(&control.variables(&names)?);
+        let measured = measured_at(study, site.as_ref(), arms);
         let mut open = Self {
             site,
-            server,
-            control,
-            record,
+            hosts: Vec::new(),
             arms: Vec::with_capacity(measured.len()),
-            is_loaded: false,
+        };
+        progress.stage(&match &place {
+            Place::Target(target) => Stage::Connecting(target.to_string()),
+            Place::Private(site) => Stage::StartingServer(site.to_string()),
+        });
+        let mut host: Box<dyn Host> = match &place {
+            Place::Target(target) => Box::new(MySqlHost::external(study, target, &measured)?),
+            Place::Private(site) => Box::new(MySqlHost::private(study, site, &measured)?),
         };
         for arm in measured {
             go_on()?;
             progress.stage(&Stage::Proving(arm.name.clone()));
-            let proved = open.prove(arm)?;
-            open.arms.push(proved);
+            open.arms.push(OpenArm {
+                name: arm.name.clone(),
+                host: open.hosts.len(),
+                proved: host.prove(arm)?,
+            });
         }
+        open.hosts.push(host);
         Ok(open)
-    }
-
-    fn prove(&mut self, arm: &Arm) -> Result<OpenArm, RunError> {
-        let (options, expectation) = self.server.arm(arm)?;
-        let proved = self.server.prove(arm, &options, &expectation)?;
-        Ok(OpenArm {
-            name: arm.name.clone(),
-            access: Access {
-                forget_passwords: self.server.forgets_passwords_for(arm),
-                options: ConnectOptions {
-                    database: Some(dataset::SCHEMA.to_owned()),
-                    ..options
-                },
-                expectation: proved.expectation,
-                connections: 1,
-            },
-            session: SessionRecord {
-                server: self.record.name.clone(),
-                proofs: proved.proofs,
-                facts: proved.facts,
-            },
-        })
     }
 
     /// True if a cell is measured here.
@@ -117,54 +82,78 @@ impl OpenSite {
         holds(self.site.as_ref(), study, cell)
     }
 
-    /// What the report says of the server before anything is measured.
-    pub(crate) fn first_record(&self) -> ServerRecord {
-        self.record.clone()
+    /// What the report says of the servers before anything is measured.
+    pub(crate) fn first_records(&self) -> Vec<ServerRecord> {
+        self.hosts.iter().map(|host| host.record()).collect()
     }
 
-    /// What the report says of the server, with what was seen of its distance.
-    pub(crate) fn record(&self) -> ServerRecord {
-        ServerRecord {
-            link: self.server.link_record(),
-            ..self.record.clone()
-        }
+    /// What the report says of the servers, with what was seen of their distance.
+    pub(crate) fn records(&self) -> Vec<ServerRecord> {
+        let hosts = self.hosts.iter();
+        let records = hosts.map(|host| ServerRecord {
+            link: host.link_record(),
+            ..host.record()
+        });
+        records.collect()
     }
 
-    /// How an arm reaches the server; `None` for an arm that is measured elsewhere only.
+    /// How an arm reaches its host; `None` for an arm that is measured elsewhere only.
     pub(crate) fn access(&self, arm: &str) -> Option<&Access> {
-        self.arm(arm).map(|arm| &arm.access)
+        self.arm(arm).map(|arm| &arm.proved.access)
     }
 
     /// What an arm was proved to be; `None` for an arm that is measured elsewhere only.
     pub(crate) fn session(&self, arm: &str) -> Option<&SessionRecord> {
-        self.arm(arm).map(|arm| &arm.session)
+        self.arm(arm).map(|arm| &arm.proved.session)
+    }
+
+    /// The host that an arm is measured on; that of the baseline for one that is measured elsewhere only.
+    pub(crate) fn host(&self, arm: &str) -> &dyn Host {
+        self.hosts[self.index_of_host(arm)].as_ref()
+    }
+
+    /// The same, to be asked something.
+    pub(crate) fn host_mut(&mut self, arm: &str) -> &mut dyn Host {
+        let index = self.index_of_host(arm);
+        self.hosts[index].as_mut()
+    }
+
+    /// The only CPU of the private servers, where the load must run too.
+    pub(crate) fn cpu(&self) -> Option<usize> {
+        self.hosts.first().and_then(|host| host.cpu())
+    }
+
+    /// Puts the hosts at the distance of a cell that is measured on them.
+    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        self.hosts
+            .iter_mut()
+            .try_for_each(|host| host.set_distance(wanted))
+    }
+
+    /// Makes the data sets.
+    pub(crate) fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+        for host in &mut self.hosts {
+            host.load(study, &mut |rows, of| {
+                progress.stage(&Stage::Loading { rows, of })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Removes the data sets, and the servers if they are private; all of them, whatever happens to one.
+    ///
+    /// # Errors
+    /// If something is left behind.
+    pub(crate) fn close(self) -> Result<(), RunError> {
+        self.hosts.into_iter().map(Host::close).fold(Ok(()), Result::and)
+    }
+
+    fn index_of_host(&self, arm: &str) -> usize {
+        self.arm(arm).map_or(0, |arm| arm.host)
     }
 
     fn arm(&self, name: &str) -> Option<&OpenArm> {
         self.arms.iter().find(|arm| arm.name == name)
-    }
-
-    /// Makes the data set.
-    pub(crate) fn load(&mut self, dataset: &Dataset, progress: &mut dyn Progress) -> Result<(), RunError> {
-        let of = dataset.rows();
-        progress.stage(&Stage::Loading { rows: 0, of });
-        self.is_loaded = true;
-        let options = self.server.options();
-        self.control.prepare(&options, dataset, |rows| {
-            progress.stage(&Stage::Loading { rows, of })
-        })
-    }
-
-    /// Removes the data set, and the server if it is private.
-    ///
-    /// # Errors
-    /// If something is left behind.
-    pub(crate) fn close(mut self, dataset: &Dataset) -> Result<(), RunError> {
-        let removed = match self.server.death() {
-            None if self.is_loaded => self.control.remove(dataset),
-            _ => Ok(()),
-        };
-        removed.and(self.server.stop())
     }
 }
 

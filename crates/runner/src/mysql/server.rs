@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use ciphertax_lab::catalogue::{self, Entry};
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
@@ -18,11 +18,12 @@ use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
-use crate::cold::{cold_accounts, is_cold};
-use crate::control::Control;
+use super::cold::{cold_accounts, is_cold};
+use super::control::Control;
+use super::product::product;
 use crate::distance::Distance;
+use crate::entry::entry;
 use crate::error::RunError;
-use crate::product::product;
 
 /// The server under test.
 pub(crate) struct Server {
@@ -377,17 +378,6 @@ fn builder(
     Ok(match link {
         Some(link) => builder.inside(link),
         None => builder,
-    })
-}
-
-/// The catalogue's entry of this name.
-///
-/// # Errors
-/// Lists the names there are.
-pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
-    catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
-        name: name.to_owned(),
-        known: catalogue::CATALOGUE.map(|entry| entry.name).join(", "),
     })
 }
 

@@ -4,12 +4,13 @@ use std::net::ToSocketAddrs;
 
 use ciphertax_lab::Relay;
 use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_workload::Access;
 
 use super::on_the_wire::Chosen;
 use super::told::Told;
 use super::{CommandLoad, ToldArm};
 use crate::error::RunError;
-use crate::site::OpenSite;
+use crate::mysql::MySqlHost;
 
 /// Where a program goes instead of the server, and what it must negotiate there.
 pub(super) struct Onlooker {
@@ -29,7 +30,11 @@ impl Onlooker {
     ///
     /// # Errors
     /// The outer for a session that cannot be had, the inner says why nobody can look on.
-    pub(super) fn before(arm: &ToldArm, site: &OpenSite) -> Result<Result<Option<Self>, String>, RunError> {
+    pub(super) fn before(
+        arm: &ToldArm,
+        host: &MySqlHost,
+        own: &Access,
+    ) -> Result<Result<Option<Self>, String>, RunError> {
         let (options, policy) = &arm.access;
         if options.socket.is_some() {
             return Ok(Ok(None));
@@ -38,12 +43,11 @@ impl Onlooker {
         let Some(target) = addresses.ok().and_then(|mut addresses| addresses.next()) else {
             return Ok(Err(format!("the host {} has no address", options.host)));
         };
-        let own = site.access(&arm.arm.name).filter(|_| policy.is_some());
-        let expected = match own {
+        let expected = match policy {
             None => None,
-            Some(own) => {
+            Some(_) => {
                 let relay = Relay::start(target)?;
-                site.control.visit(&through(&relay, &own.options))?;
+                host.control.visit(&through(&relay, &own.options))?;
                 match chosen(&relay).into_iter().next().flatten() {
                     None => {
                         return Ok(Err(

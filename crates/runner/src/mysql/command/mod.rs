@@ -20,12 +20,12 @@ use ciphertax_observe::placement;
 use ciphertax_stats::histogram;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
+use ciphertax_workload::Access;
 
-use crate::control::change;
+use crate::counters::change;
 use crate::error::RunError;
 use crate::generator::Slice;
-use crate::server::Server;
-use crate::site::OpenSite;
+use crate::mysql::{MySqlHost, Server};
 use onlooker::Onlooker;
 use sessions::Counted;
 use told::Told;
@@ -83,14 +83,15 @@ impl CommandLoad {
     }
 
     /// One run that is not measured, so that a program that does not work, or a lie, is told before anything is measured.
-    /// A relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
+    /// `own` is how ciphertax itself reaches the arm. A relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
     ///
     /// # Errors
     /// Says what is wrong with it.
     pub(crate) fn try_out(
         &self,
         arm: usize,
-        site: &mut OpenSite,
+        host: &mut MySqlHost,
+        own: &Access,
         cell: &str,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<(), RunError> {
@@ -99,22 +100,22 @@ impl CommandLoad {
             arm: self.arms[arm].arm.name.clone(),
             problem,
         };
-        if !site.server.is_private() && is_used_by_others(site)? {
+        if !host.server.is_private() && is_used_by_others(host)? {
             return Err(refused(
                 "others use the server too, and its counters do not tell their sessions and queries from the program's; \
                  measure a server that nobody else uses"
                     .into(),
             ));
         }
-        let onlooker = Onlooker::before(&self.arms[arm], site)?.map_err(refused)?;
+        let onlooker = Onlooker::before(&self.arms[arm], host, own)?.map_err(refused)?;
         let told = match &onlooker {
             Some(onlooker) => &onlooker.told(self, arm)?,
             None => &self.arms[arm].told,
         };
-        let before = site.control.counters()?;
+        let before = host.control.counters()?;
         let mut slice = self.run(arm, told, &|| go_on().is_err())?;
         go_on()?;
-        let after = site.control.counters()?;
+        let after = host.control.counters()?;
         self.judge(arm, &mut slice, &after, &change(&before, &after));
         if let (None, Some(Err(detail))) = (&slice.void, onlooker.map(|onlooker| onlooker.judge())) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
@@ -237,10 +238,10 @@ fn message(line: &str, password: &Secret) -> String {
 }
 
 /// True if the server answers somebody else while ciphertax asks nothing.
-fn is_used_by_others(site: &mut OpenSite) -> Result<bool, RunError> {
-    let before = site.control.counters()?;
+fn is_used_by_others(host: &mut MySqlHost) -> Result<bool, RunError> {
+    let before = host.control.counters()?;
     thread::sleep(ELSEWHERE);
-    let change = change(&before, &site.control.counters()?);
+    let change = change(&before, &host.control.counters()?);
     let rose_above = |name: &str, own: i64| change.get(name).is_some_and(|all| *all > own);
     // One question is that for the counters.
     Ok(rose_above("Questions", 1) || rose_above("Connections", 0))
@@ -270,6 +271,7 @@ fn nothing(began: Instant) -> SliceYield {
         handshakes: None,
         bytes_sent: 0,
         bytes_received: 0,
+        kept: Vec::new(),
         failures: 0,
         first_failure: None,
         unfinished: 0,

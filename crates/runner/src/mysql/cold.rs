@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciphertax_model::{Arm, Cell, Pace, PasswordCache, Study};
 use ciphertax_wire::mysql::ColdAccounts;
 
-use crate::control::Control;
+use super::control::Control;
 use crate::error::RunError;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more

@@ -1,0 +1,10 @@
+//! How an arm reaches its database, by the protocol that it speaks.
+
+use ciphertax_workload::Access as MySqlAccess;
+
+/// How an arm reaches its database.
+#[derive(Clone)]
+pub(crate) enum Access {
+    /// Over MySQL's protocol.
+    MySql(MySqlAccess),
+}

@@ -1,0 +1,16 @@
+//! Names of servers and what the catalogue has under them.
+
+use ciphertax_lab::catalogue::{self, Entry};
+
+use crate::error::RunError;
+
+/// The catalogue's entry of this name.
+///
+/// # Errors
+/// Lists the names there are.
+pub(crate) fn entry(name: &str) -> Result<&'static Entry, RunError> {
+    catalogue::find(name).ok_or_else(|| RunError::UnknownServer {
+        name: name.to_owned(),
+        known: catalogue::CATALOGUE.map(|entry| entry.name).join(", "),
+    })
+}

@@ -1,0 +1,151 @@
+//! Servers that speak MySQL's protocol.
+
+pub(crate) mod cold;
+pub(crate) mod command;
+mod control;
+mod product;
+mod server;
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
+use ciphertax_model::{Arm, Dataset, Link, Site, Study, Tunnel};
+use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::Target;
+use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_workload::{Access as MySqlAccess, dataset};
+
+use crate::access::Access;
+use crate::error::RunError;
+use crate::host::{Host, ProvedArm};
+
+use control::Control;
+use server::{IDENTITY, SETTINGS, Server};
+
+/// A server that speaks MySQL's protocol, ready for its data set; nothing was written to it.
+pub(crate) struct MySqlHost {
+    pub(crate) server: Server,
+    pub(crate) control: Control,
+    record: ServerRecord,
+    /// What it holds; `None` for nothing yet.
+    loaded: Option<Dataset>,
+}
+
+impl MySqlHost {
+    /// Starts a private server.
+    ///
+    /// # Errors
+    /// When it cannot be had or started.
+    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
+        Self::open(study, arms, Server::private(study, site, arms)?)
+    }
+
+    /// Takes the user's own server.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub(crate) fn external(study: &Study, target: &Target, arms: &[&Arm]) -> Result<Self, RunError> {
+        Self::open(study, arms, Server::external(target))
+    }
+
+    fn open(study: &Study, arms: &[&Arm], mut server: Server) -> Result<Self, RunError> {
+        let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
+        control.claim()?;
+        if arms.iter().copied().any(cold::is_cold) {
+            server.make_cold_accounts(&mut control)?;
+        }
+        let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
+        let record = server.record(&control.variables(&names)?);
+        Ok(Self {
+            server,
+            control,
+            record,
+            loaded: None,
+        })
+    }
+}
+
+impl Host for MySqlHost {
+    fn record(&self) -> ServerRecord {
+        self.record.clone()
+    }
+
+    fn prove(&mut self, arm: &Arm) -> Result<ProvedArm, RunError> {
+        let (options, expectation) = self.server.arm(arm)?;
+        let proved = self.server.prove(arm, &options, &expectation)?;
+        Ok(ProvedArm {
+            access: Access::MySql(MySqlAccess {
+                forget_passwords: self.server.forgets_passwords_for(arm),
+                options: ConnectOptions {
+                    database: Some(dataset::SCHEMA.to_owned()),
+                    ..options
+                },
+                expectation: proved.expectation,
+                connections: 1,
+            }),
+            session: SessionRecord {
+                server: self.record.name.clone(),
+                proofs: proved.proofs,
+                facts: proved.facts,
+            },
+        })
+    }
+
+    fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+        let dataset = study.dataset;
+        self.loaded = Some(dataset);
+        let options = self.server.options();
+        let of = dataset.rows();
+        progress(0, of);
+        self.control
+            .prepare(&options, &dataset, |rows| progress(rows, of))
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        self.control.counters()
+    }
+
+    fn processes(&self) -> &[ProcessCpu] {
+        self.server.process.as_slice()
+    }
+
+    fn death(&self) -> Option<String> {
+        self.server.death()
+    }
+
+    fn cpu(&self) -> Option<usize> {
+        self.server.cpu
+    }
+
+    /// Cold arms may have made it forget passwords: a program cannot tell it twice.
+    fn remind(&self, access: &Access) {
+        if let (true, Access::MySql(access)) = (self.server.forgets_passwords(), access) {
+            // A server that is gone is noticed by the next who asks it something.
+            let _ = self.control.visit(&access.options);
+        }
+    }
+
+    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
+        self.server.tunnel_cpu(tunnel)
+    }
+
+    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        self.server.set_distance(wanted)
+    }
+
+    fn link_record(&self) -> Option<LinkRecord> {
+        self.server.link_record()
+    }
+
+    fn as_mysql(&mut self) -> Option<&mut MySqlHost> {
+        Some(self)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+        let removed = match (self.server.death(), &self.loaded) {
+            (None, Some(dataset)) => self.control.remove(dataset),
+            _ => Ok(()),
+        };
+        removed.and(self.server.stop())
+    }
+}

@@ -1,0 +1,108 @@
+//! `operations.csv`: every single operation, where a cell keeps them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use ciphertax_engine::KeptOperation;
+use ciphertax_model::record::{Phase, Sample};
+use csv::Writer;
+
+/// One line an operation; times in microseconds, none where a phase did not happen.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    writer: Writer<File>,
+}
+
+impl Operations {
+    /// Begins the file, which must not exist.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+        let mut writer = Writer::from_writer(file);
+        let of_slice = ["cell", "block", "arm", "operation", "latency_us"];
+        let of_phases = Phase::ALL.map(|phase| format!("{}_us", key(phase)));
+        writer.write_record(of_slice.into_iter().chain(of_phases.iter().map(String::as_str)))?;
+        writer.flush()?;
+        Ok(Self { writer })
+    }
+
+    /// Appends the operations of a slice.
+    pub(crate) fn append(&mut self, sample: &Sample, kept: &[KeptOperation]) -> io::Result<()> {
+        let block = sample.block.to_string();
+        for operation in kept {
+            let latency = micros(operation.latency);
+            let mut phases = [const { String::new() }; Phase::ALL.len()];
+            for (phase, trace) in operation.connect.iter().flat_map(|connect| connect.phases()) {
+                phases[phase.index()] = micros(Duration::from_nanos(trace.wall_ns));
+            }
+            let of_slice = [&sample.cell, &block, &sample.arm, operation.kind, &latency];
+            self.writer
+                .write_record(of_slice.into_iter().chain(phases.iter().map(String::as_str)))?;
+        }
+        self.writer.flush()
+    }
+}
+
+/// The name of a phase in records.
+fn key(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Resolve => "resolve",
+        Phase::Tcp => "tcp",
+        Phase::Preface => "preface",
+        Phase::Tls => "tls",
+        Phase::Auth => "auth",
+        Phase::Setup => "setup",
+        Phase::FirstOperation => "first_operation",
+        Phase::Close => "close",
+    }
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.3}", time.as_nanos() as f64 / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::record::{ConnectTrace, PhaseTrace};
+
+    use super::*;
+
+    #[test]
+    fn a_line_tells_the_operation_and_what_each_phase_of_its_connect_took() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("operations.csv");
+        let mut connect = ConnectTrace::default();
+        let trace = PhaseTrace {
+            wall_ns: 1500,
+            ..PhaseTrace::default()
+        };
+        connect.set(Phase::Tls, trace);
+        let operation = |connect| KeptOperation {
+            kind: "connect",
+            latency: Duration::from_micros(20),
+            connect,
+        };
+        let sample: Sample = serde_json::from_value(serde_json::json!({
+            "cell": "a, \"b\"", "block": 3, "position": 0, "arm": "tls", "start_ns": 0, "duration_ns": 0,
+            "operations": [], "client_cpu": { "total_ns": 0, "system_ns": 0 }, "server_cpu": null, "bytes_sent": 0,
+            "bytes_received": 0, "client_context_switches": 0, "server_context_switches": null, "steal_ns": 0,
+            "workers": 1
+        }))
+        .unwrap();
+        let mut operations = Operations::create(&path).unwrap();
+        operations
+            .append(&sample, &[operation(Some(connect)), operation(None)])
+            .unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "cell,block,arm,operation,latency_us,resolve_us,tcp_us,preface_us,tls_us,auth_us,setup_us,first_operation_us,close_us",
+                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,1.500,,,,",
+                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,,,,,",
+            ]
+        );
+    }
+}

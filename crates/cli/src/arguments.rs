@@ -150,6 +150,12 @@ pub(crate) struct RunArguments {
     /// Connections of each arm in every cell, which sysbench calls threads; short for --set load.connections=N
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<u32>,
+    /// Compare every byte that the YCSB workloads read with what was written; short for --set ycsb.verify=true
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Keep every single operation as a line of operations.csv in the run folder; connects with the time of each phase
+    #[arg(long)]
+    pub(crate) keep_operations: bool,
     /// Change a key of the study; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,

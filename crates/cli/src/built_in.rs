@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 10] = [
+const STUDIES: [(&str, &str); 13] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -39,6 +39,12 @@ const STUDIES: [(&str, &str); 10] = [
         include_str!("../studies/mysql-post-quantum.toml"),
     ),
     ("mysql-login", include_str!("../studies/mysql-login.toml")),
+    (
+        "mongodb-tls-connection",
+        include_str!("../studies/mongodb-tls-connection.toml"),
+    ),
+    ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
+    ("mongodb-login", include_str!("../studies/mongodb-login.toml")),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

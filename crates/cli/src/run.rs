@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ciphertax_model::{StudyText, nearest};
+use ciphertax_model::{Study, StudyText, Workload, nearest};
 
 use crate::arguments::RunArguments;
 use crate::built_in;
@@ -18,7 +18,18 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
         .study()
         .map_err(|error| error.to_string())?;
     study.precision.cpu = arguments.precision.unwrap_or(study.precision.cpu);
+    study.ycsb.verify |= arguments.verify;
+    if arguments.keep_operations {
+        keep_operations(&mut study);
+    }
     measure(study, &arguments.measuring, words(arguments))
+}
+
+/// Has every cell keep its operations. Those of a program nobody but the program knows.
+fn keep_operations(study: &mut Study) {
+    for cell in &mut study.cells {
+        cell.keep_operations = cell.workload != Workload::Command;
+    }
 }
 
 /// The name and the text of a study. A file is named as the user has named it.
@@ -65,6 +76,8 @@ fn words(arguments: &RunArguments) -> Words {
         command: vec!["run".to_owned(), arguments.study.clone()],
         options: option("--precision", arguments.precision)
             .chain(option("--scale", arguments.scale.as_ref()))
+            .chain(arguments.verify.then(|| "--verify".to_owned()))
+            .chain(arguments.keep_operations.then(|| "--keep-operations".to_owned()))
             .chain(
                 settings(arguments)
                     .into_iter()

@@ -8,11 +8,15 @@ use ciphertax_stats::paired::differences;
 use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples};
 
-/// Rates per second that cores are given for, by workload.
-const RATES: [(Workload, &str, f64); 2] = [
-    (Workload::OltpPointSelect, "queries", 10_000.0),
-    (Workload::Connect, "connections", 100.0),
-];
+/// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
+fn rate_of(workload: Workload) -> Option<(&'static str, f64)> {
+    match workload {
+        Workload::Connect => Some(("connections", 100.0)),
+        workload if workload.is_key_lookup() => Some(("queries", 10_000.0)),
+        _ => None,
+    }
+}
+
 const SIDES: [(Metric, &str); 2] = [
     (Metric::ServerCpuPerOp, "server"),
     (Metric::ClientCpuPerOp, "client"),
@@ -20,8 +24,8 @@ const SIDES: [(Metric, &str); 2] = [
 
 pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<CapacityRow>, ExplainError> {
     let mut rows = Vec::new();
-    for (workload, of, rate) in RATES {
-        for cell in cells.iter().filter(|cell| cell.cell.workload == workload) {
+    for cell in cells {
+        if let Some((of, rate)) = rate_of(cell.cell.workload) {
             for arm in AGAIN + 1..cell.arms.len() {
                 for (metric, side) in SIDES {
                     let (baseline, variant) = cell.paired(BASELINE, arm, metric);

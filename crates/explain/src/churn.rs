@@ -2,7 +2,7 @@
 //!
 //! `overhead(n) = (C₁ + n·q₁) / (C₀ + n·q₀) − 1`, with the CPU time of a connect C and of a query q, of the baseline (0)
 //! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
-//! `connect + (n − 1)·query`; the query is the point select of the other cell, prepared and pooled.
+//! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
 use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow};
 use ciphertax_model::{Metric, Study, Workload};
@@ -21,11 +21,13 @@ const POINTS_PER_DECADE: u32 = 6;
 type Row = [f64; 4];
 
 pub(crate) fn rows(study: &Study, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
-    let of = |workload| cells.iter().filter(move |cell| cell.cell.workload == workload);
+    let connects = cells
+        .iter()
+        .filter(|cell| cell.cell.workload == Workload::Connect);
     let mut rows = Vec::new();
-    for connect in of(Workload::Connect) {
-        let Some(query) = of(Workload::OltpPointSelect).find(|query| are_together(study, connect, query))
-        else {
+    for connect in connects {
+        let mut queries = cells.iter().filter(|cell| cell.cell.workload.is_key_lookup());
+        let Some(query) = queries.find(|query| are_together(study, connect, query)) else {
             continue;
         };
         for (arm, name) in connect.arms.iter().enumerate().skip(AGAIN + 1) {

@@ -31,6 +31,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(not_in_memory(cells));
     findings.extend(full_logins(&run.study, cells));
     findings.extend(noisy(run));
+    findings.extend(servers_of_their_own(run));
+    findings.extend(variants(run).filter_map(|arm| login_rate(run, arm)));
     findings
 }
 
@@ -88,6 +90,83 @@ fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
             row.bytes_received
         ),
     ))
+}
+
+/// Arms that no server can have together with the baseline.
+fn servers_of_their_own(run: &Run) -> Option<Finding> {
+    let mut apart: Vec<&str> = Vec::new();
+    for arm in run.arms.iter().filter(|arm| arm.role == ArmRole::Variant) {
+        if arm.sessions.iter().any(|session| session.beside.is_some()) {
+            apart.push(&arm.name);
+        }
+    }
+    (!apart.is_empty()).then(|| {
+        let names: Vec<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+        finding(
+            Severity::Cause,
+            format!(
+                "{} and the baseline need different servers, so two processes are compared; the noise floor is that of two \
+                 identical ones, side by side like these.",
+                apart.join(", ")
+            ),
+            format!("servers with equal memory and the same data: {}", names.join("; ")),
+        )
+    })
+}
+
+/// From how many logins per second on another authentication takes a tenth of a core, where it costs anything at all.
+fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
+    const SHARE: f64 = 0.1;
+    let method = |name: &str| {
+        let arm = run.study.arms.iter().find(|arm| arm.name == name)?;
+        Some((arm.authentication.method, arm.authentication.password_cache))
+    };
+    if method(arm)? == method(&run.study.baseline().name)? {
+        return None;
+    }
+    let makes_connections = |cell: &&CellRecord| cell.workload.makes_connections();
+    let cell = run.cells.iter().find(makes_connections)?;
+    let row = |metric| {
+        let mut rows = run.estimates.iter();
+        rows.find(|row| row.cell == cell.name && row.arm == arm && row.metric == metric)
+    };
+    let sides: Vec<(&str, &EstimateRow)> = [
+        ("server", Metric::ServerCpuPerOp),
+        ("client", Metric::ClientCpuPerOp),
+    ]
+    .into_iter()
+    .filter_map(|(side, metric)| Some((side, row(metric).filter(|row| row.verdict == Verdict::Costs)?)))
+    .collect();
+    let rates: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| {
+            let rate = SHARE * 1e6 / (row.variant - row.baseline);
+            format!("{rate:.0} logins per second on the {side}")
+        })
+        .collect();
+    let evidence: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| {
+            let (more, low, high) = (row.change, row.low, row.high);
+            let extra = micros(row.variant - row.baseline);
+            format!(
+                "{side} CPU of a connect {extra} more, {} [{}, {}]",
+                percent(more),
+                percent(low),
+                percent(high)
+            )
+        })
+        .collect();
+    (!rates.is_empty()).then(|| {
+        finding(
+            Severity::Advice,
+            format!(
+                "{arm}: a login takes a tenth of a core at {}; connections that stay open pay it once.",
+                rates.join(" and ")
+            ),
+            evidence.join("; "),
+        )
+    })
 }
 
 /// What the record cipher costs where there is much to carry.

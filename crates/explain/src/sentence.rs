@@ -23,30 +23,31 @@ pub(crate) fn verdict(run: &Run) -> String {
 }
 
 fn about(run: &Run, arm: &str) -> Option<String> {
-    const OF_A_SHORT_STUDY: [(Workload, &str); 2] = [
-        (Workload::OltpPointSelect, "query"),
-        (Workload::Connect, "new connection"),
+    type IsMeant = fn(Workload) -> bool;
+    const OF_A_SHORT_STUDY: [(IsMeant, &str); 2] = [
+        (Workload::is_key_lookup, "query"),
+        (|workload| workload == Workload::Connect, "new connection"),
     ];
-    let of = |workload| run.cells.iter().filter(move |cell| cell.workload == workload);
+    let of = |is_meant: IsMeant| run.cells.iter().filter(move |cell| is_meant(cell.workload));
     let is_of_quick = |cell: &CellRecord| {
         cell.workload == Workload::BulkRead
             || OF_A_SHORT_STUDY
                 .iter()
-                .any(|(workload, _)| cell.workload == *workload)
+                .any(|(is_meant, _)| is_meant(cell.workload))
     };
     let is_short = run.cells.iter().all(is_of_quick)
         && OF_A_SHORT_STUDY
             .iter()
-            .any(|(workload, _)| of(*workload).count() > 0)
+            .any(|(is_meant, _)| of(*is_meant).count() > 0)
         && OF_A_SHORT_STUDY
             .iter()
-            .all(|(workload, _)| of(*workload).count() < 2);
+            .all(|(is_meant, _)| of(*is_meant).count() < 2);
     if !is_short {
         return across_cells(run, arm);
     }
     let clauses: Vec<String> = OF_A_SHORT_STUDY
         .into_iter()
-        .filter_map(|(workload, what)| Some(clause(run, primary(run, arm, of(workload).next()?)?, what)))
+        .filter_map(|(is_meant, what)| Some(clause(run, primary(run, arm, of(is_meant).next()?)?, what)))
         .collect();
     (!clauses.is_empty()).then(|| format!("{arm} costs {}", clauses.join(" and ")))
 }

@@ -380,6 +380,11 @@ impl Workload {
         })
     }
 
+    /// True if an operation is a query for one row or record by its key, over a connection that stays open.
+    pub fn is_key_lookup(self) -> bool {
+        matches!(self, Self::OltpPointSelect | Self::YcsbC)
+    }
+
     /// True for YCSB's workloads, which ask the table `usertable`.
     pub fn is_ycsb(self) -> bool {
         self.ycsb_mix().is_some() || matches!(self, Self::Ycsb | Self::YcsbLoad)

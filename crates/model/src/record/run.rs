@@ -228,9 +228,11 @@ pub struct ArmRecord {
 }
 
 impl ArmRecord {
-    /// What its sessions with a server were; `None` if it was not measured there.
+    /// What its sessions with a server were, or with one of its own beside it; `None` if it was not measured there.
     pub fn on(&self, server: &str) -> Option<&SessionRecord> {
-        self.sessions.iter().find(|session| session.server == server)
+        let is_there =
+            |session: &&SessionRecord| session.server == server || session.beside.as_deref() == Some(server);
+        self.sessions.iter().find(is_there)
     }
 }
 
@@ -239,6 +241,9 @@ impl ArmRecord {
 pub struct SessionRecord {
     /// Name of the server.
     pub server: String,
+    /// Name of the baseline's server, where the arm needed one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
     /// The evidence that the arm is what it says.
     pub proofs: Vec<Proof>,
     /// What was negotiated.

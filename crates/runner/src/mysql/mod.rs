@@ -85,6 +85,7 @@ impl Host for MySqlHost {
             }),
             session: SessionRecord {
                 server: self.record.name.clone(),
+                beside: None,
                 proofs: proved.proofs,
                 facts: proved.facts,
             },

@@ -21,6 +21,7 @@ mod refusals;
 mod rounds;
 mod schedule;
 mod site;
+mod trust;
 
 pub use error::RunError;
 pub use folder::RunFolder;

@@ -11,7 +11,6 @@ use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, R
 use ciphertax_model::record::{CpuTime, LinkRecord, ServerPlacement, ServerRecord};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
-    VerificationMode,
 };
 use ciphertax_observe::{ProcessCpu, listening_process, placement};
 use ciphertax_wire::Target;
@@ -24,6 +23,7 @@ use super::product::product;
 use crate::distance::Distance;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::trust::Trust;
 
 /// The server under test.
 pub(crate) struct Server {
@@ -33,18 +33,13 @@ pub(crate) struct Server {
     distance: Option<Distance>,
     /// Accounts for arms whose logins the server must not remember.
     cold_accounts: Option<Arc<ColdAccounts>>,
-    /// The clients' own certificates, by key.
-    clients: BTreeMap<CertificateKind, ClientCertificate>,
+    trust: Trust,
     /// Where the measured connections go to.
     measured: (String, u16),
     /// Where everything else is asked.
     control: (String, u16),
     user: String,
     password: Secret,
-    verification: Verification,
-    /// True for servers that no client of today trusts without being told to.
-    legacy: bool,
-    display: String,
     name: String,
     /// The CPU clock of the server, where it runs on this machine and can be found.
     pub(crate) process: Option<ProcessCpu>,
@@ -88,22 +83,27 @@ impl Server {
         let measured = distance
             .as_ref()
             .map_or(address, |distance| distance.address(&server));
-        Ok(Self {
-            process: Some(ProcessCpu::open(server.pid())?),
+        let measured = host_and_port(measured);
+        let trust = Trust {
             display: format!("the private server {site} at {address}"),
-            name: site.to_string(),
-            measured: host_and_port(measured),
-            control: host_and_port(address),
-            user: server.user().to_owned(),
-            password: server.password().clone(),
+            host: measured.0.clone(),
             verification,
             legacy: !entry.capabilities.secure_renegotiation
                 || site.certificate.kind == CertificateKind::Rsa1024,
+            clients,
+        };
+        Ok(Self {
+            process: Some(ProcessCpu::open(server.pid())?),
+            name: site.to_string(),
+            measured,
+            control: host_and_port(address),
+            user: server.user().to_owned(),
+            password: server.password().clone(),
+            trust,
             private: Some(server),
             tunnels,
             distance,
             cold_accounts: None,
-            clients,
             same_host: true,
             cpu,
         })
@@ -120,15 +120,18 @@ impl Server {
             tunnels: BTreeMap::new(),
             distance: None,
             cold_accounts: None,
-            clients: BTreeMap::new(),
+            trust: Trust {
+                display: target.to_string(),
+                host: target.host.clone(),
+                verification: target.verification.clone(),
+                legacy: false,
+                clients: BTreeMap::new(),
+            },
             cpu: None,
             measured: (target.host.clone(), target.port),
             control: (target.host.clone(), target.port),
             user: target.user.clone(),
             password: target.password.clone(),
-            verification: target.verification.clone(),
-            legacy: false,
-            display: target.to_string(),
             name: target.to_string(),
             same_host: process.is_some() || address.is_some_and(|address| address.ip().is_loopback()),
             process,
@@ -152,7 +155,7 @@ impl Server {
     /// How an arm reaches it, and what its sessions must be, before any proof.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<(ConnectOptions, Expectation), RunError> {
         let tls = match arm.transport.is_encrypted() {
-            true => Some(Arc::new(TlsConnector::new(&self.policy(arm)?)?)),
+            true => Some(Arc::new(TlsConnector::new(&self.trust.policy(arm)?)?)),
             false => None,
         };
         let options = ConnectOptions {
@@ -168,7 +171,7 @@ impl Server {
         let policy = arm
             .transport
             .is_encrypted()
-            .then(|| self.policy(arm))
+            .then(|| self.trust.policy(arm))
             .transpose()?;
         Ok((self.address_of(arm), policy))
     }
@@ -213,42 +216,6 @@ impl Server {
     pub(crate) fn forgets_passwords_for(&self, arm: &Arm) -> Option<&'static str> {
         let private = self.private.as_ref().filter(|_| is_cold(arm))?;
         private.entry().capabilities.forget_passwords
-    }
-
-    fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {
-        let ca = match &self.verification {
-            Verification::Ca(ca) | Verification::HostName(ca, _) => Some(ca),
-            Verification::None => None,
-        };
-        let no_ca = || RunError::Server {
-            server: self.display.clone(),
-            problem: format!(
-                "the arm {} verifies it, but no CA is known; add ssl-ca=… to the target",
-                arm.name
-            ),
-        };
-        let verification = match arm.tls.verification {
-            None => self.verification.clone(),
-            Some(VerificationMode::None) => Verification::None,
-            Some(VerificationMode::Ca) => Verification::Ca(ca.ok_or_else(no_ca)?.clone()),
-            Some(VerificationMode::HostName) => match &self.verification {
-                by_name @ Verification::HostName(..) => by_name.clone(),
-                _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.measured.0.clone()),
-            },
-        };
-        let client_certificate = arm
-            .tls
-            .client_certificate
-            .and_then(|kind| self.clients.get(&kind));
-        Ok(TlsPolicy {
-            client_certificate: client_certificate.cloned(),
-            cipher: arm.tls.cipher.clone(),
-            group: arm.tls.group,
-            resumption: arm.tls.resumption,
-            library: arm.tls.library,
-            legacy: self.legacy,
-            ..TlsPolicy::new(arm.transport.tls_version(), verification)
-        })
     }
 
     /// Proves an arm, and its tunnel before it.
@@ -339,7 +306,7 @@ impl Server {
     }
 
     pub(crate) fn display(&self) -> &str {
-        &self.display
+        &self.trust.display
     }
 
     /// Stops a private server and removes all it had.

@@ -1,0 +1,63 @@
+//! Whom the clients of a server trust, and what they show.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::{Arm, CertificateKind, VerificationMode};
+use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
+
+use crate::error::RunError;
+
+/// Whom the clients of a server trust, and what they show.
+pub(crate) struct Trust {
+    /// The server, in words.
+    pub(crate) display: String,
+    /// The name of the server's host.
+    pub(crate) host: String,
+    pub(crate) verification: Verification,
+    /// True for servers that no client of today trusts without being told to.
+    pub(crate) legacy: bool,
+    /// The clients' own certificates, by key.
+    pub(crate) clients: BTreeMap<CertificateKind, ClientCertificate>,
+}
+
+impl Trust {
+    /// What the TLS sessions of an arm ask for.
+    ///
+    /// # Errors
+    /// When the arm verifies the server, and no authority is known.
+    pub(crate) fn policy(&self, arm: &Arm) -> Result<TlsPolicy, RunError> {
+        let ca = match &self.verification {
+            Verification::Ca(ca) | Verification::HostName(ca, _) => Some(ca),
+            Verification::None => None,
+        };
+        let no_ca = || RunError::Server {
+            server: self.display.clone(),
+            problem: format!(
+                "the arm {} verifies it, but no CA is known; name its file in the target's URL",
+                arm.name
+            ),
+        };
+        let verification = match arm.tls.verification {
+            None => self.verification.clone(),
+            Some(VerificationMode::None) => Verification::None,
+            Some(VerificationMode::Ca) => Verification::Ca(ca.ok_or_else(no_ca)?.clone()),
+            Some(VerificationMode::HostName) => match &self.verification {
+                by_name @ Verification::HostName(..) => by_name.clone(),
+                _ => Verification::HostName(ca.ok_or_else(no_ca)?.clone(), self.host.clone()),
+            },
+        };
+        let client_certificate = arm
+            .tls
+            .client_certificate
+            .and_then(|kind| self.clients.get(&kind));
+        Ok(TlsPolicy {
+            client_certificate: client_certificate.cloned(),
+            cipher: arm.tls.cipher.clone(),
+            group: arm.tls.group,
+            resumption: arm.tls.resumption,
+            library: arm.tls.library,
+            legacy: self.legacy,
+            ..TlsPolicy::new(arm.transport.tls_version(), verification)
+        })
+    }
+}

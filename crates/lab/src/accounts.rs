@@ -173,6 +173,9 @@ mod tests {
     #[test]
     fn every_statement_is_one_line_and_every_name_fits_every_server() {
         for entry in CATALOGUE {
+            let Some(family) = entry.mysql() else {
+                continue;
+            };
             for method in entry.capabilities.authentication {
                 let account = Account::for_method(*method).unwrap();
                 assert!(
@@ -180,7 +183,7 @@ mod tests {
                         || *method == AuthenticationMethod::Ed25519
                         || account.user.len() <= 32
                 );
-                for statement in account.statements(entry.dialect) {
+                for statement in account.statements(family.dialect) {
                     assert!(
                         statement.ends_with(';') && !statement.contains('\n'),
                         "{statement}"

@@ -49,6 +49,15 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
+/// Where a server's certificate lies with its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleFiles {
+    /// The authority's certificate, which clients trust.
+    pub ca: PathBuf,
+    /// The server's certificate, those of the intermediate authorities, if any, and the server's key; mode 0600.
+    pub bundle: PathBuf,
+}
+
 /// Where a client's certificate lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificateFiles {
@@ -110,16 +119,28 @@ impl Authority {
             certificate: folder.join("server-cert.pem"),
             key: folder.join("server-key.pem"),
         };
-        let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
-        let issuer = intermediates.last().unwrap_or(&self.root);
-        let key = new_key(self.kind)?;
-        let mut chain = certify_localhost(&key, issuer)?.to_pem()?;
-        for intermediate in intermediates.iter().rev() {
-            chain.extend(intermediate.certificate.to_pem()?);
-        }
-        fs::write(&files.ca, self.root.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
+        let (key, chain) = self.certified_chain(chain_length)?;
+        self.write_own(&files.ca)?;
         fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
         write_key(&files.key, &key, format)?;
+        Ok(files)
+    }
+
+    /// The same, with chain and key in one file, as MongoDB wants them.
+    ///
+    /// # Errors
+    /// OpenSSL's own, or a file that cannot be written.
+    pub fn issue_bundle_for_localhost(&self, folder: &Path, chain_length: u8) -> Result<BundleFiles> {
+        let files = BundleFiles {
+            ca: folder.join("ca.pem"),
+            bundle: folder.join("server.pem"),
+        };
+        let (key, mut bundle) = self.certified_chain(chain_length)?;
+        bundle.extend(key.private_key_to_pem_pkcs8()?);
+        self.write_own(&files.ca)?;
+        create_private_file(&files.bundle)?
+            .write_all(&bundle)
+            .map_err(Error::write(&files.bundle))?;
         Ok(files)
     }
 
@@ -142,6 +163,23 @@ impl Authority {
         fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
         write_key(&files.key, &key, KeyFormat::default())?;
         Ok(files)
+    }
+
+    /// A new key of a server on this machine, and its certificates: its own, then those between it and this authority.
+    fn certified_chain(&self, chain_length: u8) -> std::result::Result<(PKey<Private>, Vec<u8>), ErrorStack> {
+        let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
+        let issuer = intermediates.last().unwrap_or(&self.root);
+        let key = new_key(self.kind)?;
+        let mut chain = certify_localhost(&key, issuer)?.to_pem()?;
+        for intermediate in intermediates.iter().rev() {
+            chain.extend(intermediate.certificate.to_pem()?);
+        }
+        Ok((key, chain))
+    }
+
+    /// Writes the authority's certificate.
+    fn write_own(&self, path: &Path) -> Result<()> {
+        fs::write(path, self.root.certificate.to_pem()?).map_err(Error::write(path))
     }
 
     /// Authorities, each signed by the one before it, the first by the root.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
 
-use crate::catalogue::Refusal;
+use crate::catalogue::{Protocol, Refusal};
 use crate::tunnel::TunnelError;
 
 /// Result of everything in this crate.
@@ -38,6 +38,28 @@ pub enum Error {
     /// A server cannot do what it was asked for.
     #[error("{}", sentences(.0))]
     Refused(Vec<Refusal>),
+    /// A server of another family was asked for.
+    #[error("{server} speaks the protocol of {protocol}; choose a server of {wanted} for this")]
+    OtherProtocol {
+        /// Its name in the catalogue.
+        server: &'static str,
+        /// What it speaks.
+        protocol: Protocol,
+        /// What it should speak.
+        wanted: Protocol,
+    },
+    /// A library of the system is missing.
+    #[error(
+        "{server} needs the library {library} of the system, which is not there; install the packages {packages}"
+    )]
+    NoLibrary {
+        /// The server's name in the catalogue.
+        server: &'static str,
+        /// The library.
+        library: String,
+        /// Debian's packages of all that it needs.
+        packages: &'static str,
+    },
     /// A server without an authentication plugin.
     #[error(
         "the installed {server} has no library {plugin} for accounts of {method}; `ciphertax servers install {server}` \

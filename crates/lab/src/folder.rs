@@ -49,6 +49,11 @@ impl PrivateFolder {
         Self::create_in(&env::temp_dir(), NEEDED_MB)
     }
 
+    /// Makes a folder for servers that need so many megabytes among the temporary files and locks it.
+    pub(crate) fn create_with(needed_mb: u64) -> Result<Self> {
+        Self::create_in(&env::temp_dir(), needed_mb)
+    }
+
     /// Makes a folder for a tunnel among the temporary files and locks it.
     pub(crate) fn create_for_tunnel() -> Result<Self> {
         Self::create_in(&env::temp_dir(), TUNNEL_MB)
@@ -84,11 +89,11 @@ impl PrivateFolder {
     }
 
     /// The error for a disk that filled up although it seemed to have room.
-    pub(crate) fn disk_full(folder: &Path) -> Error {
+    pub(crate) fn disk_full(folder: &Path, needed_mb: u64) -> Error {
         Error::DiskFull {
             folder: folder.into(),
             free_mb: free_mb(folder).unwrap_or(0),
-            needed_mb: NEEDED_MB,
+            needed_mb,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB or MySQL of our own: made in a folder of its own, reachable on the loopback address
-//! alone, and gone without a trace when its owner is gone, however that ended (see [`guard`]). Which servers there are,
-//! and what each can do, says the [`catalogue`]; what is not on the machine is fetched by [`install()`]. A [`Relay`] is
-//! put in front of any server to see what really travels. A [`tunnel`] is put between client and server, and a
-//! [`RunningLink`] puts a distance between them.
+//! A [`PrivateServer`] is a MariaDB or MySQL of our own, a [`PrivateMongoDb`] a MongoDB: made in a folder of its own,
+//! reachable on the loopback address alone, and gone without a trace when its owner is gone, however that ended (see
+//! [`guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on the machine is fetched
+//! by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A [`tunnel`] is put between
+//! client and server, and a [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]
 
@@ -20,6 +20,7 @@ pub mod keeper;
 pub mod link;
 mod locate;
 mod log;
+pub mod mongodb;
 mod my_cnf;
 mod namespace;
 mod port;
@@ -34,6 +35,7 @@ mod statements;
 mod sweep;
 mod system_tables;
 mod template;
+mod trust;
 pub mod tunnel;
 
 pub use accounts::Account;
@@ -42,6 +44,7 @@ pub use guard::GuardProgram;
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
+pub use mongodb::{PrivateMongoDb, PrivateMongoDbBuilder};
 pub use private_files::PrivateFiles;
 pub use proof::{ProofError, Proved, prove};
 pub use relay::Relay;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Entry, MARIADB, Source, Suite};
+use crate::catalogue::{Entry, Family, MARIADB, MySqlFamily, Protocol, Source, Suite};
 use crate::error::{Error, Result};
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
 
@@ -20,9 +20,26 @@ pub struct Installation {
     entry: &'static Entry,
     program: PathBuf,
     basedir: PathBuf,
-    share: PathBuf,
-    plugins: Option<PathBuf>,
     libraries: Vec<PathBuf>,
+    /// What a server of MySQL's family has besides its program; `None` for others.
+    files: Option<MySqlFiles>,
+}
+
+/// What a server of MySQL's family needs besides its program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MySqlFiles {
+    /// Error messages and character sets.
+    share: PathBuf,
+    /// Libraries that can be loaded; `None` where there are none.
+    plugins: Option<PathBuf>,
+}
+
+/// An installed server of MySQL's family.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MySqlInstallation<'a> {
+    installation: &'a Installation,
+    family: &'static MySqlFamily,
+    files: &'a MySqlFiles,
 }
 
 /// What an installation in the cache says of itself.
@@ -83,12 +100,15 @@ impl Installation {
     /// An installation in a folder of its own.
     fn in_cache(entry: &'static Entry, folder: &Path) -> Result<Self> {
         let program_folders = ["usr/sbin", "bin", "usr/libexec"].map(|below| folder.join(below));
-        let program =
-            program_in(&["mariadbd", "mysqld"], &program_folders).ok_or_else(|| Error::Incomplete {
-                server: entry.name,
-                folder: folder.into(),
-                missing: "server program".into(),
-            })?;
+        let names: &[&str] = match entry.protocol() {
+            Protocol::MySql => &["mariadbd", "mysqld"],
+            Protocol::MongoDb => &["mongod"],
+        };
+        let program = program_in(names, &program_folders).ok_or_else(|| Error::Incomplete {
+            server: entry.name,
+            folder: folder.into(),
+            missing: "server program".into(),
+        })?;
         match Record::read(folder) {
             Some(record) if record.folder != folder => Err(Error::Incomplete {
                 server: entry.name,
@@ -107,27 +127,16 @@ impl Installation {
     fn around(entry: &'static Entry, program: &Path, libraries: Vec<PathBuf>) -> Result<Self> {
         let program = fs::canonicalize(program).map_err(Error::read(program))?;
         let basedir = program.ancestors().nth(2).unwrap_or(Path::new("/")).to_owned();
-        // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
-        let share = ["share/mysql", "share/mariadb", "share"]
-            .map(|folder| basedir.join(folder))
-            .into_iter()
-            .find(|folder| folder.join("english/errmsg.sys").is_file())
-            .ok_or_else(|| Error::Incomplete {
-                server: entry.name,
-                folder: basedir.clone(),
-                missing: "messages (english/errmsg.sys)".into(),
-            })?;
-        let plugins = ["lib/mysql/plugin", "lib/mariadb/plugin", "lib/plugin"]
-            .map(|folder| basedir.join(folder))
-            .into_iter()
-            .find(|folder| folder.is_dir());
+        let files = match entry.family {
+            Family::MySql(_) => Some(MySqlFiles::below(&basedir, entry)?),
+            Family::MongoDb => None,
+        };
         Ok(Self {
             entry,
             program,
             basedir,
-            share,
-            plugins,
             libraries,
+            files,
         })
     }
 
@@ -150,75 +159,147 @@ impl Installation {
             program: self.program.clone(),
             cause,
         };
+        // /usr/sbin/mysqld  Ver 9.7.0-1 for Linux on x86_64 ((Debian))
+        // db version v6.0.5
+        let (options, mark): (&[&str], &str) = match self.entry.protocol() {
+            Protocol::MySql => (&["--no-defaults", "--version"], "Ver"),
+            Protocol::MongoDb => (&["--version"], "version"),
+        };
         let words = self.command();
         let output = Command::new(&words[0])
             .args(&words[1..])
-            .args(["--no-defaults", "--version"])
+            .args(options)
             .output()
             .map_err(failed)?;
-        // /usr/sbin/mysqld  Ver 9.7.0-1 for Linux on x86_64 ((Debian))
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut words = text.split_whitespace().skip_while(|word| *word != "Ver");
-        words.nth(1).map(str::to_owned).ok_or_else(|| Error::Incomplete {
+        let mut words = text.split_whitespace().skip_while(|word| *word != mark);
+        if let Some(version) = words.nth(1) {
+            return Ok(version.trim_start_matches('v').to_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(self.missing_library(&said).unwrap_or_else(|| Error::Incomplete {
             server: self.entry.name,
             folder: self.basedir.clone(),
-            missing: format!(
-                "libraries, it seems; it says: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ),
-        })
+            missing: format!("libraries, it seems; it says: {}", said.trim()),
+        }))
     }
 
     /// True if it has every library that the catalogue promises of it.
     pub fn is_complete(&self) -> bool {
-        self.entry
-            .plugins
-            .iter()
-            .all(|(_, library)| self.has_plugin(library))
+        match self.mysql() {
+            Ok(mysql) => mysql
+                .family
+                .plugins
+                .iter()
+                .all(|(_, library)| mysql.has_plugin(library)),
+            Err(_) => true,
+        }
     }
 
-    pub(crate) fn has_plugin(&self, library: &str) -> bool {
-        let file = if library.ends_with(".so") {
-            library.to_owned()
-        } else {
-            format!("{library}.so")
-        };
-        self.plugins
-            .as_ref()
-            .is_some_and(|folder| folder.join(file).is_file())
-    }
-
-    /// The folder below which everything of the installation lies.
-    pub(crate) fn basedir(&self) -> &Path {
-        &self.basedir
-    }
-
-    /// Error messages and character sets.
-    pub(crate) fn share(&self) -> &Path {
-        &self.share
-    }
-
-    /// Libraries that can be loaded; `None` where there are none.
-    pub(crate) fn plugins(&self) -> Option<&Path> {
-        self.plugins.as_deref()
-    }
-
-    /// The statements that make the system tables.
-    pub(crate) fn system_tables(&self) -> Result<PathBuf> {
-        ["mysql_system_tables.sql", "mariadb_system_tables.sql"]
-            .map(|file| self.share.join(file))
-            .into_iter()
-            .find(|file| file.is_file())
-            .ok_or_else(|| Error::Incomplete {
+    /// What there is to know of it as a server of MySQL's family.
+    ///
+    /// # Errors
+    /// If it is of another.
+    pub(crate) fn mysql(&self) -> Result<MySqlInstallation<'_>> {
+        match (self.entry.mysql(), &self.files) {
+            (Some(family), Some(files)) => Ok(MySqlInstallation {
+                installation: self,
+                family,
+                files,
+            }),
+            _ => Err(Error::OtherProtocol {
                 server: self.entry.name,
-                folder: self.share.clone(),
-                missing: "system tables (mariadb_system_tables.sql)".into(),
-            })
+                protocol: self.entry.protocol(),
+                wanted: Protocol::MySql,
+            }),
+        }
+    }
+
+    /// The error for a server of the system's libraries that complains, in these words, that one is not there.
+    pub(crate) fn missing_library(&self, said: &str) -> Option<Error> {
+        let Source::Pip { libraries, .. } = self.entry.source else {
+            return None;
+        };
+        let (_, rest) = said.split_once("error while loading shared libraries: ")?;
+        Some(Error::NoLibrary {
+            server: self.entry.name,
+            library: rest.split(':').next().unwrap_or(rest).to_owned(),
+            packages: libraries,
+        })
     }
 
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
         command_line(&self.program, &self.libraries)
+    }
+}
+
+impl MySqlFiles {
+    fn below(basedir: &Path, entry: &Entry) -> Result<Self> {
+        // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
+        let share = ["share/mysql", "share/mariadb", "share"]
+            .map(|folder| basedir.join(folder))
+            .into_iter()
+            .find(|folder| folder.join("english/errmsg.sys").is_file())
+            .ok_or_else(|| Error::Incomplete {
+                server: entry.name,
+                folder: basedir.into(),
+                missing: "messages (english/errmsg.sys)".into(),
+            })?;
+        let plugins = ["lib/mysql/plugin", "lib/mariadb/plugin", "lib/plugin"]
+            .map(|folder| basedir.join(folder))
+            .into_iter()
+            .find(|folder| folder.is_dir());
+        Ok(Self { share, plugins })
+    }
+}
+
+impl<'a> MySqlInstallation<'a> {
+    /// The installation.
+    pub(crate) fn installation(self) -> &'a Installation {
+        self.installation
+    }
+
+    /// How it is made and told what to do.
+    pub(crate) fn family(self) -> &'static MySqlFamily {
+        self.family
+    }
+
+    pub(crate) fn has_plugin(self, library: &str) -> bool {
+        let file = if library.ends_with(".so") {
+            library.to_owned()
+        } else {
+            format!("{library}.so")
+        };
+        self.plugins().is_some_and(|folder| folder.join(file).is_file())
+    }
+
+    /// The folder below which everything of the installation lies.
+    pub(crate) fn basedir(self) -> &'a Path {
+        &self.installation.basedir
+    }
+
+    /// Error messages and character sets.
+    pub(crate) fn share(self) -> &'a Path {
+        &self.files.share
+    }
+
+    /// Libraries that can be loaded; `None` where there are none.
+    pub(crate) fn plugins(self) -> Option<&'a Path> {
+        self.files.plugins.as_deref()
+    }
+
+    /// The statements that make the system tables.
+    pub(crate) fn system_tables(self) -> Result<PathBuf> {
+        ["mysql_system_tables.sql", "mariadb_system_tables.sql"]
+            .map(|file| self.share().join(file))
+            .into_iter()
+            .find(|file| file.is_file())
+            .ok_or_else(|| Error::Incomplete {
+                server: self.installation.entry.name,
+                folder: self.share().into(),
+                missing: "system tables (mariadb_system_tables.sql)".into(),
+            })
     }
 }
 
@@ -269,7 +350,10 @@ mod tests {
         assert_eq!(found.command(), [program.clone().into_os_string()]);
 
         let found = Installation::find_in(&MARIADB, Some(root.path()), &[]).unwrap();
-        assert_eq!(found.share(), root.path().join("usr/share/mariadb"));
+        assert_eq!(
+            found.mysql().unwrap().share(),
+            root.path().join("usr/share/mariadb")
+        );
         let path = format!("LD_LIBRARY_PATH={}", libraries.display());
         assert_eq!(
             found.command(),

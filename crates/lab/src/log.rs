@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::folder::PrivateFolder;
+use crate::folder::{NEEDED_MB, PrivateFolder};
 use crate::process::Process;
 use crate::statements::Statements;
 
@@ -80,7 +80,7 @@ pub(crate) fn full_disk(folder: &Path) -> Option<Error> {
     let complaint = ["No space left on device", "Disk is full"]
         .iter()
         .any(|words| log.contains(words));
-    complaint.then(|| PrivateFolder::disk_full(folder))
+    complaint.then(|| PrivateFolder::disk_full(folder, NEEDED_MB))
 }
 
 /// The last lines of the log of the server in `folder`, in one line.

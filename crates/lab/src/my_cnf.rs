@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
 use crate::folder::{SOCKET, create_private_file};
-use crate::locate::Installation;
+use crate::locate::MySqlInstallation;
 use crate::log::LOG;
 
 /// The data folder in the folder of a server.
@@ -21,7 +21,7 @@ pub(crate) struct MyCnf {
 
 impl MyCnf {
     /// Where everything is, that nobody else can reach the server, and what this one always needs.
-    pub(crate) fn new(installation: &Installation, folder: &Path) -> Self {
+    pub(crate) fn new(installation: MySqlInstallation<'_>, folder: &Path) -> Self {
         let mut settings = Self { lines: Vec::new() };
         settings.path("basedir", installation.basedir());
         settings.path("lc_messages_dir", installation.share());
@@ -38,7 +38,7 @@ impl MyCnf {
         if geteuid().is_root() {
             settings.set("user", "root");
         }
-        for (name, value) in installation.entry().settings {
+        for (name, value) in installation.family().settings {
             settings.set(name, value);
         }
         settings

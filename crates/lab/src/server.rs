@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,13 +9,13 @@ use std::time::SystemTime;
 use ciphertax_model::{AuthenticationMethod, CertificateKind, Secret, TlsVersion};
 
 use crate::accounts::Account;
-use crate::catalogue::{Entry, MARIADB, TlsControl};
+use crate::catalogue::{Entry, MARIADB, MySqlFamily, Protocol, TlsControl};
 use crate::certificates::{Authority, ClientCertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, SOCKET};
 use crate::guard::{Guard, GuardProgram};
 use crate::link::RunningLink;
-use crate::locate::Installation;
+use crate::locate::{Installation, MySqlInstallation};
 use crate::log::{self, Log, Readiness};
 use crate::my_cnf::MyCnf;
 use crate::port;
@@ -25,6 +23,7 @@ use crate::process::Process;
 use crate::statements::Statements;
 use crate::sweep::{defaults_file_option, sweep_stale};
 use crate::template;
+use crate::trust::Trust;
 
 /// How often a port is chosen anew after somebody else took it.
 const PORT_ATTEMPTS: u32 = 5;
@@ -147,18 +146,20 @@ impl PrivateServerBuilder {
     /// If the server cannot do what is asked of it, is not installed, or cannot be made or started; then the message
     /// holds the last lines of its log.
     pub fn start(self) -> Result<PrivateServer> {
+        let family = self.family()?;
         self.refuse_the_impossible()?;
         let installation = Installation::of(self.entry)?;
+        let mysql = installation.mysql()?;
         let everyday = Account::of_everyday(self.entry)?;
-        let others = self.accounts(&installation)?;
+        let others = self.accounts(mysql)?;
         sweep_stale();
         let mut guard = Guard::start(&self.guard, PrivateFolder::create()?)?;
         let first_statements = std::iter::once(&everyday)
             .chain(&others)
-            .flat_map(|account| account.statements(self.entry.dialect))
+            .flat_map(|account| account.statements(family.dialect))
             .collect();
         let statements = Statements::pipe_in(guard.folder(), first_statements)?;
-        let trust = self.prepare(&installation, guard.folder(), &statements)?;
+        let trust = self.prepare(mysql, guard.folder(), &statements)?;
         let (process, port) = self.launch(&installation, &mut guard, &statements)?;
         Ok(PrivateServer {
             entry: self.entry,
@@ -169,8 +170,16 @@ impl PrivateServerBuilder {
             others,
             trust,
             started: SystemTime::now(),
-            settings: self.settings(),
+            settings: self.settings(family),
             guard,
+        })
+    }
+
+    fn family(&self) -> Result<&'static MySqlFamily> {
+        self.entry.mysql().ok_or(Error::OtherProtocol {
+            server: self.entry.name,
+            protocol: self.entry.protocol(),
+            wanted: Protocol::MySql,
         })
     }
 
@@ -207,9 +216,9 @@ impl PrivateServerBuilder {
     }
 
     /// The accounts asked for.
-    fn accounts(&self, installation: &Installation) -> Result<Vec<Account>> {
-        let account = |&method: &AuthenticationMethod| match self.entry.plugin(method) {
-            Some(plugin) if !installation.has_plugin(plugin) => Err(Error::NoPlugin {
+    fn accounts(&self, mysql: MySqlInstallation<'_>) -> Result<Vec<Account>> {
+        let account = |&method: &AuthenticationMethod| match mysql.family().plugin(method) {
+            Some(plugin) if !mysql.has_plugin(plugin) => Err(Error::NoPlugin {
                 server: self.entry.name,
                 plugin,
                 method,
@@ -222,12 +231,12 @@ impl PrivateServerBuilder {
     /// Writes data folder, certificates and settings.
     fn prepare(
         &self,
-        installation: &Installation,
+        mysql: MySqlInstallation<'_>,
         folder: &Path,
         statements: &Statements,
     ) -> Result<Option<Trust>> {
-        template::provide(installation, folder)?;
-        let mut settings = MyCnf::new(installation, folder);
+        template::provide(mysql, folder)?;
+        let mut settings = MyCnf::new(mysql, folder);
         for (name, value) in SETTINGS {
             settings.set(name, value);
         }
@@ -236,17 +245,17 @@ impl PrivateServerBuilder {
         for plugin in self
             .accounts
             .iter()
-            .filter_map(|method| self.entry.plugin(*method))
+            .filter_map(|method| mysql.family().plugin(*method))
         {
             settings.set("plugin_load_add", plugin);
         }
-        let trust = self.set_tls(&mut settings, folder)?;
+        let trust = self.set_tls(mysql.family(), &mut settings, folder)?;
         settings.write(folder)?;
         Ok(trust)
     }
 
-    fn set_tls(&self, settings: &mut MyCnf, folder: &Path) -> Result<Option<Trust>> {
-        let control = self.entry.tls_control;
+    fn set_tls(&self, family: &MySqlFamily, settings: &mut MyCnf, folder: &Path) -> Result<Option<Trust>> {
+        let control = family.tls_control;
         let Some(kind) = self.key() else {
             match control {
                 TlsControl::EmptyVersionIsOff => settings.set("tls_version", ""),
@@ -263,18 +272,15 @@ impl PrivateServerBuilder {
         settings.path("ssl_ca", &files.ca);
         settings.path("ssl_cert", &files.certificate);
         settings.path("ssl_key", &files.key);
-        for (name, value) in self.tls_settings() {
+        for (name, value) in self.tls_settings(family) {
             settings.set(name, &value);
         }
-        Ok(Some(Trust {
-            ca: files.ca,
-            authority,
-        }))
+        Ok(Some(Trust::new(authority, files.ca)))
     }
 
     /// Settings of the TLS versions asked for, where the server can be told.
-    fn tls_settings(&self) -> Vec<(&'static str, String)> {
-        let control = self.entry.tls_control;
+    fn tls_settings(&self, family: &MySqlFamily) -> Vec<(&'static str, String)> {
+        let control = family.tls_control;
         let mut settings = Vec::new();
         if !self.tls_versions.is_empty() && control != TlsControl::YaSsl {
             // Servers write `TLSv1.0` where OpenSSL reports `TLSv1`.
@@ -327,8 +333,8 @@ impl PrivateServerBuilder {
         Err(no_port())
     }
 
-    fn settings(&self) -> BTreeMap<String, String> {
-        let of_the_entry = self.entry.settings.iter().copied();
+    fn settings(&self, family: &MySqlFamily) -> BTreeMap<String, String> {
+        let of_the_entry = family.settings.iter().copied();
         let fixed = SETTINGS
             .into_iter()
             .chain([(NO_BINLOG, "ON")])
@@ -336,7 +342,7 @@ impl PrivateServerBuilder {
         let mut settings: BTreeMap<String, String> = fixed
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
-        let tls = self.key().map(|_| self.tls_settings()).unwrap_or_default();
+        let tls = self.key().map(|_| self.tls_settings(family)).unwrap_or_default();
         settings.extend(tls.into_iter().map(|(name, value)| (name.to_owned(), value)));
         for option in &self.options {
             let (name, value) = option.split_once('=').unwrap_or((option, "ON"));
@@ -360,20 +366,6 @@ pub struct PrivateServer {
     started: SystemTime,
     process: Process,
     guard: Guard,
-}
-
-/// What clients of a server with TLS trust, and what signs their certificates.
-struct Trust {
-    ca: PathBuf,
-    authority: Authority,
-}
-
-impl fmt::Debug for Trust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trust")
-            .field("ca", &self.ca)
-            .finish_non_exhaustive()
-    }
 }
 
 impl PrivateServer {
@@ -428,7 +420,7 @@ impl PrivateServer {
 
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
-        self.trust.as_ref().map(|trust| trust.ca.as_path())
+        self.trust.as_ref().map(Trust::ca)
     }
 
     /// A new certificate for clients with a key of this kind, which the server takes; `None` for a server without TLS.
@@ -436,12 +428,8 @@ impl PrivateServer {
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
     pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
-        let Some(trust) = &self.trust else {
-            return Ok(None);
-        };
-        let folder = self.folder().join(format!("client-{kind}"));
-        fs::create_dir_all(&folder).map_err(Error::write(&folder))?;
-        trust.authority.issue_client(&folder, self.user(), kind).map(Some)
+        let issue = |trust: &Trust| trust.client_certificate(self.folder(), self.user(), kind);
+        self.trust.as_ref().map(issue).transpose()
     }
 
     /// Its folder, where short-lived files may be put too: all of it goes with the server.
@@ -486,14 +474,14 @@ impl PrivateServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{MARIADB_10_2, MYSQL};
+    use crate::catalogue::{MARIADB_10_2, MONGODB, MYSQL};
 
     #[test]
     fn settings_name_what_was_asked_for() {
-        let settings = PrivateServer::builder()
+        let builder = PrivateServer::builder()
             .option("--tls-version=TLSv1.2")
-            .option("--skip-grant-tables")
-            .settings();
+            .option("--skip-grant-tables");
+        let settings = settings_of(&builder);
         assert_eq!(settings["tls_version"], "TLSv1.2");
         assert_eq!(settings["skip_grant_tables"], "ON");
         assert_eq!(settings["max_connections"], "2000");
@@ -503,11 +491,11 @@ mod tests {
     #[test]
     fn old_tls_versions_are_told_to_openssl_with_its_security_level() {
         let old = PrivateServer::builder().tls_versions(&[TlsVersion::V1_0, TlsVersion::V1_2]);
-        assert_eq!(old.settings()["tls_version"], "TLSv1.0,TLSv1.2");
-        assert_eq!(old.settings()["ssl_cipher"], EVERY_SECURITY_LEVEL);
-        assert!(!old.without_tls().settings().contains_key("tls_version"));
+        assert_eq!(settings_of(&old)["tls_version"], "TLSv1.0,TLSv1.2");
+        assert_eq!(settings_of(&old)["ssl_cipher"], EVERY_SECURITY_LEVEL);
+        assert!(!settings_of(&old.without_tls()).contains_key("tls_version"));
         let new = PrivateServer::builder().tls_versions(&[TlsVersion::V1_3]);
-        assert!(!new.settings().contains_key("ssl_cipher"));
+        assert!(!settings_of(&new).contains_key("ssl_cipher"));
     }
 
     #[test]
@@ -526,6 +514,16 @@ mod tests {
     }
 
     #[test]
+    fn a_server_of_another_family_is_refused() {
+        let error = PrivateServer::builder().server(&MONGODB).start().unwrap_err();
+        let words = error.to_string();
+        assert!(
+            matches!(error, Error::OtherProtocol { .. }) && words.contains("the protocol of MongoDB"),
+            "{words}"
+        );
+    }
+
+    #[test]
     fn the_default_key_is_one_that_the_server_knows() {
         let builder = PrivateServer::builder();
         assert_eq!(builder.key(), Some(CertificateKind::EcdsaP256));
@@ -534,5 +532,8 @@ mod tests {
             Some(CertificateKind::Rsa2048)
         );
         assert_eq!(builder.without_tls().key(), None);
+    }
+    fn settings_of(builder: &PrivateServerBuilder) -> BTreeMap<String, String> {
+        builder.settings(builder.family().unwrap())
     }
 }

@@ -17,7 +17,10 @@ use crate::folder::{self, MARKER, PREFIX};
 const REMOVAL: Duration = Duration::from_secs(5);
 
 /// The server programs of the catalogue.
-const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+const PROGRAMS: [&str; 3] = ["mariadbd", "mysqld", "mongod"];
+
+/// The option by which a server of MongoDB finds its data, which lie below its private folder.
+pub(crate) const DATA_OPTION: &str = "--dbpath=";
 
 /// Removes the folders of this user's private servers that nobody holds any more, and ends servers that still run in
 /// them. Called at every start; what cannot be removed is left for the next one.
@@ -77,7 +80,6 @@ fn sweep_folder(path: &Path) {
 
 /// Kills servers of ours in `folder` and waits for their end. Normally there are none: a server dies with its guard.
 fn end_servers(folder: &Path) {
-    let option = defaults_file_option(folder);
     let Ok(processes) = fs::read_dir("/proc") else {
         return;
     };
@@ -94,7 +96,7 @@ fn end_servers(folder: &Path) {
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        if is_our_server(&process.path(), &option) && pidfd_send_signal(&handle, Signal::KILL).is_ok() {
+        if is_our_server(&process.path(), folder) && pidfd_send_signal(&handle, Signal::KILL).is_ok() {
             let at_most = Timespec {
                 tv_sec: 5,
                 tv_nsec: 0,
@@ -104,8 +106,8 @@ fn end_servers(folder: &Path) {
     }
 }
 
-/// True for a server of this user that was started with exactly `option`.
-fn is_our_server(process: &Path, option: &OsStr) -> bool {
+/// True for a server of this user that was started with its settings or its data in exactly this folder.
+fn is_our_server(process: &Path, folder: &Path) -> bool {
     let same_user = fs::metadata(process).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
     let program_fits = fs::read_link(process.join("exe")).is_ok_and(|exe| {
         exe.file_name()
@@ -113,9 +115,20 @@ fn is_our_server(process: &Path, option: &OsStr) -> bool {
     });
     let option_fits = fs::read(process.join("cmdline")).is_ok_and(|line| {
         line.split(|byte| *byte == 0)
-            .any(|argument| argument == option.as_bytes())
+            .any(|argument| names_as_ours(argument, folder))
     });
     same_user && program_fits && option_fits
+}
+
+/// The option that only a server of ours has.
+fn names_as_ours(argument: &[u8], folder: &Path) -> bool {
+    let data_lie_in_it = || {
+        let data = argument.strip_prefix(DATA_OPTION.as_bytes())?;
+        Path::new(OsStr::from_bytes(data))
+            .parent()
+            .map(|parent| parent == folder)
+    };
+    argument == defaults_file_option(folder).as_bytes() || data_lie_in_it() == Some(true)
 }
 
 #[cfg(test)]
@@ -136,6 +149,21 @@ mod tests {
             std::os::unix::process::ExitStatusExt::signal(&server.wait().unwrap()),
             Some(9)
         );
+    }
+
+    #[test]
+    fn servers_are_known_by_where_their_settings_or_data_are() {
+        let folder = Path::new("/tmp/ciphertax-server-it");
+        for (argument, ours) in [
+            ("--defaults-file=/tmp/ciphertax-server-it/my.cnf", true),
+            ("--defaults-file=/tmp/ciphertax-server-it2/my.cnf", false),
+            ("--dbpath=/tmp/ciphertax-server-it/data-0", true),
+            ("--dbpath=/tmp/ciphertax-server-it2/data-0", false),
+            ("--dbpath=/tmp/ciphertax-server-it", false),
+            ("/tmp/ciphertax-server-it/data-0", false),
+        ] {
+            assert_eq!(names_as_ours(argument.as_bytes(), folder), ours, "{argument}");
+        }
     }
 
     #[test]

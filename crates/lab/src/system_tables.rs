@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
 use crate::guard;
-use crate::locate::Installation;
+use crate::locate::MySqlInstallation;
 use crate::log::{self, LOG, STARTUP};
 use crate::my_cnf::{DATA, MyCnf};
 use crate::sweep::defaults_file_option;
@@ -21,10 +21,10 @@ use crate::sweep::defaults_file_option;
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
 
 /// Makes a data folder with system tables and no account in `folder`, which must be empty.
-pub(crate) fn make(installation: &Installation, folder: &Path) -> Result<()> {
+pub(crate) fn make(installation: MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     MyCnf::new(installation, folder).write(folder)?;
-    match installation.entry().system_tables {
+    match installation.family().system_tables {
         SystemTables::Bootstrap => {
             fs::create_dir(&data).map_err(Error::write(&data))?;
             bootstrap(installation, folder, &system_tables(installation)?)
@@ -48,7 +48,7 @@ pub(crate) fn make(installation: &Installation, folder: &Path) -> Result<()> {
 ///
 /// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a password,
 /// and, run as root, a change of the owner of the system's PAM helper.
-fn bootstrap(installation: &Installation, folder: &Path, statements: &str) -> Result<()> {
+fn bootstrap(installation: MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
     let options = [
         "--bootstrap",
         "--loose-silent-startup",
@@ -60,14 +60,19 @@ fn bootstrap(installation: &Installation, folder: &Path, statements: &str) -> Re
     run(installation, folder, &options.map(OsString::from), statements)
 }
 
-fn run(installation: &Installation, folder: &Path, options: &[OsString], statements: &str) -> Result<()> {
+fn run(
+    installation: MySqlInstallation<'_>,
+    folder: &Path,
+    options: &[OsString],
+    statements: &str,
+) -> Result<()> {
     let log = folder.join(LOG);
     let log = File::options()
         .append(true)
         .create(true)
         .open(&log)
         .map_err(Error::write(&log))?;
-    let words = installation.command();
+    let words = installation.installation().command();
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
@@ -80,7 +85,7 @@ fn run(installation: &Installation, folder: &Path, options: &[OsString], stateme
     // This thread waits for the end, so it lives as long as the process does.
     guard::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
-        program: installation.program().into(),
+        program: installation.installation().program().into(),
         cause,
     };
     let mut process = command.spawn().map_err(failed)?;
@@ -112,7 +117,7 @@ fn run(installation: &Installation, folder: &Path, options: &[OsString], stateme
 }
 
 /// The bootstrap mode wants the end of each statement at the end of a line.
-fn system_tables(installation: &Installation) -> Result<String> {
+fn system_tables(installation: MySqlInstallation<'_>) -> Result<String> {
     let path = installation.system_tables()?;
     let statements = fs::read_to_string(&path).map_err(Error::read(&path))?;
     Ok(format!(

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
 use crate::folder::{NEEDED_MB, free_mb};
-use crate::locate::Installation;
+use crate::locate::MySqlInstallation;
 use crate::my_cnf::DATA;
 use crate::search::cache_root;
 use crate::system_tables;
@@ -24,7 +24,7 @@ const MADE_BY: &str = "made-by";
 
 /// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept, it
 /// is made on the spot.
-pub(crate) fn provide(installation: &Installation, folder: &Path) -> Result<()> {
+pub(crate) fn provide(installation: MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     match Template::open(installation) {
         Some(template) => template.copy_to(folder),
         None => make_at(installation, folder, &folder.join("template.partial")),
@@ -32,7 +32,7 @@ pub(crate) fn provide(installation: &Installation, folder: &Path) -> Result<()> 
 }
 
 /// Makes the template if it is not there, so that the next start need not.
-pub(crate) fn prepare(installation: &Installation) -> Result<()> {
+pub(crate) fn prepare(installation: MySqlInstallation<'_>) -> Result<()> {
     match Template::open(installation) {
         Some(template) => template.locked().map(drop),
         None => Ok(()),
@@ -41,7 +41,7 @@ pub(crate) fn prepare(installation: &Installation) -> Result<()> {
 
 /// The place of a template in the cache.
 struct Template<'a> {
-    installation: &'a Installation,
+    installation: MySqlInstallation<'a>,
     folder: PathBuf,
     partial: PathBuf,
     lock: File,
@@ -49,10 +49,10 @@ struct Template<'a> {
 
 impl<'a> Template<'a> {
     /// `None` if this user cannot keep files.
-    fn open(installation: &'a Installation) -> Option<Self> {
+    fn open(installation: MySqlInstallation<'a>) -> Option<Self> {
         let templates = cache_root()?.join("templates");
         fs::create_dir_all(&templates).ok()?;
-        let name = installation.entry().name;
+        let name = installation.installation().entry().name;
         let template = Self {
             installation,
             folder: templates.join(name),
@@ -110,7 +110,7 @@ impl<'a> Template<'a> {
 }
 
 /// Makes a data folder in `folder` by way of the folder `workshop` on the same disk.
-fn make_at(installation: &Installation, folder: &Path, workshop: &Path) -> Result<()> {
+fn make_at(installation: MySqlInstallation<'_>, folder: &Path, workshop: &Path) -> Result<()> {
     fs::create_dir(workshop).map_err(Error::write(workshop))?;
     system_tables::make(installation, workshop)?;
     let data = folder.join(DATA);
@@ -119,8 +119,8 @@ fn make_at(installation: &Installation, folder: &Path, workshop: &Path) -> Resul
 }
 
 /// The server program, with its size and the time of its last change: another one makes other tables.
-fn made_by_text(installation: &Installation) -> String {
-    let program = installation.program();
+fn made_by_text(installation: MySqlInstallation<'_>) -> String {
+    let program = installation.installation().program();
     let state = |metadata: Metadata| {
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
         format!("{} bytes of {seconds}.{nanoseconds:09}", metadata.len())

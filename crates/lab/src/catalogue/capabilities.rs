@@ -222,12 +222,23 @@ impl Capabilities {
             return Some(refusal);
         }
         let method = asked.or(self.authentication.first().copied());
+        if method == Some(AuthenticationMethod::MongodbX509) && !arm.transport.is_encrypted() {
+            return Some(self.refusal("MONGODB-X509 without TLS", "it with TLS".into()));
+        }
         let caching = method == Some(AuthenticationMethod::CachingSha2Password);
         match arm.authentication.password_cache {
             PasswordCache::Warm if caching && self.forget_passwords.is_none() => Some(self.refusal(
                 "a warm password cache",
                 "cold ones: it remembers no password".into(),
             )),
+            // The client keeps the keys of SCRAM or forgets them, whatever the server does.
+            PasswordCache::Cold if method.is_some_and(AuthenticationMethod::is_scram) => None,
+            PasswordCache::Cold if method.is_some_and(AuthenticationMethod::is_of_mongodb) => {
+                Some(self.refusal(
+                    "a cold password cache without SCRAM",
+                    "warm ones, which is the same for methods without a cache".into(),
+                ))
+            }
             PasswordCache::Cold if !caching => Some(self.refusal(
                 "a cold password cache without caching_sha2_password",
                 "warm ones, which is the same for methods without a cache".into(),
@@ -259,7 +270,9 @@ mod tests {
     use ciphertax_model::{Authentication, TlsSettings, Transport};
 
     use super::*;
-    use crate::catalogue::{CATALOGUE, Entry, MARIADB, MARIADB_10_2, MARIADB_11_8, MYSQL, MYSQL_5_6};
+    use crate::catalogue::{
+        CATALOGUE, Entry, MARIADB, MARIADB_10_2, MARIADB_11_8, MONGODB, MYSQL, MYSQL_5_6,
+    };
 
     #[test]
     fn settings_that_a_server_cannot_do_are_refused_by_name_with_the_alternative() {
@@ -293,6 +306,32 @@ mod tests {
                 with_method(AuthenticationMethod::Ed25519),
                 CertificateKind::Rsa2048,
                 ["mysql ", "authentication by ed25519", "caching_sha2_password"],
+            ),
+            (
+                &MONGODB,
+                with_method(AuthenticationMethod::CachingSha2Password),
+                CertificateKind::Rsa2048,
+                [
+                    "mongodb ",
+                    "authentication by caching_sha2_password",
+                    "SCRAM-SHA-256",
+                ],
+            ),
+            (
+                &MONGODB,
+                with_method(AuthenticationMethod::MongodbX509),
+                CertificateKind::Rsa2048,
+                ["mongodb ", "MONGODB-X509 without TLS", "with TLS"],
+            ),
+            (
+                &MARIADB,
+                with_method(AuthenticationMethod::ScramSha256),
+                CertificateKind::Rsa2048,
+                [
+                    "mariadb ",
+                    "authentication by SCRAM-SHA-256",
+                    "mysql_native_password",
+                ],
             ),
         ] {
             let refusals = server.capabilities.refuse(&arm, &certificate(kind));
@@ -384,6 +423,20 @@ mod tests {
                 Some(AuthenticationMethod::CachingSha2Password),
                 PasswordCache::Cold,
                 false,
+            ),
+            (&MONGODB, None, PasswordCache::Warm, false),
+            (&MONGODB, None, PasswordCache::Cold, false),
+            (
+                &MONGODB,
+                Some(AuthenticationMethod::ScramSha1),
+                PasswordCache::Cold,
+                false,
+            ),
+            (
+                &MONGODB,
+                Some(AuthenticationMethod::NoLogin),
+                PasswordCache::Cold,
+                true,
             ),
         ] {
             let mut arm = arm(Transport::Plain);

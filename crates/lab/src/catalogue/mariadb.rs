@@ -5,8 +5,8 @@ use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
 use super::{
-    Capabilities, Ciphers, Dialect, Entry, Product, Source, Suite, SystemTables, TlsControl,
-    VersionResumption,
+    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, Suite, SystemTables,
+    TlsControl, VersionResumption,
 };
 
 /// The MariaDB of the distribution; described is that of Debian 12.
@@ -33,11 +33,7 @@ pub static MARIADB: Entry = Entry {
         plugins: "mariadb-server",
         version: "",
     },
-    system_tables: SystemTables::Bootstrap,
-    dialect: Dialect::MariaDb,
-    plugins: &[(Ed25519, "auth_ed25519")],
-    tls_control: TlsControl::OpenSsl,
-    settings: &[],
+    family: Family::MySql(DEBIAN),
 };
 
 /// MariaDB 11.8 of Debian unstable: post-quantum groups.
@@ -57,11 +53,22 @@ pub static MARIADB_11_8: Entry = Entry {
         plugins: "mariadb-server",
         version: "11.8",
     },
-    plugins: &[
-        (Ed25519, "auth_ed25519"),
-        (CachingSha2Password, "auth_mysql_sha2"),
-    ],
+    family: Family::MySql(MySqlFamily {
+        plugins: &[
+            (Ed25519, "auth_ed25519"),
+            (CachingSha2Password, "auth_mysql_sha2"),
+        ],
+        ..DEBIAN
+    }),
     ..MARIADB
+};
+
+const DEBIAN: MySqlFamily = MySqlFamily {
+    system_tables: SystemTables::Bootstrap,
+    dialect: Dialect::MariaDb,
+    plugins: &[(Ed25519, "auth_ed25519")],
+    tls_control: TlsControl::OpenSsl,
+    settings: &[],
 };
 
 /// The server keeps sessions by their id until TLS 1.2, and gives tickets in every version.

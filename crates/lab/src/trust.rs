@@ -1,0 +1,48 @@
+//! Whom the clients of a private server trust, and what the server trusts of them.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ciphertax_model::CertificateKind;
+
+use crate::certificates::{Authority, ClientCertificateFiles};
+use crate::error::{Error, Result};
+
+/// What clients of a server with TLS trust, and what signs their certificates.
+pub(crate) struct Trust {
+    ca: PathBuf,
+    authority: Authority,
+}
+
+impl Trust {
+    /// The authority, and the file of its certificate.
+    pub(crate) fn new(authority: Authority, ca: PathBuf) -> Self {
+        Self { ca, authority }
+    }
+
+    /// The certificate of the authority.
+    pub(crate) fn ca(&self) -> &Path {
+        &self.ca
+    }
+
+    /// A new certificate for a client of this name with a key of this kind, in a folder of its own below `folder`.
+    pub(crate) fn client_certificate(
+        &self,
+        folder: &Path,
+        client: &str,
+        kind: CertificateKind,
+    ) -> Result<ClientCertificateFiles> {
+        let folder = folder.join(format!("client-{kind}"));
+        fs::create_dir_all(&folder).map_err(Error::write(&folder))?;
+        self.authority.issue_client(&folder, client, kind)
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust")
+            .field("ca", &self.ca)
+            .finish_non_exhaustive()
+    }
+}

@@ -6,12 +6,15 @@
 
 mod buffer;
 mod error;
+mod expectation;
 pub mod mysql;
+mod resolve;
 mod stream;
 pub mod target;
 pub mod tls;
 mod trace;
 
 pub use error::WireError;
+pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use stream::Traffic;
 pub use target::{Target, TargetError};

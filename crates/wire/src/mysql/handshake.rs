@@ -1,7 +1,5 @@
 //! From an address to a session that can be asked.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,6 +18,7 @@ use super::framing::{Framed, HEADER};
 use super::result::server_error;
 use super::session::Session;
 use crate::error::WireError;
+use crate::resolve::resolve;
 use crate::stream::Stream;
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
@@ -145,20 +144,6 @@ pub(super) async fn connect(
 
 /// `utf8mb4_general_ci`, known to every server since 5.5.3.
 const UTF8MB4: u8 = 45;
-
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, WireError> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, port));
-    }
-    let failed = |source| WireError::Resolve {
-        host: host.to_owned(),
-        source,
-    };
-    let mut addresses = (host, port).to_socket_addrs().map_err(failed)?;
-    addresses
-        .next()
-        .ok_or_else(|| failed(io::Error::other("the name has no address")))
-}
 
 async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
     let payload = framed.read().await?;

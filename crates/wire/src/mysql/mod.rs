@@ -2,18 +2,20 @@
 
 mod authentication;
 mod cold_accounts;
-mod expectation;
 mod framing;
 mod handshake;
 mod query;
 mod result;
+mod servers_word;
 mod session;
 mod statement;
 
 pub use cold_accounts::ColdAccounts;
-pub use expectation::{Expectation, ExpectedLogin, ServersWord};
 pub use handshake::ConnectOptions;
 pub use query::Query;
 pub use result::{ResultSummary, TextRow};
+pub use servers_word::ServersWord;
 pub use session::Session;
 pub use statement::{Parameter, Statement};
+
+pub use crate::expectation::{Expectation, ExpectedLogin};

@@ -15,6 +15,7 @@ use super::query::Query;
 use super::result::{self, ResultSummary, TextRow};
 use super::statement::{Parameter, Statement};
 use crate::error::WireError;
+use crate::expectation::Negotiated;
 use crate::stream::Traffic;
 use crate::tls::{Offer, TlsSummary};
 
@@ -73,19 +74,11 @@ impl Session {
         connections: usize,
     ) -> Result<(), WireError> {
         let Some(tls) = &options.tls else { return Ok(()) };
-        while !tls.is_warm(connections) {
-            let before = tls.sessions_received();
+        let handshake = async || {
             let (session, _) = handshake::connect(reactor, options, Offer::Nothing).await?;
-            session.close().await?;
-            if tls.sessions_received() == before {
-                return Err(WireError::Tls(
-                    "the server gives no session of the kind that the arm asks for, so none can be resumed; ask for \
-                     another kind of resumption, or for none"
-                        .into(),
-                ));
-            }
-        }
-        Ok(())
+            session.close().await
+        };
+        tls.warm_up(connections, handshake).await
     }
 
     /// Runs a statement and gives each row's payload to `on_row`.
@@ -221,14 +214,14 @@ impl Session {
         self.framed.stream.traffic()
     }
 
-    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
-    pub fn tls_summary(&self) -> Option<TlsSummary> {
-        self.framed.stream.tls().map(|tls| tls.summary())
-    }
-
     /// How the login went.
     pub fn authentication(&self) -> &AuthenticationFacts {
         &self.authentication
+    }
+
+    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
+    pub fn tls_summary(&self) -> Option<TlsSummary> {
+        self.framed.stream.tls().map(|tls| tls.summary())
     }
 
     /// Everything that was negotiated.
@@ -241,6 +234,16 @@ impl Session {
             authentication: self.authentication.clone(),
             tls: self.framed.stream.tls().map(|tls| tls.facts()).transpose()?,
         })
+    }
+}
+
+impl Negotiated for Session {
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        self.tls_summary()
+    }
+
+    fn authentication(&self) -> &AuthenticationFacts {
+        self.authentication()
     }
 }
 

@@ -69,14 +69,29 @@ impl TlsConnector {
         }
     }
 
-    /// True if `connections` connections at a time find an earlier session to take up, or if none is wanted.
-    pub(crate) fn is_warm(&self, connections: usize) -> bool {
-        self.stock().is_none_or(|stock| stock.suffices_for(connections))
-    }
-
-    /// Sessions to take up again that the server gave so far.
-    pub(crate) fn sessions_received(&self) -> u64 {
-        self.stock().map_or(0, Stock::received)
+    /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session
+    /// to take up; not at all if none is wanted.
+    ///
+    /// # Errors
+    /// Those of `handshake`; and when the server gives no session of the kind that is asked for.
+    pub(crate) async fn warm_up<T>(
+        &self,
+        connections: usize,
+        handshake: impl AsyncFn() -> Result<T, WireError>,
+    ) -> Result<(), WireError> {
+        let Some(stock) = self.stock() else { return Ok(()) };
+        while !stock.suffices_for(connections) {
+            let before = stock.received();
+            handshake().await?;
+            if stock.received() == before {
+                return Err(WireError::Tls(
+                    "the server gives no session of the kind that the arm asks for, so none can be resumed; ask for \
+                     another kind of resumption, or for none"
+                        .into(),
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn stock(&self) -> Option<&dyn Stock> {

@@ -1,14 +1,8 @@
 //! What every session of an arm must be.
 
-use std::rc::Rc;
-
-use ciphertax_model::record::SessionFacts;
+use ciphertax_model::record::{AuthenticationFacts, SessionFacts};
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
 
-use super::handshake::ConnectOptions;
-use super::session::Session;
-use crate::error::WireError;
 use crate::tls::{TlsSummary, cipher};
 
 /// What every session of an arm must be. Plain is an expectation like any other.
@@ -29,25 +23,18 @@ pub struct Expectation {
 /// How a login must go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedLogin {
-    /// The plugin, by the server's name for it.
+    /// The plugin or mechanism, by the server's name for it; `none` where there is no login.
     pub method: String,
-    /// The path: `single`, `fast` or `full`; `None` for any.
+    /// The path: `single`, `fast` or `full`, `cached` or `derived`; `None` for any.
     pub path: Option<&'static str>,
 }
 
-/// Asks the server what it thinks of this session. Every relative of MySQL since 5.5 answers it.
-const SERVERS_WORD: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";
-
-/// Asks the server by which plugin this account logs in.
-const OWN_ACCOUNT: &str = "SHOW CREATE USER CURRENT_USER()";
-
-/// What the server thinks of a session; empty texts for a session in clear.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServersWord {
-    /// Protocol version.
-    pub version: String,
-    /// Cipher suite, in the server's spelling.
-    pub cipher: String,
+/// What the client knows of a session it has opened, whatever the protocol.
+pub trait Negotiated {
+    /// The TLS session; `None` in clear.
+    fn tls_summary(&self) -> Option<TlsSummary>;
+    /// How the login went.
+    fn authentication(&self) -> &AuthenticationFacts;
 }
 
 impl Expectation {
@@ -103,7 +90,7 @@ impl Expectation {
     ///
     /// # Errors
     /// Says what was expected and what was found.
-    pub fn check(&self, session: &Session) -> Result<(), String> {
+    pub fn check(&self, session: &impl Negotiated) -> Result<(), String> {
         let found = session.tls_summary();
         let (version, cipher) = found.map_or(("", ""), |summary| (summary.version, summary.cipher));
         self.compare("client", version, cipher)?;
@@ -111,59 +98,9 @@ impl Expectation {
             self.check_handshake(found)?;
         }
         match &self.login {
-            Some(login) => login.check(session),
+            Some(login) => login.check(session.authentication()),
             None => Ok(()),
         }
-    }
-
-    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a password
-    /// cache may have emptied it, and the first login fills it again.
-    ///
-    /// # Errors
-    /// Those of connecting.
-    pub async fn connect(
-        &self,
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<Session, WireError> {
-        let (session, _) = Session::connect(reactor, options).await?;
-        let expected = self.login.as_ref().and_then(|login| login.path);
-        if expected != Some("fast") || session.authentication().path != "full" {
-            return Ok(session);
-        }
-        session.close().await?;
-        Ok(Session::connect(reactor, options).await?.0)
-    }
-
-    /// The server's word, by a query.
-    ///
-    /// # Errors
-    /// The outer for a query that failed; the inner says what was expected and what was found.
-    pub async fn check_servers_word(
-        &self,
-        session: &mut Session,
-    ) -> Result<Result<ServersWord, String>, WireError> {
-        let mut word = servers_word(session).await?;
-        if self.transport == Transport::Tls11
-            && word.version == TlsVersion::V1_0.name()
-            && is_vague(session).await?
-        {
-            word.version = TlsVersion::V1_1.name().to_owned();
-        }
-        if let Err(problem) = self.compare("server", &word.version, &word.cipher) {
-            return Ok(Err(problem));
-        }
-        // The client cannot tell an account that logs in by the kernel's word from one without a password.
-        if self.login.as_ref().is_some_and(ExpectedLogin::is_by_kernel) {
-            let rows = session.query(OWN_ACCOUNT).await?;
-            let account = rows.first().map(|row| row.text(0)).unwrap_or_default();
-            if !logs_in_by_kernel_alone(&account) {
-                return Ok(Err(
-                    "the server says that the account has another plugin than unix_socket".into(),
-                ));
-            }
-        }
-        Ok(Ok(word))
     }
 
     fn check_handshake(&self, found: TlsSummary) -> Result<(), String> {
@@ -193,7 +130,8 @@ impl Expectation {
         }
     }
 
-    fn compare(&self, witness: &str, version: &str, cipher: &str) -> Result<(), String> {
+    /// Compares what a witness says of version and cipher, both empty for a session in clear.
+    pub(crate) fn compare(&self, witness: &str, version: &str, cipher: &str) -> Result<(), String> {
         let matches = match self.transport {
             Transport::Tls => !version.is_empty(),
             transport => registered(version) == transport.tls_version().map_or("", TlsVersion::name),
@@ -218,24 +156,27 @@ impl Expectation {
 }
 
 impl ExpectedLogin {
-    /// A login by this plugin. Of the plugins only `caching_sha2_password` has more than one path.
+    /// A login by this method. More than one path have only `caching_sha2_password`, by whether the server remembers the
+    /// password, and SCRAM, by whether the client has kept the keys it derived from it.
     pub fn by(method: AuthenticationMethod, cache: PasswordCache) -> Self {
         Self {
             method: method.name().to_owned(),
             path: Some(match (method, cache) {
                 (AuthenticationMethod::CachingSha2Password, PasswordCache::Warm) => "fast",
                 (AuthenticationMethod::CachingSha2Password, PasswordCache::Cold) => "full",
+                (method, PasswordCache::Warm) if method.is_scram() => "cached",
+                (method, PasswordCache::Cold) if method.is_scram() => "derived",
                 _ => "single",
             }),
         }
     }
 
-    fn is_by_kernel(&self) -> bool {
+    /// True if the kernel tells the server who connects.
+    pub(crate) fn is_by_kernel(&self) -> bool {
         self.method == AuthenticationMethod::UnixSocket.name()
     }
 
-    fn check(&self, session: &Session) -> Result<(), String> {
-        let found = session.authentication();
+    fn check(&self, found: &AuthenticationFacts) -> Result<(), String> {
         if found.method == self.method && self.path.is_none_or(|path| found.path == path) {
             return Ok(());
         }
@@ -247,42 +188,6 @@ impl ExpectedLogin {
             self.path.unwrap_or("any path")
         ))
     }
-}
-
-async fn servers_word(session: &mut Session) -> Result<ServersWord, WireError> {
-    let mut word = ServersWord::default();
-    for row in session.query(SERVERS_WORD).await? {
-        match row.text(0).to_ascii_lowercase().as_str() {
-            "ssl_version" => word.version = row.text(1),
-            "ssl_cipher" => word.cipher = row.text(1),
-            _ => {}
-        }
-    }
-    Ok(word)
-}
-
-/// True if the server cannot tell TLS 1.0 from 1.1: yaSSL says `TLSv1` of both (its `SSL_get_version`). Then only the
-/// client's word counts, which the handshake vouches for.
-async fn is_vague(session: &mut Session) -> Result<bool, WireError> {
-    let rows = session.query("SHOW VARIABLES LIKE 'version_ssl_library'").await?;
-    Ok(rows
-        .iter()
-        .any(|row| row.text(1).to_ascii_lowercase().contains("yassl")))
-}
-
-/// `… IDENTIFIED VIA unix_socket` (MariaDB) or `… IDENTIFIED WITH 'auth_socket' …` (MySQL), and no second way in.
-fn logs_in_by_kernel_alone(account: &str) -> bool {
-    let Some((_, identified)) = account.rsplit_once(" IDENTIFIED ") else {
-        return false;
-    };
-    let mut words = identified
-        .split_whitespace()
-        .map(|word| word.trim_matches(['\'', '`']));
-    let is_socket = matches!(
-        (words.next(), words.next()),
-        (Some("VIA" | "WITH"), Some("unix_socket" | "auth_socket"))
-    );
-    is_socket && words.next() != Some("OR")
 }
 
 fn pinned(version: TlsVersion) -> Transport {
@@ -316,37 +221,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_of_the_operating_system_is_told_from_all_others() {
-        for (account, by_kernel) in [
-            ("CREATE USER `root`@`localhost` IDENTIFIED VIA unix_socket", true),
-            (
-                "CREATE USER `root`@`localhost` IDENTIFIED WITH 'auth_socket' REQUIRE NONE PASSWORD EXPIRE DEFAULT",
-                true,
-            ),
-            (
-                "CREATE USER `root`@`localhost` IDENTIFIED WITH `auth_socket` REQUIRE NONE",
-                true,
-            ),
-            (
-                "CREATE USER `a`@`%` IDENTIFIED VIA unix_socket OR mysql_native_password USING ''",
-                false,
-            ),
-            (
-                "CREATE USER `a`@`%` IDENTIFIED VIA mysql_native_password OR unix_socket",
-                false,
-            ),
-            ("CREATE USER `VIA unix_socket`@`%`", false),
-            (
-                "CREATE USER ` IDENTIFIED VIA unix_socket`@`%` IDENTIFIED BY PASSWORD '*AB'",
-                false,
-            ),
-            ("", false),
-        ] {
-            assert_eq!(logs_in_by_kernel_alone(account), by_kernel, "{account}");
-        }
-    }
-
-    #[test]
     fn an_arm_that_leaves_nothing_open_is_expected_as_it_says() {
         let mut arm = Arm::new("arm", Transport::Tls12);
         arm.tls.cipher = Some("ECDHE-RSA-AES128-GCM-SHA256".into());
@@ -362,6 +236,19 @@ mod tests {
         assert_eq!(
             (login.method.as_str(), login.path),
             ("caching_sha2_password", Some("full"))
+        );
+    }
+
+    #[test]
+    fn a_login_by_scram_is_expected_to_take_its_keys_from_where_the_arm_says() {
+        let path = |method, cache| ExpectedLogin::by(method, cache).path;
+        for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
+            assert_eq!(path(method, PasswordCache::Warm), Some("cached"));
+            assert_eq!(path(method, PasswordCache::Cold), Some("derived"));
+        }
+        assert_eq!(
+            path(AuthenticationMethod::MongodbX509, PasswordCache::Warm),
+            Some("single")
         );
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
-    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt,
 };
 
 use crate::task::{Reactor, Slot};
@@ -133,6 +133,14 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// Tells the peer that nothing more will be sent.
+    ///
+    /// # Errors
+    /// What the kernel says: not connected any more, …
+    pub fn finish(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.fd, Shutdown::Write)?)
     }
 
     /// Waits until the peer has closed, or the connection broke. What the peer still says is not read.

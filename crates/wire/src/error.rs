@@ -63,6 +63,25 @@ pub enum WireError {
         /// The server's message.
         message: String,
     },
+    /// The server said no to a command, in MongoDB's way.
+    #[error("the server refused with error {code} ({name}): {message}")]
+    Command {
+        /// The server's error code.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// The server's message.
+        message: String,
+    },
+    /// The server hung up on the first thing that the client said.
+    #[error("the server closed the connection at the client's first message, which was {}", first_message(*.encrypted))]
+    HungUp {
+        /// True if that message began TLS.
+        encrypted: bool,
+    },
+    /// A replica set cannot be written to.
+    #[error("the replica set {0:?} has no primary")]
+    NoPrimary(String),
     /// The login cannot go on.
     #[error("login failed: {0}")]
     Authentication(String),
@@ -79,22 +98,38 @@ impl WireError {
         Self::Protocol(problem.into())
     }
 
-    /// True if the server said no to user or password.
+    /// True if the server said no to user or password, or to what the user may do.
     pub fn is_access_denied(&self) -> bool {
-        // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+        match self {
+            // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+            Self::Server { code, .. } => matches!(code, 1044 | 1045 | 1698),
+            // Unauthorized, AuthenticationFailed
+            Self::Command { code, .. } => matches!(code, 13 | 18),
+            _ => false,
+        }
+    }
+
+    /// True if the server takes no connection in clear. A MongoDB server does not say so, it hangs up.
+    pub fn is_tls_demanded(&self) -> bool {
+        // ER_SECURE_TRANSPORT_REQUIRED
         matches!(
             self,
-            Self::Server {
-                code: 1044 | 1045 | 1698,
-                ..
-            }
+            Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false }
         )
     }
 
-    /// True if the server takes no connection in clear.
-    pub fn is_tls_demanded(&self) -> bool {
-        // ER_SECURE_TRANSPORT_REQUIRED
-        matches!(self, Self::Server { code: 3159, .. })
+    /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set has
+    /// another primary, or soon will.
+    pub fn is_not_primary(&self) -> bool {
+        // ShutdownInProgress, PrimarySteppedDown, NotWritablePrimary, InterruptedAtShutdown,
+        // InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary (MongoDB's error_codes.yml)
+        matches!(
+            self,
+            Self::Command {
+                code: 91 | 189 | 10107 | 11600 | 11602 | 13435 | 13436,
+                ..
+            }
+        )
     }
 
     /// What the user can do about it, as the rest of a sentence; empty where the message says it already.
@@ -102,6 +137,8 @@ impl WireError {
         if self.is_tls_demanded() {
             "; this server demands TLS, so a plain baseline is not to be had on it: measure one that also accepts plain \
              connections"
+        } else if matches!(self, Self::HungUp { .. }) {
+            "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
         } else if self.is_access_denied() {
             "; check user and password"
         } else {
@@ -111,6 +148,13 @@ impl WireError {
 
     /// True if the connection is gone, which is what a server that died looks like.
     pub fn is_disconnect(&self) -> bool {
-        matches!(self, Self::Io(_) | Self::Closed | Self::Connect { .. })
+        matches!(
+            self,
+            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. }
+        )
     }
+}
+
+fn first_message(encrypted: bool) -> &'static str {
+    if encrypted { "one of TLS" } else { "in clear" }
 }

@@ -7,6 +7,7 @@
 mod buffer;
 mod error;
 mod expectation;
+pub mod mongodb;
 pub mod mysql;
 mod resolve;
 mod stream;

@@ -1,0 +1,162 @@
+//! Logins: which commands they take, along with the greeting or after it.
+
+use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
+use bson::spec::BinarySubtype;
+use bson::{Binary, rawdoc};
+use ciphertax_model::record::AuthenticationFacts;
+
+use super::message::Messages;
+use super::options::{ConnectOptions, Login};
+use super::reply::number;
+use super::scram::Exchange;
+use super::unreadable;
+use crate::error::WireError;
+
+/// The database of users that something else than the server knows.
+const EXTERNAL: &str = "$external";
+
+/// A login in progress.
+pub(super) enum Attempt<'a> {
+    Scram {
+        exchange: Exchange<'a>,
+        source: &'a str,
+        mechanism: &'static str,
+    },
+    X509,
+}
+
+/// A login that succeeded.
+pub(super) struct LoggedIn {
+    pub(super) path: &'static str,
+    /// CPU time of the client's steps in nanoseconds; `None` where there are none.
+    pub(super) cpu_ns: Option<u64>,
+}
+
+impl<'a> Attempt<'a> {
+    /// `None` where there is no login.
+    pub(super) fn new(options: &'a ConnectOptions) -> Result<Option<Self>, WireError> {
+        match &options.login {
+            Login::None => Ok(None),
+            Login::Scram(account) => Ok(Some(Self::Scram {
+                exchange: Exchange::new(account, &options.scram_keys)?,
+                source: &account.source,
+                mechanism: account.mechanism.method().name(),
+            })),
+            Login::X509 if options.tls.is_none() => Err(WireError::Authentication(
+                "MONGODB-X509 needs TLS, where the client shows its certificate".into(),
+            )),
+            Login::X509 => Ok(Some(Self::X509)),
+        }
+    }
+
+    /// The first step as it travels with the greeting, where the database is named `db`.
+    pub(super) fn speculative_step(&self) -> RawDocumentBuf {
+        let mut step = self.first_step();
+        step.append(cstr!("db"), self.database());
+        step
+    }
+
+    /// Takes the login to its end, beginning with the answer that the greeting brought, if it brought one: a server that
+    /// does not know the user, or speculation, leaves it out.
+    pub(super) async fn complete(
+        mut self,
+        messages: &mut Messages,
+        answer: Option<RawDocumentBuf>,
+    ) -> Result<LoggedIn, WireError> {
+        let answer = match answer {
+            Some(answer) => answer,
+            None => {
+                let mut step = self.first_step();
+                step.append(cstr!("$db"), self.database());
+                messages.command(&step).await?.document().to_owned()
+            }
+        };
+        let Self::Scram { exchange, source, .. } = &mut self else {
+            return Ok(LoggedIn {
+                path: "single",
+                cpu_ns: None,
+            });
+        };
+        let challenge = Step::parse(&answer)?;
+        let proof = exchange.final_message(challenge.payload)?;
+        let next = rawdoc! {
+            "saslContinue": 1_i32,
+            "conversationId": challenge.conversation,
+            "payload": payload(proof),
+            "$db": *source,
+        };
+        let end = messages.command(&next).await?;
+        let end = Step::parse(end.document())?;
+        exchange.verify(end.payload)?;
+        if !end.done {
+            return Err(WireError::protocol("a login that goes on after its last step"));
+        }
+        Ok(LoggedIn {
+            path: exchange.path(),
+            cpu_ns: Some(exchange.cpu_ns()),
+        })
+    }
+
+    fn first_step(&self) -> RawDocumentBuf {
+        match self {
+            Self::Scram {
+                exchange, mechanism, ..
+            } => rawdoc! {
+                "saslStart": 1_i32,
+                "mechanism": *mechanism,
+                "payload": payload(exchange.first_message()),
+                // Else the server waits for an empty message after the last.
+                "options": { "skipEmptyExchange": true },
+            },
+            Self::X509 => rawdoc! { "authenticate": 1_i32, "mechanism": "MONGODB-X509" },
+        }
+    }
+
+    fn database(&self) -> &str {
+        match self {
+            Self::Scram { source, .. } => source,
+            Self::X509 => EXTERNAL,
+        }
+    }
+}
+
+/// What a session says of its login.
+pub(super) fn facts(options: &ConnectOptions, path: &str) -> AuthenticationFacts {
+    AuthenticationFacts {
+        method: options.login.method().name().to_owned(),
+        path: path.to_owned(),
+    }
+}
+
+/// The server's half of a step of SCRAM.
+struct Step<'a> {
+    conversation: i32,
+    done: bool,
+    payload: &'a [u8],
+}
+
+impl<'a> Step<'a> {
+    fn parse(document: &'a RawDocument) -> Result<Self, WireError> {
+        let get = |name: &str| document.get(name).map_err(unreadable);
+        let conversation = get("conversationId")?.and_then(number);
+        let (Some(conversation), Some(RawBsonRef::Boolean(done)), Some(RawBsonRef::Binary(payload))) = (
+            conversation.and_then(|id| i32::try_from(id).ok()),
+            get("done")?,
+            get("payload")?,
+        ) else {
+            return Err(WireError::protocol("a step of a login that cannot be read"));
+        };
+        Ok(Self {
+            conversation,
+            done,
+            payload: payload.bytes,
+        })
+    }
+}
+
+fn payload(text: String) -> Binary {
+    Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: text.into_bytes(),
+    }
+}

@@ -1,0 +1,31 @@
+//! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
+
+mod connect;
+mod counters;
+mod login;
+mod message;
+mod options;
+mod reply;
+mod request;
+mod scram;
+mod session;
+mod topology;
+
+pub use bson;
+
+pub use counters::{Logins, ServerCounters, authenticated_users};
+pub use options::{Account, ConnectOptions, Login, Mechanism};
+pub use reply::{Batch, Reply};
+pub use request::{DocumentWriter, Request, SequenceWriter};
+pub use scram::ScramKeys;
+pub use session::Session;
+pub use topology::{Address, Member, Role, Topology};
+
+pub use crate::expectation::{Expectation, ExpectedLogin};
+
+use crate::error::WireError;
+
+/// BSON that is none.
+fn unreadable(error: bson::error::Error) -> WireError {
+    WireError::protocol(format!("a document that cannot be read: {error}"))
+}

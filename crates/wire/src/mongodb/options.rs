@@ -1,0 +1,115 @@
+//! What a connection needs to know.
+
+use std::sync::Arc;
+
+use ciphertax_model::{AuthenticationMethod, Secret};
+
+use super::scram::ScramKeys;
+use crate::tls::TlsConnector;
+
+/// What a connection needs to know.
+#[derive(Clone)]
+pub struct ConnectOptions {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Who logs in, and how.
+    pub login: Login,
+    /// TLS; `None` for a connection in clear.
+    pub tls: Option<Arc<TlsConnector>>,
+    /// Sends the first step of the login along with the greeting, which saves a round trip.
+    pub speculative: bool,
+    /// Where SCRAM takes its keys from.
+    pub scram_keys: ScramKeys,
+}
+
+impl ConnectOptions {
+    /// A connection in clear whose login begins with the greeting and derives SCRAM's keys anew.
+    pub fn new(host: impl Into<String>, port: u16, login: Login) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            login,
+            tls: None,
+            speculative: true,
+            scram_keys: ScramKeys::Derived,
+        }
+    }
+}
+
+/// How a connection logs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// Not at all: to a server without access control, or for commands that need none.
+    None,
+    /// With a password that is not sent.
+    Scram(Account),
+    /// By the certificate that the client shows in the TLS handshake.
+    X509,
+}
+
+/// Who logs in by SCRAM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The hash.
+    pub mechanism: Mechanism,
+    /// User name.
+    pub user: String,
+    /// Password.
+    pub password: Secret,
+    /// The database that knows the user (`authSource`).
+    pub source: String,
+}
+
+/// SCRAM with one of its hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// RFC 5802, over the MD5 of user and password.
+    ScramSha1,
+    /// RFC 7677.
+    ScramSha256,
+}
+
+impl Login {
+    /// A login by this method; user and password are those of an account that the database `admin` knows. `None` for a
+    /// method that is not MongoDB's.
+    pub fn by(method: AuthenticationMethod, user: impl Into<String>, password: Secret) -> Option<Self> {
+        let scram = |mechanism| Account {
+            mechanism,
+            user: user.into(),
+            password,
+            source: "admin".to_owned(),
+        };
+        match method {
+            AuthenticationMethod::ScramSha1 => Some(Self::Scram(scram(Mechanism::ScramSha1))),
+            AuthenticationMethod::ScramSha256 => Some(Self::Scram(scram(Mechanism::ScramSha256))),
+            AuthenticationMethod::MongodbX509 => Some(Self::X509),
+            AuthenticationMethod::NoLogin => Some(Self::None),
+            AuthenticationMethod::MysqlNativePassword
+            | AuthenticationMethod::CachingSha2Password
+            | AuthenticationMethod::Sha256Password
+            | AuthenticationMethod::Ed25519
+            | AuthenticationMethod::UnixSocket => None,
+        }
+    }
+
+    /// The method, whose name is the server's.
+    pub fn method(&self) -> AuthenticationMethod {
+        match self {
+            Self::None => AuthenticationMethod::NoLogin,
+            Self::Scram(account) => account.mechanism.method(),
+            Self::X509 => AuthenticationMethod::MongodbX509,
+        }
+    }
+}
+
+impl Mechanism {
+    /// The method that it is.
+    pub fn method(self) -> AuthenticationMethod {
+        match self {
+            Self::ScramSha1 => AuthenticationMethod::ScramSha1,
+            Self::ScramSha256 => AuthenticationMethod::ScramSha256,
+        }
+    }
+}

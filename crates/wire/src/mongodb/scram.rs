@@ -1,0 +1,480 @@
+//! SCRAM, the login by a password that is not sent (RFC 5802, RFC 7677; MongoDB's ways of it:
+//! <https://github.com/mongodb/specifications/blob/master/source/auth/auth.md>).
+//!
+//! Written here over OpenSSL's primitives: of the crates for it, `scram` was last released in 2019 and knows neither SHA-1
+//! nor keys that are kept, and none lets the derivation, which is nearly all of a login's cost, be timed apart.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use openssl::error::ErrorStack;
+use openssl::hash::{MessageDigest, hash};
+use openssl::memcmp;
+use openssl::pkcs5::pbkdf2_hmac;
+use openssl::pkey::PKey;
+use openssl::rand::rand_bytes;
+use openssl::sign::Signer;
+
+use super::options::{Account, Mechanism};
+use crate::error::WireError;
+use crate::trace::thread_cpu_ns;
+
+/// Header and beginning of the client's messages: no channel binding, which MongoDB has not (RFC 5802, section 7).
+const GS2_HEADER: &str = "n,,";
+/// The same in base 64, as the last message repeats it.
+const CHANNEL_BINDING: &str = "c=biws";
+/// Random bytes of the client's nonce.
+const NONCE: usize = 24;
+
+/// Iterations that a login asks for at least (RFC 7677, section 4, and MongoDB's specification).
+const FEWEST_ITERATIONS: usize = 4096;
+/// And at most: a thread is busy with so many for about half a second. MongoDB's default is 15,000.
+const MOST_ITERATIONS: usize = 1_000_000;
+/// Bytes of a salt at most; MongoDB's have 16 and 28.
+const LONGEST_SALT: usize = 256;
+/// Derived keys that are kept at most; the oldest make room.
+const MOST_KEPT: usize = 256;
+
+/// Where logins take the keys from that are derived from a password.
+#[derive(Debug, Clone)]
+pub enum ScramKeys {
+    /// Every login derives them anew.
+    Derived,
+    /// The first login of an account derives them, and they are kept for the next, as drivers do.
+    Kept(Arc<KeptKeys>),
+}
+
+/// Keys that were derived, shared by all connections that log in and locked while one takes or brings some.
+#[derive(Default)]
+pub struct KeptKeys(Mutex<Vec<Kept>>);
+
+struct Kept {
+    account: Account,
+    salt: Vec<u8>,
+    iterations: usize,
+    keys: Keys,
+}
+
+/// What is derived from a password. Whoever has it can log in and pass for the server.
+#[derive(Clone)]
+struct Keys {
+    client: Vec<u8>,
+    server: Vec<u8>,
+}
+
+impl ScramKeys {
+    /// Keys are kept, none so far.
+    pub fn kept() -> Self {
+        Self::Kept(Arc::default())
+    }
+
+    /// True if the next login of `account` need not derive them.
+    pub(super) fn has(&self, account: &Account) -> bool {
+        match self {
+            Self::Derived => false,
+            Self::Kept(kept) => kept.lock().iter().any(|kept| kept.account == *account),
+        }
+    }
+}
+
+impl KeptKeys {
+    fn find(&self, account: &Account, salt: &[u8], iterations: usize) -> Option<Keys> {
+        let kept = self.lock();
+        let found = kept
+            .iter()
+            .find(|kept| kept.iterations == iterations && kept.salt == salt && kept.account == *account);
+        found.map(|kept| kept.keys.clone())
+    }
+
+    fn keep(&self, new: Kept) {
+        let mut kept = self.lock();
+        if kept.len() == MOST_KEPT {
+            kept.remove(0);
+        }
+        kept.push(new);
+    }
+
+    /// A panic elsewhere leaves nothing half done here.
+    fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for KeptKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// A login in progress: two messages to the server, two from it.
+pub(super) struct Exchange<'a> {
+    account: &'a Account,
+    keys: &'a ScramKeys,
+    nonce: String,
+    path: &'static str,
+    /// What proves that the server knows the password too.
+    expected_signature: Vec<u8>,
+    cpu_ns: u64,
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn new(account: &'a Account, keys: &'a ScramKeys) -> Result<Self, WireError> {
+        let mut nonce = [0; NONCE];
+        rand_bytes(&mut nonce).map_err(broken)?;
+        Ok(Self::with_nonce(account, keys, BASE64_STANDARD.encode(nonce)))
+    }
+
+    fn with_nonce(account: &'a Account, keys: &'a ScramKeys, nonce: String) -> Self {
+        Self {
+            account,
+            keys,
+            nonce,
+            path: "derived",
+            expected_signature: Vec::new(),
+            cpu_ns: 0,
+        }
+    }
+
+    /// Whether the keys were `derived` in this login or `cached` from an earlier one.
+    pub(super) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// CPU time of the steps in nanoseconds.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
+    /// The client's first message.
+    pub(super) fn first_message(&self) -> String {
+        format!("{GS2_HEADER}{}", self.first_bare())
+    }
+
+    /// The client's answer to the server's first message.
+    pub(super) fn final_message(&mut self, server_first: &[u8]) -> Result<String, WireError> {
+        let began = thread_cpu_ns();
+        let challenge = Challenge::parse(server_first, &self.nonce)?;
+        let keys = self.keys_for(&challenge)?;
+        let without_proof = format!("{CHANNEL_BINDING},r={}", challenge.nonce);
+        let signed = format!("{},{},{without_proof}", self.first_bare(), challenge.text);
+        let mechanism = self.account.mechanism;
+        let stored = hash(mechanism.digest(), &keys.client).map_err(broken)?;
+        let mut proof = mechanism.hmac(&stored, signed.as_bytes())?;
+        for (byte, key) in proof.iter_mut().zip(&keys.client) {
+            *byte ^= key;
+        }
+        self.expected_signature = mechanism.hmac(&keys.server, signed.as_bytes())?;
+        self.cpu_ns += thread_cpu_ns() - began;
+        Ok(format!("{without_proof},p={}", BASE64_STANDARD.encode(proof)))
+    }
+
+    /// Checks the server's last message.
+    pub(super) fn verify(&self, server_final: &[u8]) -> Result<(), WireError> {
+        if let Some(problem) = server_final.strip_prefix(b"e=") {
+            let problem = String::from_utf8_lossy(problem).into_owned();
+            return Err(WireError::Authentication(problem));
+        }
+        let signature = server_final
+            .strip_prefix(b"v=")
+            .and_then(|text| BASE64_STANDARD.decode(text).ok())
+            .ok_or_else(|| WireError::protocol("the end of a login without the server's signature"))?;
+        // The comparison takes two texts of one length.
+        if signature.len() == self.expected_signature.len()
+            && memcmp::eq(&signature, &self.expected_signature)
+        {
+            Ok(())
+        } else {
+            Err(WireError::Authentication(
+                "the server does not know the password: its signature is wrong".into(),
+            ))
+        }
+    }
+
+    fn first_bare(&self) -> String {
+        let user = self.account.user.replace('=', "=3D").replace(',', "=2C");
+        format!("n={user},r={}", self.nonce)
+    }
+
+    fn keys_for(&mut self, challenge: &Challenge<'_>) -> Result<Keys, WireError> {
+        let (account, salt, iterations) = (self.account, &challenge.salt, challenge.iterations);
+        let ScramKeys::Kept(kept) = self.keys else {
+            return derive(account, salt, iterations);
+        };
+        if let Some(keys) = kept.find(account, salt, iterations) {
+            self.path = "cached";
+            return Ok(keys);
+        }
+        let keys = derive(account, salt, iterations)?;
+        kept.keep(Kept {
+            account: account.clone(),
+            salt: salt.clone(),
+            iterations,
+            keys: keys.clone(),
+        });
+        Ok(keys)
+    }
+}
+
+/// The server's first message.
+struct Challenge<'a> {
+    text: &'a str,
+    nonce: &'a str,
+    salt: Vec<u8>,
+    iterations: usize,
+}
+
+impl<'a> Challenge<'a> {
+    fn parse(message: &'a [u8], client_nonce: &str) -> Result<Self, WireError> {
+        let wrong = |what: &str| WireError::protocol(format!("a challenge {what}"));
+        let text = str::from_utf8(message).map_err(|_| wrong("that is no text"))?;
+        let mut fields = text.split(',');
+        let mut field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
+        let (Some(nonce), Some(salt), Some(iterations)) = (field("r="), field("s="), field("i=")) else {
+            return Err(wrong("without nonce, salt and iterations"));
+        };
+        if !nonce.starts_with(client_nonce) || nonce.len() == client_nonce.len() {
+            return Err(wrong("whose nonce does not continue the client's"));
+        }
+        let salt = BASE64_STANDARD.decode(salt).unwrap_or_default();
+        if !(1..=LONGEST_SALT).contains(&salt.len()) {
+            return Err(wrong("with a salt that is none"));
+        }
+        let iterations = iterations.parse().unwrap_or(0);
+        if !(FEWEST_ITERATIONS..=MOST_ITERATIONS).contains(&iterations) {
+            return Err(wrong(&format!(
+                "that asks for {iterations} iterations; {FEWEST_ITERATIONS} to {MOST_ITERATIONS} are done"
+            )));
+        }
+        Ok(Self {
+            text,
+            nonce,
+            salt,
+            iterations,
+        })
+    }
+}
+
+fn derive(account: &Account, salt: &[u8], iterations: usize) -> Result<Keys, WireError> {
+    let mechanism = account.mechanism;
+    let password = prepared(account)?;
+    let mut salted = vec![0; mechanism.digest().size()];
+    pbkdf2_hmac(
+        password.as_bytes(),
+        salt,
+        iterations,
+        mechanism.digest(),
+        &mut salted,
+    )
+    .map_err(broken)?;
+    Ok(Keys {
+        client: mechanism.hmac(&salted, b"Client Key")?,
+        server: mechanism.hmac(&salted, b"Server Key")?,
+    })
+}
+
+/// The password as the mechanism salts it: by SHA-1 it is the one of MongoDB's first mechanism, a digest of user and
+/// password in hexadecimal; by SHA-256 it goes through SASLprep (RFC 4013).
+fn prepared(account: &Account) -> Result<Cow<'_, str>, WireError> {
+    let password = account.password.expose();
+    match account.mechanism {
+        Mechanism::ScramSha1 => {
+            let text = format!("{}:mongo:{password}", account.user);
+            let digest = hash(MessageDigest::md5(), text.as_bytes()).map_err(broken)?;
+            Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        }
+        Mechanism::ScramSha256 => stringprep::saslprep(password).map_err(|_| {
+            WireError::Authentication("the password has characters that SCRAM-SHA-256 does not allow".into())
+        }),
+    }
+}
+
+impl Mechanism {
+    fn digest(self) -> MessageDigest {
+        match self {
+            Self::ScramSha1 => MessageDigest::sha1(),
+            Self::ScramSha256 => MessageDigest::sha256(),
+        }
+    }
+
+    fn hmac(self, key: &[u8], message: &[u8]) -> Result<Vec<u8>, WireError> {
+        let sign = || {
+            let key = PKey::hmac(key)?;
+            Signer::new(self.digest(), &key)?.sign_oneshot_to_vec(message)
+        };
+        sign().map_err(broken)
+    }
+}
+
+fn broken(error: ErrorStack) -> WireError {
+    WireError::Authentication(format!("OpenSSL cannot do what SCRAM needs: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::Secret;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn account(mechanism: Mechanism) -> Account {
+        Account {
+            mechanism,
+            user: "user".into(),
+            password: Secret::new("pencil"),
+            source: "admin".into(),
+        }
+    }
+
+    /// The exchange of RFC 7677, section 3.
+    const RFC_NONCE: &str = "rOprNGfwEbeRWgbNEkqO";
+    const RFC_FIRST: &[u8] =
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
+    const RFC_FINAL: &str = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+                             p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+    const RFC_SIGNATURE: &[u8] = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
+
+    #[test]
+    fn the_exchange_of_the_standard_is_made_as_it_says() {
+        let account = account(Mechanism::ScramSha256);
+        let mut exchange = Exchange::with_nonce(&account, &ScramKeys::Derived, RFC_NONCE.into());
+        assert_eq!(exchange.first_message(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
+        assert_eq!(exchange.final_message(RFC_FIRST).unwrap(), RFC_FINAL);
+        exchange.verify(RFC_SIGNATURE).unwrap();
+        assert!(exchange.cpu_ns() > 0);
+    }
+
+    /// The exchange of MongoDB's specification of SCRAM-SHA-1.
+    #[test]
+    fn the_exchange_of_mongodbs_specification_is_made_as_it_says() {
+        let account = account(Mechanism::ScramSha1);
+        let mut exchange =
+            Exchange::with_nonce(&account, &ScramKeys::Derived, "fyko+d2lbbFgONRv9qkxdawL".into());
+        let first =
+            b"r=fyko+d2lbbFgONRv9qkxdawLHo+Vgk7qvUOKUwuWLIWg4l/9SraGMHEE,s=rQ9ZY3MntBeuP3E1TDVC4w==,i=10000";
+        assert_eq!(
+            exchange.final_message(first).unwrap(),
+            "c=biws,r=fyko+d2lbbFgONRv9qkxdawLHo+Vgk7qvUOKUwuWLIWg4l/9SraGMHEE,p=MC2T8BvbmWRckDw8oWl5IVghwCY="
+        );
+        exchange.verify(b"v=UMWeI25JD1yNYZRMpZ4VHvhZ9e0=").unwrap();
+    }
+
+    #[test]
+    fn keys_that_are_kept_are_derived_once_for_an_account_its_salt_and_its_iterations() {
+        let (account, keys) = (account(Mechanism::ScramSha256), ScramKeys::kept());
+        let log_in = |first: &[u8]| {
+            let mut exchange = Exchange::with_nonce(&account, &keys, RFC_NONCE.into());
+            exchange.final_message(first).unwrap();
+            exchange.path()
+        };
+        assert!(!keys.has(&account));
+        assert_eq!(log_in(RFC_FIRST), "derived");
+        assert!(keys.has(&account));
+        assert_eq!(log_in(RFC_FIRST), "cached");
+        assert_eq!(
+            log_in(b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000"),
+            "derived"
+        );
+        assert_eq!(log_in(b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4096"), "derived");
+        let other = Account {
+            password: Secret::new("pen"),
+            ..account.clone()
+        };
+        assert!(!keys.has(&other));
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_the_password_is_found_out() {
+        let account = account(Mechanism::ScramSha256);
+        let mut exchange = Exchange::with_nonce(&account, &ScramKeys::Derived, RFC_NONCE.into());
+        exchange.final_message(RFC_FIRST).unwrap();
+        for wrong in [
+            b"v=7rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=".as_slice(),
+            b"v=",
+            b"v=6rri",
+            b"v=?",
+            b"",
+            b"e=invalid-proof",
+        ] {
+            assert!(
+                exchange.verify(wrong).is_err(),
+                "{}",
+                String::from_utf8_lossy(wrong)
+            );
+        }
+    }
+
+    #[test]
+    fn a_challenge_that_would_weaken_or_stop_the_client_is_refused() {
+        let account = account(Mechanism::ScramSha256);
+        for (challenge, problem) in [
+            ("r=somebodyelses,s=AAAA,i=4096", "nonce"),
+            ("r=rOprNGfwEbeRWgbNEkqO,s=AAAA,i=4096", "nonce"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4095", "iterations"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=1000001", "iterations"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=-1", "iterations"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,s=,i=4096", "salt"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,s=?,i=4096", "salt"),
+            ("r=rOprNGfwEbeRWgbNEkqOx,i=4096", "without"),
+            ("m=x,r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4096", "without"),
+            ("", "without"),
+        ] {
+            let mut exchange = Exchange::with_nonce(&account, &ScramKeys::Derived, RFC_NONCE.into());
+            let error = exchange
+                .final_message(challenge.as_bytes())
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(problem), "{challenge}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_signs_of_the_protocol_is_escaped() {
+        let account = Account {
+            user: "a=b,c".into(),
+            ..account(Mechanism::ScramSha256)
+        };
+        let exchange = Exchange::with_nonce(&account, &ScramKeys::Derived, "x".into());
+        assert_eq!(exchange.first_message(), "n,,n=a=3Db=2Cc,r=x");
+    }
+
+    /// RFC 4013, section 3: a soft hyphen is nothing, a Roman numeral is its letters, a control character is forbidden.
+    #[test]
+    fn passwords_are_prepared_for_sha_256_alone() {
+        let with = |mechanism, password: &str| Account {
+            password: Secret::new(password),
+            ..account(mechanism)
+        };
+        for (password, expected) in [("I\u{AD}X", "IX"), ("\u{2168}", "IX"), ("pencil", "pencil")] {
+            assert_eq!(
+                prepared(&with(Mechanism::ScramSha256, password)).unwrap(),
+                expected
+            );
+        }
+        assert!(prepared(&with(Mechanism::ScramSha256, "\u{7}")).is_err());
+        assert_eq!(
+            prepared(&with(Mechanism::ScramSha1, "pencil")).unwrap(),
+            "1c33006ec1ffd90f9cadcbcc0e118200"
+        );
+    }
+
+    #[test]
+    fn no_text_of_kept_keys_holds_a_secret() {
+        let (account, keys) = (account(Mechanism::ScramSha1), ScramKeys::kept());
+        let mut exchange = Exchange::with_nonce(&account, &keys, RFC_NONCE.into());
+        exchange.final_message(RFC_FIRST).unwrap();
+        assert_eq!(format!("{keys:?}"), "Kept(***)");
+        assert!(!format!("{account:?}").contains("pencil"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_of_a_server_make_the_exchange_panic(first in prop::collection::vec(any::<u8>(), 0..100), last: Vec<u8>) {
+            let account = account(Mechanism::ScramSha1);
+            let mut exchange = Exchange::with_nonce(&account, &ScramKeys::Derived, "x".into());
+            prop_assert!(exchange.final_message(&first).is_err() || first.len() > 20);
+            prop_assert!(exchange.verify(&last).is_err());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A session: commands, goodbye.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use bson::raw::{RawDocument, RawDocumentBuf};
+use bson::rawdoc;
+use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
+use ciphertax_reactor::Reactor;
+
+use super::connect::connect;
+use super::message::Messages;
+use super::options::{ConnectOptions, Login};
+use super::reply::Reply;
+use super::request::Request;
+use super::scram::ScramKeys;
+use super::unreadable;
+use crate::error::WireError;
+use crate::expectation::Negotiated;
+use crate::stream::Traffic;
+use crate::tls::{Offer, TlsSummary};
+
+/// Bytes of documents that [`Session::find_all`] keeps at most.
+const MOST_COLLECTED: usize = 16 << 20;
+
+/// A connection that is logged in, or needs not be.
+pub struct Session {
+    messages: Messages,
+    authentication: AuthenticationFacts,
+}
+
+impl Session {
+    pub(super) fn new(messages: Messages, authentication: AuthenticationFacts) -> Self {
+        Self {
+            messages,
+            authentication,
+        }
+    }
+
+    /// Connects, negotiates TLS where asked for, greets, and logs in; the trace tells what each phase took. The phase
+    /// `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    pub async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        connect(reactor, options, Offer::WhatThereIs).await
+    }
+
+    /// Where keys are kept and where sessions are resumed: makes sure that the next `connections` connections at a time
+    /// find the account's keys, and an earlier TLS session to take up, by full handshakes and logins until there are
+    /// enough. Otherwise, and when there are enough, it does nothing, so it may be called before every measurement.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    pub async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            session.close().await
+        };
+        if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
+            && !keys.has(account)
+        {
+            handshake().await?;
+        }
+        match &options.tls {
+            Some(tls) => tls.warm_up(connections, handshake).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a command kept in a buffer. The answer stays where it was received.
+    ///
+    /// # Errors
+    /// The server's own, also where it carried out the command but did not write every document, and those of the
+    /// connection.
+    pub async fn run(&mut self, request: &mut Request) -> Result<Reply<'_>, WireError> {
+        Reply::parse(self.messages.exchange(request.message()).await?)
+    }
+
+    /// Runs a command that names its database as `$db`, and keeps the answer.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub async fn command(&mut self, command: &RawDocument) -> Result<RawDocumentBuf, WireError> {
+        Ok(self.messages.command(command).await?.document().to_owned())
+    }
+
+    /// All documents of a collection that match `filter`.
+    ///
+    /// # Errors
+    /// As [`Session::run`]; and when the documents do not end in time to be kept (16 MiB).
+    pub async fn find_all(
+        &mut self,
+        database: &str,
+        collection: &str,
+        filter: &RawDocument,
+    ) -> Result<Vec<RawDocumentBuf>, WireError> {
+        let mut ask = rawdoc! { "find": collection, "filter": filter.to_owned(), "$db": database };
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        loop {
+            let reply = self.messages.command(&ask).await?;
+            for document in reply.batch()? {
+                let document = document?;
+                bytes += document.as_bytes().len();
+                if bytes > MOST_COLLECTED {
+                    return Err(WireError::protocol(
+                        "more documents than any question of ciphertax has",
+                    ));
+                }
+                found.push(document.to_owned());
+            }
+            match reply.cursor_id()? {
+                0 => return Ok(found),
+                id => ask = rawdoc! { "getMore": id, "collection": collection, "$db": database },
+            }
+        }
+    }
+
+    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells how
+    /// long that took.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
+        let began = Instant::now();
+        let before = self.traffic();
+        self.messages.stream.close(&[]).await?;
+        Ok(self.traffic().phase_since(began, before))
+    }
+
+    /// What went over the connection so far.
+    pub fn traffic(&self) -> Traffic {
+        self.messages.stream.traffic()
+    }
+
+    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
+    pub fn tls_summary(&self) -> Option<TlsSummary> {
+        self.messages.stream.tls().map(|tls| tls.summary())
+    }
+
+    /// How the login went: by which mechanism, and for SCRAM whether its keys were `derived` in it or `cached`.
+    pub fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
+    }
+
+    /// Everything that was negotiated. The server is asked for its version.
+    ///
+    /// # Errors
+    /// Those of a command; and when the server's certificate cannot be read.
+    pub async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+        let build = rawdoc! { "buildInfo": 1_i32, "$db": "admin" };
+        let reply = self.messages.command(&build).await?;
+        let version = reply.document().get_str("version").map_err(unreadable)?;
+        Ok(SessionFacts {
+            server_version: version.to_owned(),
+            authentication: self.authentication.clone(),
+            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
+    }
+}
+
+impl Negotiated for Session {
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        self.tls_summary()
+    }
+
+    fn authentication(&self) -> &AuthenticationFacts {
+        self.authentication()
+    }
+}

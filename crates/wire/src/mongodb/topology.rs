@@ -1,0 +1,317 @@
+//! Who is who among the members of a replica set, as far as a load needs it.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bson::raw::{RawBsonRef, RawDocument};
+use bson::rawdoc;
+use ciphertax_model::ReadPreference;
+use ciphertax_reactor::Reactor;
+
+use super::options::{ConnectOptions, Login};
+use super::session::Session;
+use super::unreadable;
+use crate::error::WireError;
+
+/// How often a member's round trip is timed; the median counts.
+const ROUND_TRIPS: usize = 5;
+/// How long to wait before a set without a primary is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Members of a replica set at most (MongoDB's own limit).
+const MOST_MEMBERS: usize = 50;
+
+/// A server, or the members of a replica set that can be read from: hidden members and arbiters are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    /// Name of the replica set; `None` for a server of its own.
+    pub set_name: Option<String>,
+    /// Who answered, in the order of the set's configuration.
+    pub members: Vec<Member>,
+}
+
+/// A member that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Where it is.
+    pub address: Address,
+    /// What it is.
+    pub role: Role,
+    /// Time of a `hello`, the median of a few.
+    pub round_trip: Duration,
+}
+
+/// Where a member is, as the set's configuration says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Address {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// What a member is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It takes writes; a server of its own does so too.
+    Primary,
+    /// It follows the primary; it may be one that never becomes primary (priority 0).
+    Secondary,
+    /// It is starting, catching up or going away.
+    Neither,
+}
+
+impl Topology {
+    /// Asks the first of `seeds` that answers for the other members, and each of them for its role. Everything but host
+    /// and port is as in `options`; nobody logs in. Members that cannot be reached are left out.
+    ///
+    /// # Errors
+    /// That of the last seed when none answers.
+    pub async fn discover(
+        reactor: &Rc<Reactor>,
+        seeds: &[Address],
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
+        let mut problem = WireError::Request("there is no server to ask for the others".into());
+        for seed in seeds {
+            match look_at(reactor, seed, options).await {
+                Ok((member, Hello { set_name: None, .. })) => {
+                    return Ok(Self {
+                        set_name: None,
+                        members: vec![member],
+                    });
+                }
+                Ok((_, hello)) => return Self::of_set(reactor, hello, options).await,
+                Err(error) => problem = error,
+            }
+        }
+        Err(problem)
+    }
+
+    /// As [`Topology::discover`], again and again until there is a primary.
+    ///
+    /// # Errors
+    /// When there is none at `deadline`.
+    pub async fn wait_for_primary(
+        reactor: &Rc<Reactor>,
+        seeds: &[Address],
+        options: &ConnectOptions,
+        deadline: Instant,
+    ) -> Result<Self, WireError> {
+        loop {
+            let problem = match Self::discover(reactor, seeds, options).await {
+                Ok(topology) if topology.primary().is_some() => return Ok(topology),
+                Ok(topology) => WireError::NoPrimary(topology.set_name.unwrap_or_default()),
+                Err(error) => error,
+            };
+            let now = Instant::now();
+            if now >= deadline {
+                return Err(problem);
+            }
+            reactor.sleep_until(deadline.min(now + LOOK_AGAIN)).await;
+        }
+    }
+
+    /// The member that takes writes.
+    pub fn primary(&self) -> Option<&Member> {
+        self.with_role(Role::Primary).next()
+    }
+
+    /// The members that follow the primary.
+    pub fn secondaries(&self) -> impl Iterator<Item = &Member> {
+        self.with_role(Role::Secondary)
+    }
+
+    /// The member that the connection with this number reads from; `None` when there is none of that kind.
+    pub fn choose(&self, preference: ReadPreference, connection: usize) -> Option<&Member> {
+        match preference {
+            ReadPreference::Primary => self.primary(),
+            ReadPreference::Secondary => {
+                let count = self.secondaries().count().max(1);
+                self.secondaries().nth(connection % count)
+            }
+            ReadPreference::Nearest => self
+                .members
+                .iter()
+                .filter(|member| member.role != Role::Neither)
+                .min_by_key(|member| member.round_trip),
+        }
+    }
+
+    async fn of_set(
+        reactor: &Rc<Reactor>,
+        hello: Hello,
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
+        let mut members = Vec::with_capacity(hello.members.len());
+        for address in &hello.members {
+            if let Ok((member, _)) = look_at(reactor, address, options).await {
+                members.push(member);
+            }
+        }
+        Ok(Self {
+            set_name: hello.set_name,
+            members,
+        })
+    }
+
+    fn with_role(&self, role: Role) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(move |member| member.role == role)
+    }
+}
+
+impl Address {
+    /// Reads `host:port`, with brackets around an IPv6 address.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        Some(Self {
+            host: host.to_owned(),
+            port: port.parse().ok()?,
+        })
+    }
+}
+
+/// What a member says of itself and of its set.
+struct Hello {
+    set_name: Option<String>,
+    role: Role,
+    members: Vec<Address>,
+}
+
+impl Hello {
+    fn parse(answer: &RawDocument) -> Result<Self, WireError> {
+        let is = |name: &str| answer.get_bool(name).unwrap_or(false);
+        let set_name = answer.get_str("setName").ok().map(str::to_owned);
+        let mut members = Vec::new();
+        // Those that can become primary, and those that cannot but are read from.
+        for list in ["hosts", "passives"] {
+            let Some(RawBsonRef::Array(hosts)) = answer.get(list).map_err(unreadable)? else {
+                continue;
+            };
+            for host in hosts {
+                let host = host.map_err(unreadable)?;
+                let address = host.as_str().and_then(Address::parse);
+                let unknown = || WireError::protocol("a member of the replica set without host and port");
+                members.push(address.ok_or_else(unknown)?);
+                if members.len() > MOST_MEMBERS {
+                    return Err(WireError::protocol("a replica set of more than 50 members"));
+                }
+            }
+        }
+        Ok(Self {
+            role: match (is("isWritablePrimary"), is("secondary")) {
+                (true, _) => Role::Primary,
+                (false, true) => Role::Secondary,
+                (false, false) => Role::Neither,
+            },
+            set_name,
+            members,
+        })
+    }
+}
+
+async fn look_at(
+    reactor: &Rc<Reactor>,
+    address: &Address,
+    options: &ConnectOptions,
+) -> Result<(Member, Hello), WireError> {
+    let options = ConnectOptions {
+        host: address.host.clone(),
+        port: address.port,
+        login: Login::None,
+        ..options.clone()
+    };
+    let (mut session, _) = Session::connect(reactor, &options).await?;
+    let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
+    let mut round_trips = [Duration::ZERO; ROUND_TRIPS];
+    for round_trip in &mut round_trips {
+        let began = Instant::now();
+        session.command(&hello).await?;
+        *round_trip = began.elapsed();
+    }
+    round_trips.sort_unstable();
+    let hello = Hello::parse(&session.command(&hello).await?)?;
+    session.close().await?;
+    let member = Member {
+        address: address.clone(),
+        role: hello.role,
+        round_trip: round_trips[ROUND_TRIPS / 2],
+    };
+    Ok((member, hello))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(port: u16, role: Role, round_trip_ms: u64) -> Member {
+        Member {
+            address: Address {
+                host: "h".into(),
+                port,
+            },
+            role,
+            round_trip: Duration::from_millis(round_trip_ms),
+        }
+    }
+
+    fn ports(topology: &Topology, preference: ReadPreference) -> Vec<Option<u16>> {
+        let port = |connection| {
+            topology
+                .choose(preference, connection)
+                .map(|member| member.address.port)
+        };
+        (0..3).map(port).collect()
+    }
+
+    #[test]
+    fn a_connection_reads_from_the_member_that_is_preferred() {
+        let mut topology = Topology {
+            set_name: Some("set".into()),
+            members: vec![
+                member(1, Role::Secondary, 3),
+                member(2, Role::Primary, 2),
+                member(3, Role::Neither, 0),
+                member(4, Role::Secondary, 1),
+            ],
+        };
+        assert_eq!(ports(&topology, ReadPreference::Primary), [Some(2); 3]);
+        assert_eq!(
+            ports(&topology, ReadPreference::Secondary),
+            [Some(1), Some(4), Some(1)]
+        );
+        assert_eq!(ports(&topology, ReadPreference::Nearest), [Some(4); 3]);
+        topology.members.truncate(1);
+        assert_eq!(ports(&topology, ReadPreference::Primary), [None; 3]);
+        topology.members.clear();
+        assert_eq!(ports(&topology, ReadPreference::Secondary), [None; 3]);
+        assert_eq!(ports(&topology, ReadPreference::Nearest), [None; 3]);
+    }
+
+    #[test]
+    fn members_that_never_become_primary_are_read_from_too() {
+        let hello = Hello::parse(&rawdoc! {
+            "setName": "rs", "secondary": true, "isWritablePrimary": false,
+            "hosts": ["a:1", "[::1]:2"], "passives": ["b:3"], "arbiters": ["c:4"], "ok": 1.0,
+        });
+        let hello = hello.unwrap();
+        assert_eq!(
+            (hello.set_name.as_deref(), hello.role),
+            (Some("rs"), Role::Secondary)
+        );
+        let hosts: Vec<_> = hello.members.iter().map(|a| (a.host.as_str(), a.port)).collect();
+        assert_eq!(hosts, [("a", 1), ("::1", 2), ("b", 3)]);
+    }
+
+    #[test]
+    fn a_set_that_makes_no_sense_is_refused() {
+        for hosts in [rawdoc! { "hosts": ["a"] }, rawdoc! { "hosts": [1_i32] }] {
+            assert!(Hello::parse(&hosts).is_err());
+        }
+        let many = bson::RawArrayBuf::from_iter((0..51).map(|port| format!("a:{port}")));
+        assert!(Hello::parse(&rawdoc! { "hosts": many }).is_err());
+    }
+}

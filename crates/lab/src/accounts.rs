@@ -15,15 +15,19 @@ use crate::error::{Error, Result};
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";
 
+/// The common name of client certificates that MongoDB takes for an account. It takes one for a server of its own
+/// deployment if organisation and unit are those of the server's certificate, and these have neither.
+pub(crate) const X509_COMMON_NAME: &str = "ciphertax_x509";
+
 /// Random bytes in an account's password.
 const PASSWORD_BYTES: usize = 16;
 
 /// An account of a private server; it may do everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
+    /// Its name; for `MONGODB-X509` the subject of its certificate. Empty for `none`.
     pub user: String,
-    /// Its password; it exists in this process alone. Empty for `unix_socket`, which asks for none.
+    /// Its password; it exists in this process alone. Empty for methods that ask for none.
     pub password: Secret,
     /// How it logs in.
     pub method: AuthenticationMethod,
@@ -50,11 +54,13 @@ impl Account {
             AuthenticationMethod::UnixSocket => own_name()?,
             AuthenticationMethod::ScramSha1 => format!("{USER}_scram_sha_1"),
             AuthenticationMethod::ScramSha256 => format!("{USER}_scram_sha_256"),
-            AuthenticationMethod::MongodbX509 => format!("{USER}_x509"),
+            AuthenticationMethod::MongodbX509 => format!("CN={X509_COMMON_NAME}"),
             AuthenticationMethod::NoLogin => String::new(),
         };
         let password = match method {
-            AuthenticationMethod::UnixSocket => Secret::default(),
+            AuthenticationMethod::UnixSocket
+            | AuthenticationMethod::MongodbX509
+            | AuthenticationMethod::NoLogin => Secret::default(),
             _ => random_password()?,
         };
         Ok(Self {

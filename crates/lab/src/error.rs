@@ -246,6 +246,12 @@ pub enum Error {
         /// Last lines of its log.
         log: String,
     },
+    /// A replica set or an account could not be made, or a replica set did not do as it was told.
+    #[error("the private MongoDB did not do as it was told: {problem}")]
+    SetUp {
+        /// The server's word, or what it did not do.
+        problem: String,
+    },
     /// Every port tried was taken by someone else.
     #[error("found no free port between {low} and {high} on 127.0.0.1; end what listens there")]
     NoPort {

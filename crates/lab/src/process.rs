@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::{Error, Result};
 
@@ -29,12 +29,28 @@ impl Process {
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        let now = Timespec {
-            tv_sec: 0,
+        self.ends_within(0)
+    }
+
+    /// Kills it and waits until it is dead; one that has ended stays as it is.
+    pub(crate) fn kill(&self) -> Result<()> {
+        const LONGEST_DEATH_S: i64 = 5;
+        let problem = |problem: String| Error::Guard { problem };
+        match pidfd_send_signal(&self.handle, Signal::KILL) {
+            Ok(()) if self.ends_within(LONGEST_DEATH_S) => Ok(()),
+            Ok(()) => Err(problem("has a server that does not die".into())),
+            Err(_) if self.has_ended() => Ok(()),
+            Err(errno) => Err(problem(format!("has a server that cannot be killed ({errno})"))),
+        }
+    }
+
+    fn ends_within(&self, seconds: i64) -> bool {
+        let at_most = Timespec {
+            tv_sec: seconds,
             tv_nsec: 0,
         };
         matches!(
-            poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&now)),
+            poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&at_most)),
             Ok(1..)
         )
     }

@@ -1,15 +1,24 @@
-//! A real private MongoDB: how it is made, who can reach it, and that nothing of it stays.
+//! A real private MongoDB: how it is made, who can reach it and may do what, and that nothing of it stays.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{Account, Error, GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -37,15 +46,238 @@ fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() 
 }
 
 #[test]
-fn only_its_user_may_read_its_secrets() {
-    let server = builder().start().unwrap();
+fn accounts_log_in_by_their_method_and_with_their_password_alone() {
+    let methods = [AuthenticationMethod::ScramSha1, AuthenticationMethod::MongodbX509];
+    let server = methods
+        .into_iter()
+        .fold(builder(), PrivateMongoDbBuilder::account)
+        .start()
+        .unwrap();
+    assert_eq!(server.account(AuthenticationMethod::NoLogin), None);
+    for method in [AuthenticationMethod::ScramSha256, AuthenticationMethod::ScramSha1] {
+        let account = server.account(method).unwrap();
+        let options = options(server.address(), account);
+        assert_eq!(users(&options), [(account.user.clone(), "admin".to_owned())]);
+        let wrong = Account {
+            password: Secret::new("wrong"),
+            ..account.clone()
+        };
+        let error = outcome(&self::options(server.address(), &wrong), &whoami()).unwrap_err();
+        assert!(error.is_access_denied(), "{error}");
+    }
+    let account = server.account(AuthenticationMethod::MongodbX509).unwrap();
+    let with_certificate = encrypted(&server, options(server.address(), account), true);
+    let expected = [(account.user.clone(), "$external".to_owned())];
+    assert_eq!(users(&with_certificate), expected);
+    let without = encrypted(&server, options(server.address(), account), false);
+    assert!(outcome(&without, &whoami()).unwrap_err().is_access_denied());
+    no_secret_is_readable_or_kept(&server);
+}
+
+fn no_secret_is_readable_or_kept(server: &PrivateMongoDb) {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(server.folder()), 0o700);
     assert_eq!(mode(&server.folder().join("server.pem")), 0o600);
+    let scram_1 = server.account(AuthenticationMethod::ScramSha1).unwrap();
+    for password in [server.password(), &scram_1.password] {
+        let needle = password.expose().as_bytes();
+        assert_eq!(files_with(server.folder(), needle), Vec::<PathBuf>::new());
+        for pid in server.pids() {
+            for file in ["cmdline", "environ"] {
+                let text = fs::read(format!("/proc/{pid}/{file}")).unwrap();
+                assert!(!contains(&text, needle));
+            }
+        }
+        assert!(!format!("{server:?}").contains(password.expose()));
+    }
+}
+
+#[test]
+fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if_it_is_on() {
+    let open = builder().access_control(false).start().unwrap();
+    let guarded = builder().start().unwrap();
+    let write = rawdoc! { "insert": "canaries", "documents": [{ "_id": 1_i32 }], "$db": "ciphertax" };
+    let written = outcome(&anonymous(open.address()), &write).unwrap();
+    assert_eq!(written.get_i32("n").unwrap(), 1);
+    let error = outcome(&anonymous(guarded.address()), &write).unwrap_err();
+    assert!(matches!(error, WireError::Command { code: 13, .. }), "{error}");
+    assert_eq!((open.user(), open.password().expose()), ("", ""));
+    let none = open.account(AuthenticationMethod::NoLogin).unwrap();
+    assert_eq!(users(&options(open.address(), none)), []);
+}
+
+#[test]
+fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies() {
+    let set = ReplicaSet {
+        members: 3,
+        read_only_member: true,
+    };
+    let server = builder().replica_set(set).start().unwrap();
+    let members = server.members();
+    assert_eq!(members.len(), 4);
+    let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
+    for (number, member) in members.iter().enumerate() {
+        let answer = outcome(&anonymous(*member), &hello).unwrap();
+        assert_eq!(answer.get_str("setName").unwrap(), server.set_name().unwrap());
+        let primary = answer.get_bool("isWritablePrimary").unwrap();
+        assert_eq!(primary, *member == server.primary().unwrap());
+        assert_ne!(primary, answer.get_bool("secondary").unwrap());
+        // What can never become the primary is not among the hosts.
+        let passive = answer.get("passive").unwrap().is_some();
+        assert_eq!(passive, number == 3, "{answer:?}");
+        let everyday = server.account(AuthenticationMethod::ScramSha256).unwrap();
+        assert_eq!(users(&options(*member, everyday)).len(), 1);
+        assert!(outcome(&anonymous(*member), &whoami()).is_ok());
+    }
+    let key = server.folder().join("members.key");
+    assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let first = server.primary().unwrap();
+    let second = server.step_down().unwrap();
+    assert_ne!(first, second);
+    assert_eq!(server.primary().unwrap(), second);
+    assert!(second != members[3]);
+
+    server.kill_member(first).unwrap();
+    assert_eq!(server.dead_member(), Some(first));
+    assert!(!server.is_alive());
+    let (folder, pids) = (server.folder().to_owned(), server.pids());
+    server.stop().unwrap();
+    assert!(!folder.exists());
+    assert!(
+        pids.iter()
+            .all(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    );
+}
+
+#[test]
+fn what_would_mean_nothing_is_refused() {
+    for (builder, words) in [
+        (
+            builder().account(AuthenticationMethod::NoLogin),
+            "under access control",
+        ),
+        (
+            builder()
+                .access_control(false)
+                .account(AuthenticationMethod::ScramSha1),
+            "without access control",
+        ),
+        (
+            builder().without_tls().account(AuthenticationMethod::MongodbX509),
+            "without TLS",
+        ),
+        (builder().account(AuthenticationMethod::Ed25519), "SCRAM-SHA-256"),
+    ] {
+        let error = builder.start().unwrap_err();
+        assert!(matches!(error, Error::Refused(_)), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why() {
+    let error = builder().cache_mb(1).start().unwrap_err().to_string();
+    assert!(
+        error.contains("cacheSizeGB") || error.contains("cache size"),
+        "{error}"
+    );
 }
 
 /// A server that is fetched if it is not there yet.
 fn builder() -> PrivateMongoDbBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+}
+
+fn anonymous(server: SocketAddr) -> ConnectOptions {
+    ConnectOptions::new(server.ip().to_string(), server.port(), Login::None)
+}
+
+fn options(server: SocketAddr, account: &Account) -> ConnectOptions {
+    let login = Login::by(account.method, account.user.clone(), account.password.clone());
+    ConnectOptions {
+        login: login.unwrap(),
+        ..anonymous(server)
+    }
+}
+
+fn encrypted(server: &PrivateMongoDb, options: ConnectOptions, with_certificate: bool) -> ConnectOptions {
+    let ca = server.ca_file().unwrap().to_owned();
+    let mut policy = TlsPolicy::new(
+        TlsVersion::V1_3,
+        Verification::HostName(ca, server.address().ip().to_string()),
+    );
+    if with_certificate {
+        let files = server
+            .client_certificate(CertificateKind::EcdsaP256)
+            .unwrap()
+            .unwrap();
+        policy.client_certificate = Some(ClientCertificate {
+            certificate: files.certificate,
+            key: files.key,
+        });
+    }
+    ConnectOptions {
+        tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),
+        ..options
+    }
+}
+
+fn whoami() -> RawDocumentBuf {
+    rawdoc! { "connectionStatus": 1_i32, "$db": "admin" }
+}
+
+/// Who is logged in, and by the word of which database.
+fn users(options: &ConnectOptions) -> Vec<(String, String)> {
+    let status = outcome(options, &whoami()).unwrap();
+    let users = status
+        .get_document("authInfo")
+        .unwrap()
+        .get_array("authenticatedUsers");
+    let user = |user: &RawDocumentBuf, name: &str| user.get_str(name).unwrap().to_owned();
+    users
+        .unwrap()
+        .into_iter()
+        .map(|found| found.unwrap().as_document().unwrap().to_owned())
+        .map(|found| (user(&found, "user"), user(&found, "db")))
+        .collect()
+}
+
+/// What comes of a command on a session of its own.
+fn outcome(options: &ConnectOptions, command: &RawDocumentBuf) -> Result<RawDocumentBuf, WireError> {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, options).await?;
+        session.command(command).await
+    })
+}
+
+fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
+    let reactor = Reactor::new().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    reactor
+        .run_one(task(&reactor), deadline)
+        .unwrap()
+        .expect("it hangs")
+}
+
+fn files_with(folder: &Path, needle: &[u8]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files_with(&entry.path(), needle));
+        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    let first = needle[0];
+    bytes
+        .iter()
+        .enumerate()
+        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
 }

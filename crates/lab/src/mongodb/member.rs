@@ -107,6 +107,11 @@ impl Member {
         !self.process.has_ended()
     }
 
+    /// Kills it and waits until it is dead.
+    pub(super) fn kill(&self) -> Result<()> {
+        self.process.kill()
+    }
+
     /// The end of its log, in one line.
     pub(super) fn log_tail(&self) -> String {
         self.log.tail()

@@ -2,19 +2,22 @@
 
 mod log;
 mod member;
+mod set_up;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ciphertax_model::{CertificateKind, TlsVersion};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion};
 
-use crate::catalogue::{Entry, MONGODB, Protocol};
+use crate::accounts::{Account, X509_COMMON_NAME, hexadecimal};
+use crate::catalogue::{Entry, MONGODB, Protocol, Refusal};
 use crate::certificates::{Authority, ClientCertificateFiles};
 use crate::error::{Error, Result};
-use crate::folder::PrivateFolder;
+use crate::folder::{PrivateFolder, create_private_file};
 use crate::guard::{Guard, GuardProgram};
 use crate::locate::Installation;
 use crate::sweep::sweep_stale;
@@ -25,6 +28,12 @@ use settings::{Settings, TlsSettings};
 /// Memory for data and indexes, in megabytes, if nothing else is asked for: as much as other private servers have.
 const CACHE_MB: u32 = 256;
 
+/// The name of a private replica set.
+const SET_NAME: &str = "ciphertax";
+
+/// Random bytes of the secret that the members of a replica set share; MongoDB takes up to 1024 characters.
+const KEY_BYTES: usize = 64;
+
 /// How a private MongoDB is to be made.
 #[derive(Debug, Clone)]
 pub struct PrivateMongoDbBuilder {
@@ -33,6 +42,9 @@ pub struct PrivateMongoDbBuilder {
     certificate: Option<CertificateKind>,
     chain_length: u8,
     tls_versions: Vec<TlsVersion>,
+    access_control: bool,
+    accounts: Vec<AuthenticationMethod>,
+    replica_set: Option<ReplicaSet>,
     cache_mb: u32,
     guard: GuardProgram,
 }
@@ -74,6 +86,30 @@ impl PrivateMongoDbBuilder {
         self
     }
 
+    /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
+    /// has no account, and lets anybody on this machine do everything.
+    #[must_use]
+    pub fn access_control(mut self, on: bool) -> Self {
+        self.access_control = on;
+        self
+    }
+
+    /// One more account, for logins by this method; see [`PrivateMongoDb::account`].
+    #[must_use]
+    pub fn account(mut self, method: AuthenticationMethod) -> Self {
+        if !self.accounts.contains(&method) {
+            self.accounts.push(method);
+        }
+        self
+    }
+
+    /// Several servers that hold the same data; one server that is no replica set if nothing else is asked for.
+    #[must_use]
+    pub fn replica_set(mut self, set: ReplicaSet) -> Self {
+        self.replica_set = Some(set);
+        self
+    }
+
     /// Memory for data and indexes of each server, in megabytes (`wiredTigerCacheSizeGB`); 256 if nothing else is asked
     /// for, which is the least that MongoDB takes.
     #[must_use]
@@ -89,7 +125,8 @@ impl PrivateMongoDbBuilder {
         self
     }
 
-    /// Makes the server and waits until it is ready, which takes a fraction of a second.
+    /// Makes the servers and waits until they are ready: less than a second for one, some four for a replica set, whose
+    /// members wait before they elect the first primary.
     ///
     /// # Errors
     /// If the server cannot do what is asked of it, is not installed, or cannot be made or started; then the message
@@ -98,19 +135,27 @@ impl PrivateMongoDbBuilder {
         self.refuse_the_impossible()?;
         let installation = Installation::of(self.entry)?;
         sweep_stale();
-        let mut guard = Guard::start(&self.guard, PrivateFolder::create_with(member::needed_mb(1))?)?;
+        let accounts = self.accounts()?;
+        let servers = self.replica_set.map_or(1, |set| usize::from(set.servers()));
+        let folder = PrivateFolder::create_with(member::needed_mb(servers))?;
+        let mut guard = Guard::start(&self.guard, folder)?;
         let (tls, trust) = self.tls(guard.folder())?.unzip();
         let settings = Settings {
             cache_mb: self.cache_mb,
-            access_control: false,
-            replica_set: None,
-            key_file: None,
+            access_control: self.access_control,
+            replica_set: self.replica_set.map(|_| SET_NAME),
+            key_file: self.key_file(guard.folder())?,
             tls,
         };
-        let members = member::start(1, &installation, &settings, &mut guard)?;
+        let members = member::start(servers, &installation, &settings, &mut guard)?;
+        let addresses: Vec<SocketAddr> = members.iter().map(Member::address).collect();
+        let to_be_made = if self.access_control { &accounts[..] } else { &[] };
+        set_up::set_up(&addresses, self.replica_set, to_be_made)?;
         Ok(PrivateMongoDb {
             entry: self.entry,
             members,
+            accounts,
+            replica_set: self.replica_set,
             trust,
             settings: settings.told(),
             started: SystemTime::now(),
@@ -134,12 +179,64 @@ impl PrivateMongoDbBuilder {
             .tls_versions
             .iter()
             .filter_map(|version| capabilities.refuse_version(*version));
-        let refusals: Vec<_> = certificate.into_iter().chain(versions).collect();
+        let methods = self
+            .accounts
+            .iter()
+            .filter_map(|method| self.refuse_account(*method));
+        let refusals: Vec<_> = certificate.into_iter().chain(versions).chain(methods).collect();
         if refusals.is_empty() {
             Ok(())
         } else {
             Err(Error::Refused(refusals))
         }
+    }
+
+    /// A method by which nobody could log in, or need not.
+    fn refuse_account(&self, method: AuthenticationMethod) -> Option<Refusal> {
+        let without_login = method == AuthenticationMethod::NoLogin;
+        let (setting, instead) = if self.access_control && without_login {
+            ("a session without a login under access control", "logins")
+        } else if !self.access_control && !without_login {
+            ("logins without access control", "sessions without a login")
+        } else if method == AuthenticationMethod::MongodbX509 && self.certificate.is_none() {
+            ("MONGODB-X509 without TLS", "it with TLS")
+        } else {
+            return self.entry.capabilities.refuse_method(method);
+        };
+        Some(Refusal {
+            server: self.entry.name,
+            setting: setting.into(),
+            instead: instead.into(),
+        })
+    }
+
+    /// The account of everyday use, and those asked for.
+    fn accounts(&self) -> Result<Vec<Account>> {
+        let everyday = if self.access_control {
+            Account::of_everyday(self.entry)
+        } else {
+            Account::for_method(AuthenticationMethod::NoLogin)
+        };
+        let others = self
+            .accounts
+            .iter()
+            .filter(|method| **method != AuthenticationMethod::NoLogin)
+            .map(|method| Account::for_method(*method));
+        std::iter::once(everyday).chain(others).collect()
+    }
+
+    /// The secret that members know each other by, where they have to.
+    fn key_file(&self, folder: &Path) -> Result<Option<PathBuf>> {
+        if !self.access_control || self.replica_set.is_none() {
+            return Ok(None);
+        }
+        let mut key = [0; KEY_BYTES];
+        openssl::rand::rand_bytes(&mut key)?;
+        let path = folder.join("members.key");
+        create_private_file(&path)?
+            .write_all(hexadecimal(&key).as_bytes())
+            .map_err(Error::write(&path))?;
+        Ok(Some(path))
     }
 
     /// What the server needs for TLS, and what its clients do.
@@ -165,6 +262,9 @@ impl PrivateMongoDbBuilder {
 pub struct PrivateMongoDb {
     entry: &'static Entry,
     members: Vec<Member>,
+    /// The first is that of everyday use.
+    accounts: Vec<Account>,
+    replica_set: Option<ReplicaSet>,
     trust: Option<Trust>,
     settings: BTreeMap<String, String>,
     started: SystemTime,
@@ -172,13 +272,16 @@ pub struct PrivateMongoDb {
 }
 
 impl PrivateMongoDb {
-    /// The catalogue's `mongodb` with TLS, a P-256 certificate and default TLS versions.
+    /// One server of the catalogue's `mongodb`, with access control, TLS, a P-256 certificate and default TLS versions.
     pub fn builder() -> PrivateMongoDbBuilder {
         PrivateMongoDbBuilder {
             entry: &MONGODB,
             certificate: Some(CertificateKind::default()),
             chain_length: 1,
             tls_versions: Vec::new(),
+            access_control: true,
+            accounts: Vec::new(),
+            replica_set: None,
             cache_mb: CACHE_MB,
             guard: GuardProgram::this_program(),
         }
@@ -189,10 +292,49 @@ impl PrivateMongoDb {
         self.entry
     }
 
-    /// Where the server is reached: 127.0.0.1, and a port below the ephemeral range.
+    /// Where the server, or the first member, is reached: 127.0.0.1, and a port below the ephemeral range.
     pub fn address(&self) -> SocketAddr {
         // There is one at least.
         self.members[0].address()
+    }
+
+    /// Where all servers are reached; the read-only member comes last.
+    pub fn members(&self) -> Vec<SocketAddr> {
+        self.members.iter().map(Member::address).collect()
+    }
+
+    /// The replica set that the servers make up; `None` for a server that is none.
+    pub fn replica_set(&self) -> Option<ReplicaSet> {
+        self.replica_set
+    }
+
+    /// The replica set's name; `None` for a server that is none.
+    pub fn set_name(&self) -> Option<&'static str> {
+        self.replica_set.map(|_| SET_NAME)
+    }
+
+    /// The account of everyday use; it may do everything. Empty without access control.
+    pub fn user(&self) -> &str {
+        &self.everyday().user
+    }
+
+    /// The password of [`PrivateMongoDb::user`]; it exists in this process alone. Empty without access control.
+    pub fn password(&self) -> &Secret {
+        &self.everyday().password
+    }
+
+    /// The account for logins by this method: one that [`PrivateMongoDbBuilder::account`] asked for, else the account of
+    /// everyday use if that is its method. Without access control that method is `none`.
+    pub fn account(&self, method: AuthenticationMethod) -> Option<&Account> {
+        self.accounts
+            .iter()
+            .rev()
+            .find(|account| account.method == method)
+    }
+
+    fn everyday(&self) -> &Account {
+        // It is always made.
+        &self.accounts[0]
     }
 
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
@@ -200,12 +342,13 @@ impl PrivateMongoDb {
         self.trust.as_ref().map(Trust::ca)
     }
 
-    /// A new certificate for clients with a key of this kind, which the server takes; `None` for a server without TLS.
+    /// A new certificate for clients with a key of this kind, which the server takes, for the account of `MONGODB-X509` if
+    /// there is one; `None` for a server without TLS.
     ///
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
     pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
-        let issue = |trust: &Trust| trust.client_certificate(self.folder(), "ciphertax", kind);
+        let issue = |trust: &Trust| trust.client_certificate(self.folder(), X509_COMMON_NAME, kind);
         self.trust.as_ref().map(issue).transpose()
     }
 
@@ -234,12 +377,55 @@ impl PrivateMongoDb {
 
     /// False once one of its processes has ended.
     pub fn is_alive(&self) -> bool {
-        self.members.iter().all(Member::is_alive)
+        self.dead_member().is_none()
     }
 
-    /// The last complaints in its log, in one line; where there are none, the last messages.
+    /// Where the first server was reached whose process has ended.
+    pub fn dead_member(&self) -> Option<SocketAddr> {
+        let mut members = self.members.iter();
+        members.find(|member| !member.is_alive()).map(Member::address)
+    }
+
+    /// The last complaints in the log of the first server that has ended, or else of the first of all, in one line; where
+    /// there are none, the last messages.
     pub fn log_tail(&self) -> String {
-        self.members[0].log_tail()
+        let mut members = self.members.iter();
+        let told = members
+            .find(|member| !member.is_alive())
+            .unwrap_or(&self.members[0]);
+        told.log_tail()
+    }
+
+    /// The primary of the replica set.
+    ///
+    /// # Errors
+    /// If there is none, and none is elected in time.
+    pub fn primary(&self) -> Result<SocketAddr> {
+        set_up::primary(&self.members())
+    }
+
+    /// Makes the primary of the replica set step down, waits until there is another, and returns where that is reached.
+    ///
+    /// # Errors
+    /// If there is no primary, it does not step down, or no other is elected in time.
+    pub fn step_down(&self) -> Result<SocketAddr> {
+        set_up::step_down(&self.members(), self.everyday())
+    }
+
+    /// Kills a server, as if its machine had failed; it is not started again.
+    ///
+    /// # Errors
+    /// If there is no such server.
+    pub fn kill_member(&self, server: SocketAddr) -> Result<()> {
+        let member = self.members.iter().find(|member| member.address() == server);
+        member.map_or_else(
+            || {
+                Err(Error::SetUp {
+                    problem: format!("{server} is none of its servers"),
+                })
+            },
+            Member::kill,
+        )
     }
 
     /// Ends it and removes everything it had. Dropping does the same without a word.

@@ -1,0 +1,201 @@
+//! What servers are told once they run: that they are a replica set, and who may do what.
+//!
+//! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made from
+//! its own machine. So no password is ever in an argument list or a file.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::{AuthenticationMethod, ReplicaSet};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument};
+use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+
+use super::SET_NAME;
+use crate::accounts::Account;
+use crate::error::{Error, Result};
+
+/// How long a replica set may take to elect a primary and to copy what it has, which is nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a replica set is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+
+/// After this long without a word of the primary, another one is elected. The default is 10 s.
+const ELECTION_TIMEOUT_MS: i32 = 2000;
+
+/// How long a primary that has stepped down must not become one again, in seconds.
+const STEP_DOWN_S: i32 = 10;
+
+/// States of members, by their numbers in `replSetGetStatus`.
+const PRIMARY: i64 = 1;
+const SECONDARY: i64 = 2;
+
+/// Makes servers that have just started a replica set, if they are to be one, and the accounts.
+pub(super) fn set_up(
+    servers: &[SocketAddr],
+    replica_set: Option<ReplicaSet>,
+    accounts: &[Account],
+) -> Result<()> {
+    run(async |reactor| {
+        let first = servers[0];
+        let primary = match replica_set {
+            None => first,
+            Some(set) => {
+                let mut session = connect(reactor, first, Login::None).await?;
+                session.command(&initiation(servers, set)).await?;
+                find_primary(reactor, servers, |_| true).await?
+            }
+        };
+        let mut session = connect(reactor, primary, Login::None).await?;
+        if let Some((first, others)) = accounts.split_first() {
+            session.command(&creation(first, servers.len())).await?;
+            session = connect(reactor, primary, login(first)?).await?;
+            for account in others {
+                session.command(&creation(account, servers.len())).await?;
+            }
+        }
+        if replica_set.is_some() {
+            until_all_have_the_data(reactor, &mut session).await?;
+        }
+        Ok(())
+    })
+}
+
+/// The primary of a replica set.
+pub(super) fn primary(servers: &[SocketAddr]) -> Result<SocketAddr> {
+    run(async |reactor| find_primary(reactor, servers, |_| true).await)
+}
+
+/// Makes the primary step down, and waits for the next, which it returns.
+pub(super) fn step_down(servers: &[SocketAddr], everyday: &Account) -> Result<SocketAddr> {
+    run(async |reactor| {
+        let old = find_primary(reactor, servers, |_| true).await?;
+        let mut session = connect(reactor, old, login(everyday)?).await?;
+        let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
+        session.command(&command).await?;
+        find_primary(reactor, servers, |server| server != old).await
+    })
+}
+
+/// Runs a task to its end, but for no longer than [`PATIENCE`].
+fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>) -> Result<T> {
+    let failed = |problem: String| Error::SetUp { problem };
+    let reactor = Reactor::new().map_err(|error| failed(error.to_string()))?;
+    match reactor.run_one(task(&reactor), Instant::now() + PATIENCE) {
+        Ok(Some(outcome)) => outcome.map_err(|error| failed(error.to_string())),
+        Ok(None) => Err(failed(format!("it was not done after {} s", PATIENCE.as_secs()))),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+async fn connect(
+    reactor: &Rc<Reactor>,
+    server: SocketAddr,
+    login: Login,
+) -> std::result::Result<Session, WireError> {
+    let options = ConnectOptions::new(server.ip().to_string(), server.port(), login);
+    Ok(Session::connect(reactor, &options).await?.0)
+}
+
+/// How an account logs in over a connection in clear.
+fn login(account: &Account) -> std::result::Result<Login, WireError> {
+    Login::by(account.method, account.user.clone(), account.password.clone())
+        .ok_or_else(|| WireError::Authentication(format!("{} is not MongoDB's", account.method)))
+}
+
+/// Asks servers in turn until one of those that will do says that it is the primary. One that does not answer is none.
+async fn find_primary(
+    reactor: &Rc<Reactor>,
+    servers: &[SocketAddr],
+    will_do: impl Fn(SocketAddr) -> bool,
+) -> std::result::Result<SocketAddr, WireError> {
+    loop {
+        for server in servers.iter().copied().filter(|server| will_do(*server)) {
+            let Ok(mut session) = connect(reactor, server, Login::None).await else {
+                continue;
+            };
+            let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
+            let answer = session.command(&hello).await;
+            if answer.is_ok_and(|answer| matches!(answer.get_bool("isWritablePrimary"), Ok(true))) {
+                return Ok(server);
+            }
+        }
+        reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+    }
+}
+
+/// Asks the primary until every member has copied what it has and can be read from.
+async fn until_all_have_the_data(
+    reactor: &Rc<Reactor>,
+    primary: &mut Session,
+) -> std::result::Result<(), WireError> {
+    let ask = rawdoc! { "replSetGetStatus": 1_i32, "$db": "admin" };
+    loop {
+        if all_have_the_data(&primary.command(&ask).await?) {
+            return Ok(());
+        }
+        reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+    }
+}
+
+fn all_have_the_data(status: &RawDocument) -> bool {
+    let Ok(members) = status.get_array("members") else {
+        return false;
+    };
+    members.into_iter().all(|member| {
+        let state = member.ok().and_then(RawBsonRef::as_document).and_then(|member| {
+            let state = member.get("state").ok().flatten()?;
+            state.as_i64().or(state.as_i32().map(i64::from))
+        });
+        matches!(state, Some(PRIMARY | SECONDARY))
+    })
+}
+
+/// The command that makes servers a replica set. One more than its members is for reading only.
+fn initiation(servers: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
+    let mut members = RawArrayBuf::new();
+    for (number, server) in (0_i32..).zip(servers) {
+        let votes = number < i32::from(set.members);
+        members.push(rawdoc! {
+            "_id": number,
+            "host": server.to_string(),
+            "priority": i32::from(votes),
+            "votes": i32::from(votes),
+        });
+    }
+    rawdoc! {
+        "replSetInitiate": {
+            "_id": SET_NAME,
+            "members": members,
+            "settings": { "electionTimeoutMillis": ELECTION_TIMEOUT_MS },
+        },
+        "$db": "admin",
+    }
+}
+
+/// The command that makes an account that may do everything, on all of so many servers.
+fn creation(account: &Account, servers: usize) -> RawDocumentBuf {
+    let user = account.user.as_str();
+    // There are six at most.
+    let everywhere = rawdoc! { "w": servers as i32 };
+    match account.method {
+        AuthenticationMethod::MongodbX509 => rawdoc! {
+            "createUser": user,
+            "roles": [{ "role": "root", "db": "admin" }],
+            "writeConcern": everywhere,
+            "$db": "$external",
+        },
+        method => rawdoc! {
+            "createUser": user,
+            "pwd": account.password.expose(),
+            "roles": ["root"],
+            "mechanisms": [method.name()],
+            "writeConcern": everywhere,
+            "$db": "admin",
+        },
+    }
+}

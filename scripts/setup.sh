@@ -4,8 +4,8 @@
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
-#   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, and sysbench to
-#                             compare statements with
+#   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
+#                             statements with, and pip and the libraries of MongoDB, which the tests fetch by it
 #   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -42,6 +42,9 @@ main() {
         test)
             have_browser || add_browser
             have sysbench || packages+=(sysbench)
+            python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+            have_library libcurl.so.4 || packages+=(libcurl4)
+            have_library libssl.so.3 || packages+=(libssl3)
             ;;
         bench)
             have sysbench || packages+=(sysbench)
@@ -216,6 +219,11 @@ as_root() {
 # An ordinary user's PATH often lacks the folders of server programs; Go's own installer puts it into /usr/local/go.
 have() {
     PATH="$PATH:/usr/sbin:/usr/local/go/bin" command -v "$1" >/dev/null
+}
+
+# Its list of libraries is where the loader finds them.
+have_library() {
+    PATH="$PATH:/usr/sbin:/sbin" ldconfig -p 2>/dev/null | grep -qF "$1 "
 }
 
 say() {

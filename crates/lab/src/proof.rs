@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::relay::Relay;
 
 /// How long the proof of one arm may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an arm was proved to be.
 #[derive(Debug, Clone)]
@@ -55,6 +55,22 @@ pub enum ProofError {
         /// Why.
         source: Error,
     },
+}
+
+impl ProofError {
+    pub(crate) fn no_session(arm: &str, problem: String) -> Self {
+        Self::NoSession {
+            arm: arm.to_owned(),
+            problem,
+        }
+    }
+
+    pub(crate) fn disproved(arm: &str, problem: String) -> Self {
+        Self::Disproved {
+            arm: arm.to_owned(),
+            problem,
+        }
+    }
 }
 
 /// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password.
@@ -147,9 +163,7 @@ impl Prover<'_> {
             port: relay.address().port(),
             ..self.options.clone()
         };
-        let mut random = [0; 16];
-        openssl::rand::rand_bytes(&mut random).map_err(|error| relay_failed(error.into()))?;
-        let canary = format!("canary{}", hexadecimal(&random));
+        let canary = random_text("canary").map_err(relay_failed)?;
         let (mut session, _) = Session::connect(reactor, &through_relay)
             .await
             .map_err(|error| self.refused(&error))?;
@@ -162,25 +176,13 @@ impl Prover<'_> {
         }
         let _ = session.close().await;
         let seen = relay.saw(canary.as_bytes()).map_err(relay_failed)?;
-        match (self.expectation.transport.is_encrypted(), seen) {
-            (false, true) => Ok(proof(
-                "wire",
-                "a canary value travels in clear",
-                "a relay read it",
-            )),
-            (true, false) => Ok(proof(
-                "wire",
-                "a canary value does not travel in clear",
-                &format!("a relay saw {} bytes and not the canary", relay.bytes_seen()),
-            )),
-            (false, false) => {
-                Err(self
-                    .disproved("a relay could not read a canary value: the plain arm is encrypted".into()))
-            }
-            (true, true) => {
-                Err(self.disproved("a relay read a canary value: the TLS arm travels in clear".into()))
-            }
+        Canary {
+            encrypted: self.expectation.transport.is_encrypted(),
+            seen,
+            bytes: relay.bytes_seen(),
         }
+        .verdict()
+        .map_err(|problem| self.disproved(problem))
     }
 
     /// A server that lets anybody in would make the login cost nothing.
@@ -215,13 +217,7 @@ impl Prover<'_> {
     }
 
     fn address(&self) -> Result<SocketAddr, ProofError> {
-        let (host, port) = (self.options.host.as_str(), self.options.port);
-        let mut addresses = (host, port)
-            .to_socket_addrs()
-            .map_err(|error| self.no_session(format!("{host}: {error}")))?;
-        addresses
-            .next()
-            .ok_or_else(|| self.no_session(format!("{host} has no address")))
+        resolve(&self.options.host, self.options.port).map_err(|problem| self.no_session(problem))
     }
 
     fn refused(&self, error: &WireError) -> ProofError {
@@ -229,21 +225,61 @@ impl Prover<'_> {
     }
 
     fn no_session(&self, problem: String) -> ProofError {
-        ProofError::NoSession {
-            arm: self.arm.to_owned(),
-            problem,
-        }
+        ProofError::no_session(self.arm, problem)
     }
 
     fn disproved(&self, problem: String) -> ProofError {
-        ProofError::Disproved {
-            arm: self.arm.to_owned(),
-            problem,
+        ProofError::disproved(self.arm, problem)
+    }
+}
+
+/// What a relay saw of a value that went through it.
+pub(crate) struct Canary {
+    /// Whether the connection is said to be encrypted.
+    pub(crate) encrypted: bool,
+    /// Whether the value could be read.
+    pub(crate) seen: bool,
+    /// What the relay saw in all, in bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Canary {
+    /// The proof that the connection is what it is said to be, or what it is instead.
+    pub(crate) fn verdict(&self) -> Result<Proof, String> {
+        match (self.encrypted, self.seen) {
+            (_, false) if self.bytes == 0 => Err("the session did not go through the relay".into()),
+            (false, true) => Ok(proof(
+                "wire",
+                "a canary value travels in clear",
+                "a relay read it",
+            )),
+            (true, false) => Ok(proof(
+                "wire",
+                "a canary value does not travel in clear",
+                &format!("a relay saw {} bytes and not the canary", self.bytes),
+            )),
+            (false, false) => Err("a relay could not read a canary value: the plain arm is encrypted".into()),
+            (true, true) => Err("a relay read a canary value: the TLS arm travels in clear".into()),
         }
     }
 }
 
-fn client_evidence(facts: &SessionFacts) -> String {
+/// A text that is nowhere else.
+pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
+    let mut random = [0; 16];
+    openssl::rand::rand_bytes(&mut random)?;
+    Ok(format!("{begin}{}", hexadecimal(&random)))
+}
+
+/// The first address of a host, or what is wrong with it.
+pub(crate) fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
+    let mut addresses = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| format!("{host}: {error}"))?;
+    addresses.next().ok_or_else(|| format!("{host} has no address"))
+}
+
+pub(crate) fn client_evidence(facts: &SessionFacts) -> String {
     match &facts.tls {
         None => "no TLS session".to_owned(),
         Some(tls) => format!(
@@ -253,7 +289,7 @@ fn client_evidence(facts: &SessionFacts) -> String {
     }
 }
 
-fn proof(witness: &str, claim: &str, evidence: &str) -> Proof {
+pub(crate) fn proof(witness: &str, claim: &str, evidence: &str) -> Proof {
     Proof {
         witness: witness.to_owned(),
         claim: claim.to_owned(),

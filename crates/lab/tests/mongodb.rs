@@ -12,12 +12,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{Account, Error, GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion};
+use ciphertax_lab::certificates::ClientCertificateFiles;
+use ciphertax_lab::mongodb::{self, Circumstances};
+use ciphertax_lab::{
+    Account, Error, GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, ProofError, install,
+};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 #[test]
@@ -151,6 +155,71 @@ fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies()
 }
 
 #[test]
+fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
+    let server = builder()
+        .account(AuthenticationMethod::MongodbX509)
+        .start()
+        .unwrap();
+    let alone = Circumstances {
+        alone: true,
+        stranger: None,
+    };
+    let everyday = options(
+        server.address(),
+        server.account(AuthenticationMethod::ScramSha256).unwrap(),
+    );
+    let plain = Expectation::new(Transport::Plain);
+    let tls = Expectation::new(Transport::Tls13);
+    let over_tls = encrypted(&server, everyday.clone(), false);
+    for (options, expectation) in [(&everyday, &plain), (&over_tls, &tls)] {
+        let proved = mongodb::prove("it", options, expectation, alone).unwrap();
+        let claims: Vec<&str> = proved.proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        let witnesses = [
+            "client",
+            "server",
+            "server",
+            "wire",
+            "authentication",
+            "access control",
+        ];
+        assert_eq!(claims, witnesses, "{:?}", proved.proofs);
+    }
+    for (options, expectation) in [(&everyday, &tls), (&over_tls, &plain)] {
+        let error = mongodb::prove("it", options, expectation, alone).unwrap_err();
+        assert!(matches!(error, ProofError::Disproved { .. }), "{error}");
+    }
+
+    let x509 = options(
+        server.address(),
+        server.account(AuthenticationMethod::MongodbX509).unwrap(),
+    );
+    let files = server
+        .strangers_certificate(CertificateKind::EcdsaP256)
+        .unwrap()
+        .unwrap();
+    let stranger = encrypted_with(&server, x509.clone(), Some(files));
+    let by_certificate = encrypted(&server, x509, true);
+    let circumstances = Circumstances {
+        stranger: Some(&stranger),
+        ..alone
+    };
+    let proved = mongodb::prove("it", &by_certificate, &tls, circumstances).unwrap();
+    assert!(
+        proved
+            .proofs
+            .iter()
+            .any(|proof| proof.claim == "a certificate of nobody is refused")
+    );
+
+    let open = builder().access_control(false).start().unwrap();
+    let proved = mongodb::prove("it", &anonymous(open.address()), &plain, alone).unwrap();
+    let last = proved.proofs.last().unwrap();
+    assert_eq!(last.claim, "a write without a login succeeds");
+    let error = mongodb::prove("it", &anonymous(server.address()), &plain, alone).unwrap_err();
+    assert!(error.to_string().contains("requires authentication"), "{error}");
+}
+
+#[test]
 fn what_would_mean_nothing_is_refused() {
     for (builder, words) in [
         (
@@ -203,21 +272,29 @@ fn options(server: SocketAddr, account: &Account) -> ConnectOptions {
 }
 
 fn encrypted(server: &PrivateMongoDb, options: ConnectOptions, with_certificate: bool) -> ConnectOptions {
+    let issue = || {
+        server
+            .client_certificate(CertificateKind::EcdsaP256)
+            .unwrap()
+            .unwrap()
+    };
+    encrypted_with(server, options, with_certificate.then(issue))
+}
+
+fn encrypted_with(
+    server: &PrivateMongoDb,
+    options: ConnectOptions,
+    certificate: Option<ClientCertificateFiles>,
+) -> ConnectOptions {
     let ca = server.ca_file().unwrap().to_owned();
     let mut policy = TlsPolicy::new(
         TlsVersion::V1_3,
         Verification::HostName(ca, server.address().ip().to_string()),
     );
-    if with_certificate {
-        let files = server
-            .client_certificate(CertificateKind::EcdsaP256)
-            .unwrap()
-            .unwrap();
-        policy.client_certificate = Some(ClientCertificate {
-            certificate: files.certificate,
-            key: files.key,
-        });
-    }
+    policy.client_certificate = certificate.map(|files| ClientCertificate {
+        certificate: files.certificate,
+        key: files.key,
+    });
     ConnectOptions {
         tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),
         ..options

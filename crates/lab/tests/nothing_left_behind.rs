@@ -9,9 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_lab::install;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 const SECONDS: Duration = Duration::from_secs(5);
@@ -28,6 +31,15 @@ fn an_owner_killed_by_sigkill() {
     let owner = Owner::start();
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.expect_nothing_left();
+}
+
+#[test]
+fn an_owner_of_a_mongodb_killed_by_sigkill() {
+    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let program = example_named("private_mongodb");
+    let parent = temporary_folder();
+    let command = owner_command(&program, parent.path());
+    Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
 }
 
 #[test]
@@ -235,8 +247,12 @@ fn owner_command(program: &Path, temporary: &Path) -> Command {
 
 /// Cargo builds examples with the tests, beside the folder of the test programs.
 fn example() -> PathBuf {
+    example_named("private_server")
+}
+
+fn example_named(name: &str) -> PathBuf {
     let deps = std::env::current_exe().unwrap();
-    deps.ancestors().nth(2).unwrap().join("examples/private_server")
+    deps.ancestors().nth(2).unwrap().join("examples").join(name)
 }
 
 fn temporary_folder() -> tempfile::TempDir {

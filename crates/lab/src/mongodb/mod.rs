@@ -2,6 +2,7 @@
 
 mod log;
 mod member;
+mod proof;
 mod set_up;
 mod settings;
 
@@ -23,6 +24,7 @@ use crate::locate::Installation;
 use crate::sweep::sweep_stale;
 use crate::trust::Trust;
 use member::Member;
+pub use proof::{Circumstances, prove};
 use settings::{Settings, TlsSettings};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for: as much as other private servers have.
@@ -349,6 +351,17 @@ impl PrivateMongoDb {
     /// OpenSSL's own, or a file that cannot be written.
     pub fn client_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
         let issue = |trust: &Trust| trust.client_certificate(self.folder(), X509_COMMON_NAME, kind);
+        self.trust.as_ref().map(issue).transpose()
+    }
+
+    /// A new certificate of the same authority that no account has, to prove that it is refused; `None` for a server
+    /// without TLS.
+    ///
+    /// # Errors
+    /// OpenSSL's own, or a file that cannot be written.
+    pub fn strangers_certificate(&self, kind: CertificateKind) -> Result<Option<ClientCertificateFiles>> {
+        let folder = self.folder().join("stranger");
+        let issue = |trust: &Trust| trust.client_certificate(&folder, "stranger", kind);
         self.trust.as_ref().map(issue).transpose()
     }
 

@@ -13,7 +13,7 @@ mod statement;
 pub use cold_accounts::ColdAccounts;
 pub use handshake::ConnectOptions;
 pub use query::Query;
-pub use result::{ResultSummary, TextRow};
+pub use result::{BinaryTexts, ResultSummary, TextRow};
 pub use servers_word::ServersWord;
 pub use session::Session;
 pub use statement::{Parameter, Statement};

@@ -110,12 +110,7 @@ impl TextRow {
                 payload = &payload[1..];
                 continue;
             }
-            let value = length_encoded(payload).and_then(|(length, rest)| {
-                Some((rest.get(..length as usize)?, rest.get(length as usize..)?))
-            });
-            let Some((value, rest)) = value else {
-                return Err(WireError::protocol("a row that ends in the middle of a value"));
-            };
+            let (value, rest) = text(payload)?;
             values.push(Some(value.to_vec()));
             payload = rest;
         }
@@ -129,6 +124,47 @@ impl TextRow {
             _ => String::new(),
         }
     }
+}
+
+/// The columns of a prepared statement's row, all of which are text; one with a NULL among them has none.
+pub struct BinaryTexts<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> BinaryTexts<'a> {
+    /// Reads a row of so many columns.
+    ///
+    /// # Errors
+    /// When it is no such row.
+    pub fn of(row: &'a [u8], columns: usize) -> Result<Self, WireError> {
+        // A zero, and a bit for each column that is NULL, of which two are reserved.
+        let head = 1 + (columns + 2).div_ceil(8);
+        match row.split_at_checked(head) {
+            Some(([0, nulls @ ..], rest)) if nulls.iter().all(|bits| *bits == 0) => Ok(Self { rest }),
+            Some(([0, ..], _)) => Ok(Self { rest: &[] }),
+            _ => Err(WireError::protocol("a row that is not of a prepared statement")),
+        }
+    }
+}
+
+impl<'a> Iterator for BinaryTexts<'a> {
+    type Item = Result<&'a [u8], WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let read = text(self.rest);
+        self.rest = read.as_ref().map_or(&[], |(_, rest)| rest);
+        Some(read.map(|(value, _)| value))
+    }
+}
+
+/// A text with its length before it, and what follows it.
+fn text(payload: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+    length_encoded(payload)
+        .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(length).ok()?))
+        .ok_or_else(|| WireError::protocol("a row that ends in the middle of a value"))
 }
 
 /// With `CLIENT_DEPRECATE_EOF` the end looks like an OK packet that begins with 0xFE; a row that begins so holds a
@@ -167,8 +203,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_the_row_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_make_the_row_parsers_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), columns in 0_usize..20) {
             let _ = TextRow::parse(&bytes);
+            if let Ok(texts) = BinaryTexts::of(&bytes, columns) {
+                texts.for_each(drop);
+            }
+        }
+
+        #[test]
+        fn texts_of_prepared_statements_are_read_back(values in prop::collection::vec("[a-z]{0,250}", 0..20)) {
+            let mut row = vec![0; 1 + (values.len() + 2).div_ceil(8)];
+            for value in &values {
+                row.push(value.len() as u8);
+                row.extend_from_slice(value.as_bytes());
+            }
+            let read: Result<Vec<&[u8]>, WireError> = BinaryTexts::of(&row, values.len()).unwrap().collect();
+            let expected: Vec<&[u8]> = values.iter().map(String::as_bytes).collect();
+            prop_assert_eq!(read.unwrap(), expected);
         }
 
         #[test]

@@ -193,9 +193,22 @@ impl Session {
     /// # Errors
     /// The server's own and those of the connection.
     pub async fn execute_bound(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+        self.execute_raw(statement, |_| Ok(())).await
+    }
+
+    /// Executes a prepared statement with the values that were set, and gives each row's payload to `on_row`; where all
+    /// columns are text, [`BinaryTexts`](super::BinaryTexts) reads it.
+    ///
+    /// # Errors
+    /// The server's own, those of the connection, and those of `on_row`.
+    pub async fn execute_raw(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
         self.framed.command(statement.request()).await?;
         statement.sent()?;
-        result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
+        result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
     /// Says goodbye, waits until the server has closed, and tells how long that took.

@@ -14,7 +14,12 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
+    /// Text of at most 250 bytes, of another length each time.
+    ShortText,
 }
+
+/// The longest [`Parameter::ShortText`] in bytes: what a length of one byte can say.
+const LONGEST_SHORT_TEXT: usize = 0xFA;
 
 /// A prepared statement of one session. Its request is built once; values are written into it where they will be sent.
 pub struct Statement {
@@ -86,9 +91,43 @@ impl Statement {
     pub fn text_mut(&mut self, index: usize) -> &mut [u8] {
         let place = &self.places[index];
         let Parameter::Text(length) = place.parameter else {
-            panic!("parameter {index} is an integer");
+            panic!("parameter {index} is no text of a fixed length");
         };
         &mut self.packet[place.offset..][..length]
+    }
+
+    /// Sets a text parameter of varying length, counted from 0.
+    ///
+    /// # Errors
+    /// When the text is too long, or with it the statement.
+    ///
+    /// # Panics
+    /// If there is no such parameter or it is another.
+    pub fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        let place = &self.places[index];
+        assert_eq!(
+            place.parameter,
+            Parameter::ShortText,
+            "parameter {index} has a fixed length"
+        );
+        if text.len() > LONGEST_SHORT_TEXT {
+            let length = text.len();
+            return Err(WireError::Request(format!(
+                "a text of {length} bytes where {LONGEST_SHORT_TEXT} fit"
+            )));
+        }
+        let offset = place.offset;
+        let old = usize::from(self.packet[offset - 1]);
+        if old != text.len() {
+            self.packet.splice(offset..offset + old, text.iter().copied());
+            self.packet[offset - 1] = text.len() as u8;
+            for place in &mut self.places[index + 1..] {
+                place.offset = place.offset + text.len() - old;
+            }
+            return write_header(&mut self.packet[self.start..], 0);
+        }
+        self.packet[offset..][..old].copy_from_slice(text);
+        Ok(())
     }
 
     /// The bytes that execute the statement with the values that were set.
@@ -116,7 +155,7 @@ impl Parameter {
     fn column_type(self) -> ColumnType {
         match self {
             Self::Integer => ColumnType::MYSQL_TYPE_LONGLONG,
-            Self::Text(_) => ColumnType::MYSQL_TYPE_VAR_STRING,
+            Self::Text(_) | Self::ShortText => ColumnType::MYSQL_TYPE_VAR_STRING,
         }
     }
 
@@ -124,12 +163,14 @@ impl Parameter {
         match self {
             Self::Integer => size_of::<i64>(),
             Self::Text(length) => length,
+            Self::ShortText => 0,
         }
     }
 
     /// Appends room for a value; text has its length before it.
     fn extend_with_blank(self, payload: &mut Vec<u8>) {
-        if let Self::Text(length) = self {
+        if let Self::Text(_) | Self::ShortText = self {
+            let length = self.length();
             match length {
                 0..=0xFA => payload.push(length as u8),
                 0xFB..=0xFFFF => {
@@ -168,6 +209,36 @@ mod tests {
 
         statement.text_mut(1).copy_from_slice(b"xyz");
         assert!(statement.request().ends_with(b"\x03xyz"));
+    }
+
+    #[test]
+    fn short_text_of_any_length_moves_what_follows_it() {
+        let parameters = [
+            Parameter::ShortText,
+            Parameter::Text(2),
+            Parameter::ShortText,
+            Parameter::Integer,
+        ];
+        let mut statement = Statement::new(7, &parameters).unwrap();
+        for round in 0..3 {
+            for (first, third) in [("one", "third"), ("longer", ""), ("longer", "x"), ("", "yes")] {
+                statement.set_short_text(0, first.as_bytes()).unwrap();
+                statement.text_mut(1).copy_from_slice(b"ab");
+                statement.set_short_text(2, third.as_bytes()).unwrap();
+                statement.set_integer(3, round);
+                let mut values = vec![first.len() as u8];
+                values.extend_from_slice(first.as_bytes());
+                values.extend_from_slice(b"\x02ab");
+                values.push(third.len() as u8);
+                values.extend_from_slice(third.as_bytes());
+                values.extend_from_slice(&round.to_le_bytes());
+                let request = statement.request();
+                assert!(request.ends_with(&values), "{request:?}");
+                assert_eq!(usize::from(request[0]), request.len() - HEADER);
+                statement.sent().unwrap();
+            }
+        }
+        assert!(statement.set_short_text(0, &[b'x'; 251]).is_err());
     }
 
     #[test]

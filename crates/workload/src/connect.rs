@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
-use ciphertax_model::record::Phase;
+use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, Phase};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::Session;
+use ciphertax_wire::tls::TlsSummary;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -89,18 +90,27 @@ impl Workload for Connect {
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
         trace.set(Phase::Close, close);
-        let mut recorder = recorder.borrow_mut();
-        recorder.connected(&trace, &authentication);
-        if let Some(handshake) = handshake {
-            recorder.shook_hands(handshake.offered, handshake.resumed);
-        }
-        drop(recorder);
+        record(recorder, &trace, &authentication, handshake);
         Ok(Operation {
             queries,
             bytes_sent: traffic.sent + close.bytes_sent,
             bytes_received: traffic.received + close.bytes_received,
             ..Operation::default()
         })
+    }
+}
+
+/// Records a connect, whatever the protocol.
+pub(crate) fn record(
+    recorder: &RefCell<Recorder>,
+    trace: &ConnectTrace,
+    authentication: &AuthenticationFacts,
+    handshake: Option<TlsSummary>,
+) {
+    let mut recorder = recorder.borrow_mut();
+    recorder.connected(trace, authentication);
+    if let Some(handshake) = handshake {
+        recorder.shook_hands(handshake.offered, handshake.resumed);
     }
 }
 

@@ -14,6 +14,7 @@ mod prepared;
 mod restart;
 mod select_random;
 mod tables;
+pub mod ycsb;
 
 pub use access::Access;
 pub use bulk_insert::BulkInsert;

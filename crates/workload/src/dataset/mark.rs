@@ -1,14 +1,11 @@
 //! Whose schema it is, and what is in it.
 
-use ciphertax_model::Dataset;
 use ciphertax_wire::mysql::Session;
 
-use super::{DatasetError, SCHEMA, run};
+use super::{Contents, DatasetError, SCHEMA, run};
 
 const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";
-/// Changes with what the tables hold, so that nothing of another version is taken for right.
-const CONTENT: &str = "content 2";
 
 /// What there is of the schema's name.
 pub(super) enum Found {
@@ -42,8 +39,8 @@ pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
-pub(super) async fn claim(session: &mut Session, dataset: &Dataset) -> Result<(), DatasetError> {
-    let description = format!("{dataset}, {CONTENT}");
+pub(super) async fn claim(session: &mut Session, contents: &Contents) -> Result<(), DatasetError> {
+    let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
         Found::Ours { .. } => run(session, &format!("DROP DATABASE {SCHEMA}")).await?,

@@ -1,20 +1,26 @@
 //! The data set: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
 mod bulk;
+mod contents;
 mod load;
 mod mark;
 mod parallel;
 mod sbtest;
+mod usertable;
 
 use std::rc::Rc;
 use std::time::Duration;
 
+use ciphertax_engine::Failure;
 use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 
+use crate::ycsb::{Loader, MysqlLoader, Table};
+
 pub use bulk::{BULK_BYTES, BULK_ROWS};
+pub use contents::Contents;
 
 /// The only schema that is ever touched.
 pub const SCHEMA: &str = "ciphertax";
@@ -34,37 +40,84 @@ pub enum DatasetError {
     /// The server said no, or went away.
     #[error("the data set cannot be made: {0}")]
     Wire(#[from] WireError),
+    /// The server said no, or went away, where its answers are known by their meaning alone.
+    #[error("the data set cannot be made: {}", .0.message())]
+    Failed(Failure),
     /// What is there is not what was written.
     #[error("the data set is not what was written: {0}")]
     Wrong(String),
 }
 
-/// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
-/// right. `progress` hears the rows that are there, each time that it is more.
+impl From<Failure> for DatasetError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Makes the tables of the `oltp` and bulk workloads; as [`prepare_contents`] with these alone.
 ///
 /// # Errors
-/// When the schema is not ciphertax's own, or the server refuses.
+/// As [`prepare_contents`].
 pub async fn prepare(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     dataset: &Dataset,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
+    prepare_contents(reactor, options, &Contents::from(*dataset), progress).await
+}
+
+/// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
+/// right. `progress` hears the rows that are there, those of all tables, each time that it is more.
+///
+/// # Errors
+/// When the schema is not ciphertax's own, or the server refuses.
+pub async fn prepare_contents(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    contents: &Contents,
+    mut progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
     let outside = ConnectOptions {
         database: None,
         ..options.clone()
     };
     let (mut session, _) = Session::connect(reactor, &outside).await?;
-    mark::claim(&mut session, dataset).await?;
+    mark::claim(&mut session, contents).await?;
     session.close().await?;
 
     let inside = ConnectOptions {
         database: Some(SCHEMA.to_owned()),
         ..options.clone()
     };
+    let mut there = 0;
+    if let Some(dataset) = &contents.sbtest {
+        prepare_sbtest(reactor, &inside, dataset, &mut progress).await?;
+        there = dataset.rows();
+    }
+    if let Some(table) = &contents.usertable {
+        let mut loaders = Vec::with_capacity(table.load_threads as usize);
+        for _ in 0..table.load_threads {
+            let (session, _) = Session::connect(reactor, &inside).await?;
+            loaders.push(MysqlLoader::new(session, Table::Usertable, table));
+        }
+        usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
+        for loader in loaders {
+            loader.close().await?;
+        }
+    }
+    Ok(())
+}
+
+async fn prepare_sbtest(
+    reactor: &Rc<Reactor>,
+    inside: &ConnectOptions,
+    dataset: &Dataset,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
     let mut sessions = Vec::with_capacity(LOADERS);
     for _ in 0..LOADERS {
-        sessions.push(Session::connect(reactor, &inside).await?.0);
+        sessions.push(Session::connect(reactor, inside).await?.0);
     }
     load::tables(&mut sessions, dataset, progress).await?;
     bulk::load(&mut sessions[0]).await?;
@@ -103,9 +156,7 @@ pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
 
 /// How long a data set of this size may take to make, on a slow server.
 pub fn patience(dataset: &Dataset) -> Duration {
-    const PER_ROW: Duration = Duration::from_millis(2);
-    let rows = dataset.rows().try_into().unwrap_or(u32::MAX);
-    Duration::from_secs(60) + PER_ROW * rows
+    Contents::from(*dataset).patience()
 }
 
 async fn run(session: &mut Session, sql: &str) -> Result<(), WireError> {

@@ -5,16 +5,12 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use ciphertax_wire::mysql::Session;
-
-use super::DatasetError;
-
 /// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
-pub(super) async fn each<J>(
-    sessions: &mut [Session],
+pub(super) async fn each<S, J, E>(
+    sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
-    work: impl AsyncFn(&mut Session, J) -> Result<(), DatasetError>,
-) -> Result<(), DatasetError> {
+    work: impl AsyncFn(&mut S, J) -> Result<(), E>,
+) -> Result<(), E> {
     let jobs = RefCell::new(jobs.into_iter());
     let next = || jobs.borrow_mut().next();
     let (next, work) = (&next, &work);
@@ -28,9 +24,7 @@ pub(super) async fn each<J>(
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all<F: Future<Output = Result<(), DatasetError>>>(
-    futures: impl Iterator<Item = F>,
-) -> Result<(), DatasetError> {
+async fn all<E, F: Future<Output = Result<(), E>>>(futures: impl Iterator<Item = F>) -> Result<(), E> {
     let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
     poll_fn(|context| {
         let mut outcome = Ok(());

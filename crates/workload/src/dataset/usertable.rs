@@ -1,0 +1,125 @@
+//! YCSB's table, on any server: loaded in batches by several connections, taken up again, checked.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use ciphertax_engine::Failure;
+use ciphertax_model::YcsbTable;
+
+use super::{DatasetError, parallel};
+use crate::ycsb::Loader;
+
+/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which one
+/// number may have been left out.
+const STRANGERS_AT_A_TIME: u64 = 10_000;
+/// Records that are read back and compared byte for byte.
+const SAMPLE: u32 = 200;
+
+/// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are there,
+/// each time that it is more.
+pub(super) async fn load<L: Loader>(
+    loaders: &mut [L],
+    table: &YcsbTable,
+    mut progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    loaders[0].create().await?;
+    if loaders[0].count().await? > 0 {
+        delete_strangers(&mut loaders[0], table).await?;
+        let missing = missing(loaders, table).await?;
+        write(loaders, table, missing, &mut progress).await?;
+        if check(&mut loaders[0], table).await.is_ok() {
+            return Ok(());
+        }
+        loaders[0].empty().await?;
+    }
+    write(loaders, table, batches(table).collect(), &mut progress).await?;
+    check(&mut loaders[0], table).await
+}
+
+/// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and compares
+/// a sample byte for byte.
+pub(super) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), DatasetError> {
+    let wrong = |failure| match failure {
+        Failure::Error(problem) => DatasetError::Wrong(problem),
+        other => DatasetError::Failed(other),
+    };
+    let records = loader.look_at_all().await.map_err(wrong)?;
+    let expected = table.record_count;
+    if records != u64::from(expected) {
+        return Err(DatasetError::Wrong(format!(
+            "usertable has {records} records, expected {expected}"
+        )));
+    }
+    for number in (0..expected).step_by(expected.div_ceil(SAMPLE) as usize) {
+        loader.verify(number.into()).await.map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// Deletes what a run that was killed inserted.
+async fn delete_strangers(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
+    let mut first = u64::from(table.record_count);
+    while loader.delete_many(first..first + STRANGERS_AT_A_TIME).await? > 0 {
+        first += STRANGERS_AT_A_TIME;
+    }
+    Ok(())
+}
+
+/// The batches that are not there as a whole.
+async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<Range<u64>>, DatasetError> {
+    if loaders[0].count().await? == u64::from(table.record_count) {
+        return Ok(Vec::new());
+    }
+    let missing = RefCell::default();
+    parallel::each(loaders, batches(table), async |loader, batch| {
+        let there = loader.count_of(batch.clone()).await?;
+        if there < batch.end - batch.start {
+            Vec::push(&mut missing.borrow_mut(), batch);
+        }
+        Ok::<_, DatasetError>(())
+    })
+    .await?;
+    Ok(missing.into_inner())
+}
+
+async fn write<L: Loader>(
+    loaders: &mut [L],
+    table: &YcsbTable,
+    batches: Vec<Range<u64>>,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let absent: u64 = batches.iter().map(|batch| batch.end - batch.start).sum();
+    let there = u64::from(table.record_count) - absent;
+    let told = RefCell::new((there, progress));
+    if there > 0 {
+        told.borrow_mut().1(there);
+    }
+    parallel::each(loaders, batches, async |loader, batch| {
+        insert(loader, batch.clone()).await?;
+        let (there, progress) = &mut *told.borrow_mut();
+        *there += batch.end - batch.start;
+        progress(*there);
+        Ok(())
+    })
+    .await
+}
+
+/// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a moment
+/// ago has still written.
+async fn insert(loader: &mut impl Loader, batch: Range<u64>) -> Result<(), Failure> {
+    match loader.insert_many(batch.clone()).await {
+        Err(Failure::Error(_)) => {
+            loader.delete_many(batch.clone()).await?;
+            loader.insert_many(batch).await.map(drop)
+        }
+        inserted => inserted.map(drop),
+    }
+}
+
+fn batches(table: &YcsbTable) -> impl Iterator<Item = Range<u64>> + use<> {
+    let records = u64::from(table.record_count);
+    let batch = u64::from(table.batch_size);
+    (0..records)
+        .step_by(table.batch_size as usize)
+        .map(move |first| first..records.min(first + batch))
+}

@@ -1,0 +1,109 @@
+//! What YCSB asks of a database. Every kind of server that has it can be measured with all of YCSB's workloads.
+
+use std::future::Future;
+use std::ops::Range;
+use std::rc::Rc;
+
+use ciphertax_engine::{Failure, Seat};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::Traffic;
+use rand_pcg::Pcg64Mcg;
+
+use super::keys::Key;
+
+/// A table of records on some server, as an arm reaches it. Everything that is read is checked before it counts.
+pub trait KeyValue: Send + Sync + 'static {
+    /// A connection that asks for single records.
+    type Connection: Connection;
+    /// A connection that writes and looks at many records at a time.
+    type Loader: Loader;
+
+    /// Opens a connection to `usertable`, and makes sure that it is what the arm says.
+    fn open(
+        &self,
+        reactor: &Rc<Reactor>,
+        seat: Seat,
+    ) -> impl Future<Output = Result<Self::Connection, Failure>>;
+
+    /// Opens a connection to a table, and makes sure that it is what the arm says.
+    fn open_loader(
+        &self,
+        reactor: &Rc<Reactor>,
+        table: Table,
+    ) -> impl Future<Output = Result<Self::Loader, Failure>>;
+}
+
+/// Asks for single records. Its operations allocate nothing and format nothing.
+pub trait Connection {
+    /// Reads all fields of a record.
+    fn read(&mut self, key: &Key) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Overwrites one field of a record with another value, picked by `values`.
+    fn update(
+        &mut self,
+        key: &Key,
+        field: u16,
+        values: &mut Pcg64Mcg,
+    ) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Inserts a record.
+    fn insert(&mut self, key: &Key) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Reads up to `count` records in the order of their keys, the first of which is there.
+    fn scan(&mut self, first: &Key, count: u32) -> impl Future<Output = Result<(), Failure>>;
+
+    /// What went over the connection so far.
+    fn traffic(&self) -> Traffic;
+}
+
+/// Writes and looks at many records at a time, by their numbers.
+pub trait Loader {
+    /// Makes the table if there is none.
+    fn create(&mut self) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Deletes all records.
+    fn empty(&mut self) -> impl Future<Output = Result<(), Failure>>;
+
+    /// Records in the table.
+    fn count(&mut self) -> impl Future<Output = Result<u64, Failure>>;
+
+    /// How many of these records are there.
+    fn count_of(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+
+    /// Inserts records, as new ones, and returns the number of requests that took.
+    fn insert_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+
+    /// Deletes those of the records that are there, and returns how many that were.
+    fn delete_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
+
+    /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many there are.
+    fn look_at_all(&mut self) -> impl Future<Output = Result<u64, Failure>>;
+
+    /// Reads a record and compares every byte.
+    fn verify(&mut self, number: u64) -> impl Future<Output = Result<(), Failure>>;
+
+    /// What went over the connection so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Says goodbye.
+    fn close(self) -> impl Future<Output = Result<(), Failure>>;
+}
+
+/// The tables of YCSB's workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// What all mixes ask.
+    Usertable,
+    /// What the load phase fills when it is measured.
+    Load,
+}
+
+impl Table {
+    /// Its name on the server.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usertable => "usertable",
+            Self::Load => "usertable_load",
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The Yahoo! Cloud Serving Benchmark over anything that holds records by key.
+//!
+//! Definitions: B. F. Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, and `CoreWorkload` of
+//! release 0.17.
+
+mod key_space;
+mod key_value;
+mod keys;
+mod load;
+mod mysql;
+mod records;
+mod request;
+mod zipfian;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_model::{YcsbMix, YcsbTable};
+use ciphertax_reactor::Reactor;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+pub use key_space::KeySpace;
+pub use key_value::{Connection, KeyValue, Loader, Table};
+pub use keys::Key;
+pub use load::YcsbLoad;
+pub use mysql::{MysqlConnection, MysqlLoader, MysqlTable};
+use request::Requests;
+
+/// The most records of a scan, of which every number from 1 is as frequent: what YCSB's core workload E sets
+/// (`maxscanlength`).
+const LONGEST_SCAN: u32 = 100;
+
+/// A mix of operations on single records. Each kind of operation is recorded by itself.
+///
+/// A record that is read and then updated is one operation with two queries. What was inserted is deleted again before every
+/// slice, outside the measured time, so that all slices find the same records.
+pub struct Ycsb<S> {
+    store: S,
+    mix: YcsbMix,
+    field_count: u16,
+    keys: Arc<KeySpace>,
+    requests: Requests,
+}
+
+impl<S: KeyValue> Ycsb<S> {
+    /// Asks `store`, which holds `table`, whose numbers are `keys`. Takes time in proportion to the records.
+    pub fn new(store: S, table: &YcsbTable, mix: YcsbMix, keys: Arc<KeySpace>) -> Self {
+        Self {
+            store,
+            mix,
+            field_count: table.field_count,
+            requests: Requests::new(&mix, &keys),
+            keys,
+        }
+    }
+}
+
+/// An open connection with what it picks by.
+pub struct Client<C> {
+    connection: C,
+    requests: Requests,
+    random: Pcg64Mcg,
+    /// Of the values that updates write: it begins elsewhere each time, so that no run writes what one before it has written,
+    /// which a server may notice and skip.
+    values: Pcg64Mcg,
+}
+
+impl<S: KeyValue> Workload for Ycsb<S> {
+    type Connection = Client<S::Connection>;
+
+    const KINDS: &'static [&'static str] = &["read", "update", "insert", "scan", "read_modify_write"];
+
+    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Self::Connection, Failure> {
+        Ok(Client {
+            connection: self.store.open(reactor, seat).await?,
+            requests: self.requests,
+            random: Pcg64Mcg::seed_from_u64(seat.seed),
+            values: Pcg64Mcg::seed_from_u64(rand::random()),
+        })
+    }
+
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+        let inserted = self.keys.inserted();
+        if inserted.is_empty() {
+            return Ok(());
+        }
+        let mut loader = self.store.open_loader(reactor, Table::Usertable).await?;
+        loader.delete_many(inserted).await?;
+        loader.close().await?;
+        self.keys.trimmed();
+        Ok(())
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        client: &mut Self::Connection,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        let before = client.connection.traffic();
+        let kind = Kind::pick(&self.mix, &mut client.random);
+        let queries = self.run(kind, client).await?;
+        let after = client.connection.traffic();
+        Ok(Operation {
+            kind: kind as usize,
+            queries,
+            restarts: 0,
+            bytes_sent: after.sent - before.sent,
+            bytes_received: after.received - before.received,
+        })
+    }
+}
+
+impl<S: KeyValue> Ycsb<S> {
+    /// Returns the number of queries it took.
+    async fn run(&self, kind: Kind, client: &mut Client<S::Connection>) -> Result<u64, Failure> {
+        let Client {
+            connection,
+            requests,
+            random,
+            values,
+        } = client;
+        if kind == Kind::Insert {
+            let number = self.keys.take();
+            connection.insert(&Key::of(number)).await?;
+            self.keys.acknowledge(number);
+            return Ok(1);
+        }
+        let key = Key::of(requests.pick(self.keys.known(), random));
+        if kind == Kind::Scan {
+            let count = random.random_range(1..=LONGEST_SCAN);
+            connection.scan(&key, count).await?;
+            return Ok(1);
+        }
+        if kind != Kind::Update {
+            connection.read(&key).await?;
+        }
+        if kind != Kind::Read {
+            let field = random.random_range(0..self.field_count);
+            connection.update(&key, field, values).await?;
+        }
+        Ok(if kind == Kind::ReadModifyWrite { 2 } else { 1 })
+    }
+}
+
+/// The kinds of operations, in the order of [`Ycsb`]'s `KINDS` and of [`YcsbMix::shares`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Update,
+    Insert,
+    Scan,
+    ReadModifyWrite,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Update,
+        Self::Insert,
+        Self::Scan,
+        Self::ReadModifyWrite,
+    ];
+
+    fn pick(mix: &YcsbMix, random: &mut Pcg64Mcg) -> Self {
+        let mut left: f64 = random.random();
+        let mut last = Self::Read;
+        for (kind, share) in Self::ALL.into_iter().zip(mix.shares()) {
+            if share <= 0.0 {
+                continue;
+            }
+            if left < share {
+                return kind;
+            }
+            left -= share;
+            last = kind;
+        }
+        // The shares add up to 1 but for rounding.
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_shares_of_the_mix() {
+        let mix = YcsbMix {
+            read: 0.1,
+            update: 0.2,
+            insert: 0.3,
+            read_modify_write: 0.4,
+            ..YcsbMix::default()
+        };
+        const PICKS: u32 = 100_000;
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut counts = [0_u32; 5];
+        for _ in 0..PICKS {
+            counts[Kind::pick(&mix, &mut random) as usize] += 1;
+        }
+        for (count, share) in counts.into_iter().zip(mix.shares()) {
+            let found = f64::from(count) / f64::from(PICKS);
+            assert!((found - share).abs() < 0.006, "{found}, expected {share}");
+        }
+        assert_eq!(counts[Kind::Scan as usize], 0);
+    }
+}

@@ -1,0 +1,246 @@
+//! YCSB's table and workloads on a server of the MySQL family.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciphertax_engine::Failure;
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::{Workload, YcsbMix, YcsbTable};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::ycsb::{KeySpace, MysqlTable, Ycsb, YcsbLoad};
+
+use common::{access, administer, empty_server, engine, options, run, slice, tables};
+
+const TABLE: YcsbTable = YcsbTable {
+    record_count: 1050,
+    field_count: 10,
+    field_length: 100,
+    batch_size: 100,
+    load_threads: 3,
+    verify: true,
+};
+const SLICE: Duration = Duration::from_millis(300);
+const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
+    let server = loaded();
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    for (workload, kinds) in [
+        (Workload::YcsbA, &["read", "update"][..]),
+        (Workload::YcsbB, &["read", "update"]),
+        (Workload::YcsbC, &["read"]),
+        (Workload::YcsbD, &["read", "insert"]),
+        (Workload::YcsbE, &["insert", "scan"]),
+        (Workload::YcsbF, &["read", "read_modify_write"]),
+    ] {
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine(vec![ycsb(&server, TABLE, mix, &keys)]);
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        let count = |kind: &str| {
+            let found = yielded
+                .operations
+                .iter()
+                .find(|operations| operations.kind == kind);
+            found.map_or(0, |operations| operations.count)
+        };
+        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
+            assert_eq!(count(kind) > 0, kinds.contains(&kind), "{workload:?}: {kind}");
+        }
+        let operations: u64 = yielded.operations.iter().map(|operations| operations.count).sum();
+        assert_eq!(yielded.queries, operations + count("read_modify_write"));
+        assert_eq!(
+            administer(&server, &[COUNT]),
+            [(1050 + count("insert")).to_string()]
+        );
+
+        engine.prepare(0).unwrap().unwrap();
+        assert_eq!(administer(&server, &[COUNT]), ["1050"], "{workload:?}");
+    }
+    run(async |reactor| {
+        let contents = Contents::from(TABLE);
+        dataset::prepare_contents(reactor, &options(&server, None, None), &contents, |_| ()).await
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
+    let server = loaded();
+    let update = |value: &str| {
+        let sql = format!("UPDATE ciphertax.usertable SET FIELD7 = {value}");
+        administer(&server, &[&sql]);
+    };
+    let read = |verify| {
+        let table = YcsbTable { verify, ..TABLE };
+        let mix = Workload::YcsbC.ycsb_mix().unwrap();
+        let keys = Arc::new(KeySpace::new(&table));
+        slice(ycsb(&server, table, mix, &keys), SLICE).first_failure
+    };
+    let assert_told = |failure: Option<Failure>, told: &str| match failure {
+        Some(Failure::Error(problem)) => assert!(
+            problem.starts_with("record user") && problem.contains(told) && problem.ends_with("changed?"),
+            "{problem}"
+        ),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read(true), None);
+    update("INSERT(FIELD7, 50, 1, '!')");
+    assert_told(read(true), "other bytes in field7");
+    assert_eq!(read(false), None);
+    update("LEFT(FIELD7, 99)");
+    assert_told(read(false), "99 bytes in field7");
+    administer(&server, &["DELETE FROM ciphertax.usertable"]);
+    assert_told(read(false), "is not there");
+}
+
+#[test]
+fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
+    let server = loaded();
+    let right = checksum(&server);
+    for (damage, heard) in [
+        ("DO 0", &[1050][..]),
+        (
+            "DELETE FROM ciphertax.usertable WHERE YCSB_KEY = 'user6284781860667377211'",
+            &[950, 1050],
+        ),
+        (
+            "INSERT INTO ciphertax.usertable (YCSB_KEY) VALUES ('user5952875239596136740x')",
+            &[1050, 100],
+        ),
+        (
+            "UPDATE ciphertax.usertable SET FIELD3 = 'short' LIMIT 1",
+            &[1050, 100],
+        ),
+        ("TRUNCATE TABLE ciphertax.usertable", &[100]),
+        ("DROP TABLE ciphertax.usertable", &[100]),
+    ] {
+        administer(&server, &[damage]);
+        let progress = load(&server, TABLE);
+        assert!(progress.starts_with(heard), "{damage}: {progress:?}");
+        assert_eq!(progress.last(), Some(&1050), "{damage}");
+        assert_eq!(checksum(&server), right, "{damage}");
+    }
+}
+
+#[test]
+fn records_that_a_killed_run_inserted_are_deleted_before_the_next() {
+    let server = loaded();
+    let right = checksum(&server);
+    let insert = YcsbMix {
+        insert: 1.0,
+        ..YcsbMix::default()
+    };
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    let yielded = slice(ycsb(&server, TABLE, insert, &keys), SLICE);
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    assert_ne!(administer(&server, &[COUNT]), ["1050"]);
+    assert_eq!(load(&server, TABLE), [1050]);
+    assert_eq!(checksum(&server), right);
+}
+
+#[test]
+fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
+    let server = loaded();
+    let store = MysqlTable {
+        access: access(&server, None),
+        table: TABLE,
+    };
+    let mut engine = engine(vec![YcsbLoad::new(store, &TABLE)]);
+    for _ in 0..2 {
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        let batches = yielded.operations[0].count;
+        assert_eq!(
+            (yielded.operations[0].kind.as_str(), yielded.queries),
+            ("insert", batches)
+        );
+        let count = administer(&server, &["SELECT COUNT(*) FROM ciphertax.usertable_load"]);
+        assert_eq!(count, [(100 * batches).to_string()]);
+    }
+    assert_eq!(administer(&server, &[COUNT]), ["1050"]);
+}
+
+#[test]
+fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
+    let server = empty_server();
+    let sbtest = tables(1, 700).dataset;
+    let both = Contents {
+        sbtest: Some(sbtest),
+        usertable: Some(TABLE),
+    };
+    let names = || administer(&server, &["SHOW TABLES FROM ciphertax"]);
+    let mut heard = 0;
+    prepare(&server, &both, |rows| heard = rows).unwrap();
+    assert_eq!((heard, both.rows()), (1750, 1750));
+    assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1", "usertable"]);
+    load(&server, TABLE);
+    assert_eq!(names(), ["made_by_ciphertax", "usertable"]);
+    prepare(&server, &sbtest.into(), |_| ()).unwrap();
+    assert_eq!(names(), ["bulk", "made_by_ciphertax", "sbtest1"]);
+}
+
+#[test]
+fn records_of_any_size_are_loaded_and_read() {
+    for (field_count, field_length, batch_size) in [(1, 1, 1), (3, 251, 7), (2, 70_000, 100)] {
+        let server = empty_server();
+        let table = YcsbTable {
+            record_count: 40,
+            field_count,
+            field_length,
+            batch_size,
+            ..TABLE
+        };
+        assert_eq!(load(&server, table).last(), Some(&40));
+        let mix = Workload::YcsbA.ycsb_mix().unwrap();
+        let yielded = slice(ycsb(&server, table, mix, &Arc::new(KeySpace::new(&table))), SLICE);
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    }
+}
+
+fn loaded() -> PrivateServer {
+    let server = empty_server();
+    load(&server, TABLE);
+    server
+}
+
+/// Loads the table, and returns what was heard of the progress.
+fn load(server: &PrivateServer, table: YcsbTable) -> Vec<u64> {
+    let mut heard = Vec::new();
+    prepare(server, &table.into(), |rows| heard.push(rows)).unwrap();
+    heard
+}
+
+fn prepare(
+    server: &PrivateServer,
+    contents: &Contents,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let options = options(server, None, None);
+    run(async |reactor| dataset::prepare_contents(reactor, &options, contents, progress).await)
+}
+
+fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MysqlTable> {
+    let store = MysqlTable {
+        access: access(server, None),
+        table,
+    };
+    Ycsb::new(store, &table, mix, Arc::clone(keys))
+}
+
+fn checksum(server: &PrivateServer) -> Vec<String> {
+    administer(server, &["CHECKSUM TABLE ciphertax.usertable"])
+}

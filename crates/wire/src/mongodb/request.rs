@@ -1,7 +1,7 @@
 //! Commands that are written anew for every execution.
 
 use bson::raw::{CStr, RawDocument};
-use bson::spec::ElementType;
+use bson::spec::{BinarySubtype, ElementType};
 
 use super::message::{BODY, HEADER, SEQUENCE};
 
@@ -109,6 +109,16 @@ impl DocumentWriter<'_> {
         &mut self.message[start..start + length]
     }
 
+    /// Appends `length` bytes of the generic subtype, to be written over.
+    pub fn blank_binary(&mut self, name: &CStr, length: usize) -> &mut [u8] {
+        self.name(ElementType::Binary, name);
+        self.message.extend_from_slice(&(length as u32).to_le_bytes());
+        self.message.push(BinarySubtype::Generic.into());
+        let start = self.message.len();
+        self.message.resize(start + length, 0);
+        &mut self.message[start..]
+    }
+
     /// Appends an integer of 32 bits.
     pub fn int32(&mut self, name: &CStr, value: i32) {
         self.name(ElementType::Int32, name);
@@ -182,6 +192,9 @@ mod tests {
                 command.int64(cstr!("maxTimeMS"), 5_000_000_000);
                 command.boolean(cstr!("singleBatch"), true);
                 command.raw_document(cstr!("projection"), &rawdoc! { "field0": 1 });
+                command
+                    .blank_binary(cstr!("bytes"), 3)
+                    .copy_from_slice(&[1, 2, 3]);
                 command.blank_string(cstr!("$db"), 4).copy_from_slice(b"ycsb");
             });
             let expected = rawdoc! {
@@ -191,6 +204,7 @@ mod tests {
                 "maxTimeMS": 5_000_000_000_i64,
                 "singleBatch": true,
                 "projection": { "field0": 1_i32 },
+                "bytes": bson::Binary { subtype: BinarySubtype::Generic, bytes: vec![1, 2, 3] },
                 "$db": "ycsb",
             };
             assert_eq!(&request.message[HEADER + 1..], expected.as_bytes());

@@ -8,6 +8,7 @@ pub mod dataset;
 mod digits;
 mod distribution;
 mod insert;
+pub mod mongodb;
 mod oltp;
 mod point_select;
 mod prepared;

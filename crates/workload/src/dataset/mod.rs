@@ -4,6 +4,7 @@ mod bulk;
 mod contents;
 mod load;
 mod mark;
+pub mod mongodb;
 mod parallel;
 mod sbtest;
 mod usertable;

@@ -7,6 +7,7 @@ mod key_space;
 mod key_value;
 mod keys;
 mod load;
+mod mongodb;
 mod mysql;
 mod records;
 mod request;
@@ -26,6 +27,8 @@ pub use key_space::KeySpace;
 pub use key_value::{Connection, KeyValue, Loader, Table};
 pub use keys::Key;
 pub use load::YcsbLoad;
+pub(crate) use mongodb::MongodbReader;
+pub use mongodb::{MongodbConnection, MongodbLoader, MongodbTable};
 pub use mysql::{MysqlConnection, MysqlLoader, MysqlTable};
 use request::Requests;
 

@@ -145,6 +145,11 @@ pub(super) struct RecordCheck {
 }
 
 impl RecordCheck {
+    /// The number of the next field.
+    pub(super) fn next_field(&self) -> u16 {
+        self.fields
+    }
+
     /// Checks the next field.
     ///
     /// # Errors

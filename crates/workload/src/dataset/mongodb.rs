@@ -1,0 +1,126 @@
+//! The data set on MongoDB: a database of ciphertax's own, marked, which holds YCSB's table; no other is touched.
+
+use std::rc::Rc;
+
+use ciphertax_model::YcsbTable;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
+
+use super::{Contents, DatasetError, usertable};
+use crate::mongodb::DATABASE;
+use crate::ycsb::{Loader, MongodbLoader, Table};
+
+const COLLECTION: &str = "ciphertax_mark";
+const MARK: &str = "this database was made by ciphertax, which removes it after a run";
+
+/// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of the same
+/// table is kept where it is right. `progress` hears the records that are there, each time that it is more.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn prepare(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let (mut session, _) = Session::connect(reactor, options).await?;
+    claim(&mut session, table).await?;
+    session.close().await?;
+
+    let mut loaders = Vec::with_capacity(table.load_threads as usize);
+    for _ in 0..table.load_threads {
+        let (session, _) = Session::connect(reactor, options).await?;
+        loaders.push(MongodbLoader::new(session, Table::Usertable, table));
+    }
+    usertable::load(&mut loaders, table, progress).await?;
+    for loader in loaders {
+        loader.close().await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the table is what [`prepare`] wrote; has the server look at all of it, so that it is in memory.
+///
+/// # Errors
+/// Says what differs.
+pub async fn check(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+) -> Result<(), DatasetError> {
+    let (session, _) = Session::connect(reactor, options).await?;
+    let mut loader = MongodbLoader::new(session, Table::Usertable, table);
+    usertable::check(&mut loader, table).await?;
+    Ok(loader.close().await?)
+}
+
+/// Removes the data set if there is one.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
+    match find(session).await? {
+        Found::Nothing => Ok(()),
+        Found::Ours { .. } => drop_database(session).await,
+    }
+}
+
+/// What there is of the database's name.
+enum Found {
+    Nothing,
+    /// A database of ciphertax's own, for this data set.
+    Ours {
+        dataset: String,
+    },
+}
+
+async fn find(session: &mut Session) -> Result<Found, DatasetError> {
+    let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
+    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
+    let collections = session.command(&list).await?;
+    let any = collections
+        .get_document("cursor")
+        .and_then(|cursor| cursor.get_array("firstBatch"))
+        .map_err(unreadable)?
+        .into_iter()
+        .next();
+    if any.is_none() {
+        return Ok(Found::Nothing);
+    }
+    let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
+    match marks.as_slice() {
+        [mark] if mark.get_str("mark").is_ok_and(|mark| mark == MARK) => Ok(Found::Ours {
+            dataset: mark.get_str("dataset").unwrap_or_default().to_owned(),
+        }),
+        _ => Err(DatasetError::NotOurs),
+    }
+}
+
+/// Makes sure that there is a database of ciphertax's own for this table; what it holds of it stays.
+async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetError> {
+    let description = Contents::from(*table).description();
+    match find(session).await? {
+        Found::Ours { dataset } if dataset == description => return Ok(()),
+        Found::Ours { .. } => drop_database(session).await?,
+        Found::Nothing => {}
+    }
+    let mark = rawdoc! { "mark": MARK, "dataset": description };
+    let mut documents = ciphertax_wire::mongodb::bson::raw::RawArrayBuf::new();
+    documents.push(mark);
+    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": DATABASE };
+    session.command(&insert).await?;
+    Ok(())
+}
+
+async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
+    let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
+    session.command(&drop).await?;
+    Ok(())
+}
+
+fn unreadable(error: impl std::fmt::Display) -> WireError {
+    WireError::Protocol(format!("a document that cannot be read: {error}"))
+}

@@ -1,0 +1,128 @@
+//! Sessions of MongoDB that are what their arm says.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::Failure;
+use ciphertax_model::ReadPreference;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mongodb::{
+    Address, ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
+};
+
+use crate::access::failure;
+
+/// How long an election may take.
+const ELECTION: Duration = Duration::from_secs(10);
+
+/// How an arm reaches its server, and what every session must then be.
+#[derive(Clone)]
+pub struct MongodbAccess {
+    /// How to connect; to the members of a replica set, all but the address.
+    pub options: ConnectOptions,
+    /// Members of the replica set that are asked for the others; none for a server of its own.
+    pub seeds: Vec<Address>,
+    /// What every session must be.
+    pub expectation: Expectation,
+    /// Connections that may be opened at a time: where the arm resumes sessions, as many are kept ready.
+    pub connections: usize,
+    /// Which member of a replica set is read from.
+    pub read_preference: ReadPreference,
+}
+
+impl MongodbAccess {
+    /// Opens the session of a connection of this number that reads, and checks it by the client's and by the server's word.
+    ///
+    /// # Errors
+    /// When there is no session, or one that is not what the arm says.
+    pub async fn open(&self, reactor: &Rc<Reactor>, seat: u32) -> Result<Session, Failure> {
+        let options = self.target(reactor, seat).await?;
+        self.open_checked(reactor, &options).await
+    }
+
+    /// Opens a session that writes, and checks it likewise.
+    ///
+    /// # Errors
+    /// As [`MongodbAccess::open`].
+    pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
+        let options = self.primary(reactor).await?;
+        self.open_checked(reactor, &options).await
+    }
+
+    /// What to tell a server that is not the primary, so that it answers.
+    pub(crate) fn read_mode(&self) -> Option<&'static str> {
+        match self.read_preference {
+            ReadPreference::Primary => None,
+            preference => Some(preference.name()),
+        }
+    }
+
+    /// How the member is reached that the connection of this number reads from. The replica set is looked at anew each time,
+    /// since a failover may have been.
+    pub(crate) async fn target(&self, reactor: &Rc<Reactor>, seat: u32) -> Result<ConnectOptions, Failure> {
+        if self.seeds.is_empty() {
+            return Ok(self.options.clone());
+        }
+        let topology = self.topology(reactor).await?;
+        let member = topology
+            .choose(self.read_preference, seat as usize)
+            .ok_or_else(|| {
+                let preference = self.read_preference;
+                Failure::Disconnected(format!(
+                    "the replica set has no member to read from by the preference {preference}"
+                ))
+            })?;
+        Ok(self.options_of(member))
+    }
+
+    /// How the primary is reached.
+    ///
+    /// # Errors
+    /// When the replica set elects none in time.
+    pub async fn primary(&self, reactor: &Rc<Reactor>) -> Result<ConnectOptions, Failure> {
+        if self.seeds.is_empty() {
+            return Ok(self.options.clone());
+        }
+        let topology = self.topology(reactor).await?;
+        let member = topology
+            .primary()
+            .ok_or_else(|| Failure::Disconnected("the replica set has no primary".into()))?;
+        Ok(self.options_of(member))
+    }
+
+    async fn topology(&self, reactor: &Rc<Reactor>) -> Result<Topology, Failure> {
+        let deadline = Instant::now() + ELECTION;
+        Topology::wait_for_primary(reactor, &self.seeds, &self.options, deadline)
+            .await
+            .map_err(failure)
+    }
+
+    fn options_of(&self, member: &Member) -> ConnectOptions {
+        let Address { host, port } = member.address.clone();
+        ConnectOptions {
+            host,
+            port,
+            ..self.options.clone()
+        }
+    }
+
+    async fn open_checked(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<Session, Failure> {
+        Session::warm_up(reactor, options, self.connections)
+            .await
+            .map_err(failure)?;
+        let (mut session, _) = Session::connect(reactor, options).await.map_err(failure)?;
+        self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
+        let users = authenticated_users(&mut session).await.map_err(failure)?.len();
+        let expected = usize::from(options.login != Login::None);
+        if users != expected {
+            return Err(Failure::FactsDiffer(format!(
+                "the server says that {users} users are logged in; expected {expected}"
+            )));
+        }
+        Ok(session)
+    }
+}

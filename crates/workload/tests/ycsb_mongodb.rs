@@ -1,0 +1,317 @@
+//! YCSB's table and workloads on MongoDB, and connections to it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::{Engine, Failure, SliceYield};
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
+use ciphertax_model::record::Phase;
+use ciphertax_model::{Load, ReadPreference, Transport, Workload, YcsbMix, YcsbTable};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
+use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
+use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
+
+const TABLE: YcsbTable = YcsbTable {
+    record_count: 1050,
+    field_count: 10,
+    field_length: 100,
+    batch_size: 100,
+    load_threads: 3,
+    verify: true,
+};
+const SLICE: Duration = Duration::from_millis(300);
+/// Two connections on one thread, each served at once.
+const LOAD: Load = Load {
+    workers: Some(1),
+    ..Load::closed(2)
+};
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
+    let server = loaded();
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    for (workload, kinds) in [
+        (Workload::YcsbA, &["read", "update"][..]),
+        (Workload::YcsbB, &["read", "update"]),
+        (Workload::YcsbC, &["read"]),
+        (Workload::YcsbD, &["read", "insert"]),
+        (Workload::YcsbE, &["insert", "scan"]),
+        (Workload::YcsbF, &["read", "read_modify_write"]),
+    ] {
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine(ycsb(&server, TABLE, mix, &keys));
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
+            let count = count_of(&yielded, kind);
+            assert_eq!(count > 0, kinds.contains(&kind), "{workload:?}: {kind}");
+        }
+        let inserted = count_of(&yielded, "insert");
+        assert_eq!(documents(&server, "usertable"), 1050 + inserted);
+        engine.prepare(0).unwrap().unwrap();
+        assert_eq!(documents(&server, "usertable"), 1050, "{workload:?}");
+    }
+    run(async |reactor| dataset::mongodb::check(reactor, &options(&server), &TABLE).await).unwrap();
+}
+
+#[test]
+fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
+    let server = loaded();
+    let set = |bytes: usize| {
+        let value = ciphertax_wire::mongodb::bson::Binary {
+            subtype: ciphertax_wire::mongodb::bson::spec::BinarySubtype::Generic,
+            bytes: vec![b'x'; bytes],
+        };
+        update_all(&server, &rawdoc! { "$set": { "field7": value } });
+    };
+    let read = |verify| {
+        let table = YcsbTable { verify, ..TABLE };
+        let mix = Workload::YcsbC.ycsb_mix().unwrap();
+        let keys = Arc::new(KeySpace::new(&table));
+        slice(ycsb(&server, table, mix, &keys)).first_failure
+    };
+    let assert_told = |failure: Option<Failure>, told: &str| match failure {
+        Some(Failure::Error(problem)) => assert!(
+            problem.starts_with("record user") && problem.contains(told) && problem.ends_with("changed?"),
+            "{problem}"
+        ),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read(true), None);
+    set(100);
+    assert_told(read(true), "other bytes in field7");
+    assert_eq!(read(false), None);
+    set(99);
+    assert_told(read(false), "99 bytes in field7");
+    update_all(&server, &rawdoc! { "$unset": { "field0": "" } });
+    assert_told(read(false), "in the place of field0");
+    ask(&server, &rawdoc! { "drop": "usertable", "$db": DATABASE });
+    assert_told(read(false), "is not there");
+}
+
+#[test]
+fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
+    let server = loaded();
+    let delete = |key: &str| {
+        let mut deletes = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
+        deletes.push(rawdoc! { "q": { "_id": key }, "limit": 1_i32 });
+        rawdoc! { "delete": "usertable", "deletes": deletes, "$db": DATABASE }
+    };
+    let insert = |key: &str| {
+        let mut documents = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
+        documents.push(rawdoc! { "_id": key });
+        rawdoc! { "insert": "usertable", "documents": documents, "$db": DATABASE }
+    };
+    for (damage, heard) in [
+        (rawdoc! { "ping": 1_i32, "$db": DATABASE }, &[1050][..]),
+        (delete("user6284781860667377211"), &[950, 1050]),
+        (insert("another"), &[1050, 100]),
+        (rawdoc! { "drop": "usertable", "$db": DATABASE }, &[100]),
+    ] {
+        ask(&server, &damage);
+        let progress = load(&server, TABLE).unwrap();
+        assert!(progress.starts_with(heard), "{damage:?}: {progress:?}");
+        assert_eq!(progress.last(), Some(&1050), "{damage:?}");
+        assert_eq!(documents(&server, "usertable"), 1050);
+    }
+}
+
+#[test]
+fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
+    let server = loaded();
+    let store = MongodbTable {
+        access: access(&server),
+        table: TABLE,
+    };
+    let mut engine = engine(YcsbLoad::new(store, &TABLE));
+    for _ in 0..2 {
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        let batches = count_of(&yielded, "insert");
+        assert_eq!(documents(&server, "usertable_load"), 100 * batches);
+    }
+    assert_eq!(documents(&server, "usertable"), 1050);
+}
+
+#[test]
+fn connections_are_traced_and_find_a_document_or_do_nothing() {
+    let server = loaded();
+    for (errand, queries) in [(MongodbErrand::Select(TABLE), 1), (MongodbErrand::Nothing, 0)] {
+        let access = access(&server);
+        let yielded = slice(MongodbConnect { access, errand });
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        let count = count_of(&yielded, "connect");
+        assert!(count > 0);
+        assert_eq!(yielded.queries, queries * count);
+        let asked = yielded
+            .phases
+            .iter()
+            .find(|phase| phase.phase == Phase::FirstOperation);
+        assert_eq!(asked.map_or(0, |phase| phase.count), queries * count);
+        for phase in [Phase::Tcp, Phase::Preface, Phase::Close] {
+            assert!(
+                yielded
+                    .phases
+                    .iter()
+                    .any(|sample| sample.phase == phase && sample.count == count)
+            );
+        }
+        let sent: u64 = yielded.phases.iter().map(|phase| phase.bytes_sent).sum();
+        assert_eq!(sent, yielded.bytes_sent);
+    }
+}
+
+#[test]
+fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
+    let server = server();
+    let mut documents_of_others = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
+    documents_of_others.push(rawdoc! { "_id": "precious" });
+    ask(
+        &server,
+        &rawdoc! { "insert": "usertable", "documents": documents_of_others, "$db": DATABASE },
+    );
+    let refused = [
+        load(&server, TABLE).map(|_| ()),
+        with_session(&server, async |session| dataset::mongodb::remove(session).await),
+    ];
+    for outcome in refused {
+        assert!(matches!(outcome, Err(DatasetError::NotOurs)), "{outcome:?}");
+    }
+    assert_eq!(documents(&server, "usertable"), 1);
+}
+
+#[test]
+fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
+    let server = loaded();
+    let smaller = YcsbTable {
+        record_count: 40,
+        field_count: 1,
+        field_length: 1,
+        batch_size: 7,
+        ..TABLE
+    };
+    assert_eq!(load(&server, smaller).unwrap().last(), Some(&40));
+    for _ in 0..2 {
+        with_session(&server, async |session| dataset::mongodb::remove(session).await).unwrap();
+        assert_eq!(documents(&server, "usertable"), 0);
+    }
+}
+
+/// A server that is fetched if it is not there yet, without access control and in clear.
+fn server() -> PrivateMongoDb {
+    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let guard = GuardProgram::this_test_program("guard");
+    PrivateMongoDb::builder()
+        .without_tls()
+        .access_control(false)
+        .guard(guard)
+        .start()
+        .unwrap()
+}
+
+fn loaded() -> PrivateMongoDb {
+    let server = server();
+    assert_eq!(load(&server, TABLE).unwrap().len(), 11);
+    server
+}
+
+/// Loads the table, and returns what was heard of the progress.
+fn load(server: &PrivateMongoDb, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
+    let mut heard = Vec::new();
+    let options = options(server);
+    run(async |reactor| {
+        dataset::mongodb::prepare(reactor, &options, &table, |count| heard.push(count)).await
+    })?;
+    Ok(heard)
+}
+
+fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
+    let access = access(server);
+    Ycsb::new(MongodbTable { access, table }, &table, mix, Arc::clone(keys))
+}
+
+fn access(server: &PrivateMongoDb) -> MongodbAccess {
+    MongodbAccess {
+        options: options(server),
+        seeds: Vec::new(),
+        expectation: Expectation::new(Transport::Plain),
+        connections: 1,
+        read_preference: ReadPreference::Primary,
+    }
+}
+
+fn options(server: &PrivateMongoDb) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
+}
+
+fn update_all(server: &PrivateMongoDb, change: &RawDocument) {
+    let mut updates = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
+    updates.push(rawdoc! { "q": {}, "u": change.to_owned(), "multi": true });
+    ask(
+        server,
+        &rawdoc! { "update": "usertable", "updates": updates, "$db": DATABASE },
+    );
+}
+
+fn documents(server: &PrivateMongoDb, collection: &str) -> u64 {
+    let counted = ask(
+        server,
+        &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": DATABASE },
+    );
+    counted.get_i32("n").unwrap() as u64
+}
+
+fn ask(server: &PrivateMongoDb, command: &RawDocument) -> RawDocumentBuf {
+    with_session(server, async |session| session.command(command).await.unwrap())
+}
+
+fn with_session<T>(server: &PrivateMongoDb, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
+        task(&mut session).await
+    })
+}
+
+fn engine<W: ciphertax_engine::Workload>(workload: W) -> Engine {
+    Engine::start(vec![workload], &LOAD, 1).unwrap()
+}
+
+fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
+    let mut engine = engine(workload);
+    engine.prepare(0).unwrap().unwrap();
+    engine.slice(0, SLICE).unwrap()
+}
+
+fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
+    let found = yielded
+        .operations
+        .iter()
+        .find(|operations| operations.kind == kind);
+    found.map_or(0, |operations| operations.count)
+}
+
+fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
+    let reactor = Reactor::new().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    reactor
+        .run_one(task(&reactor), deadline)
+        .unwrap()
+        .expect("it hangs")
+}

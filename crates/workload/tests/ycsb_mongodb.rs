@@ -11,10 +11,10 @@ use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
 use ciphertax_model::record::Phase;
-use ciphertax_model::{Load, ReadPreference, Transport, Workload, YcsbMix, YcsbTable};
+use ciphertax_model::{Load, ReadPreference, ReplicaSet, Transport, Workload, YcsbMix, YcsbTable};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::dataset::{self, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
 use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
@@ -213,6 +213,41 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
     }
 }
 
+#[test]
+fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
+    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let set = ReplicaSet {
+        members: 3,
+        read_only_member: false,
+    };
+    let server = PrivateMongoDb::builder()
+        .without_tls()
+        .access_control(false)
+        .replica_set(set)
+        .guard(GuardProgram::this_test_program("guard"))
+        .start()
+        .unwrap();
+    let access = MongodbAccess {
+        seeds: seeds(&server),
+        ..access(&server)
+    };
+    run(async |reactor| {
+        let primary = access.primary(reactor).await.unwrap();
+        dataset::mongodb::prepare(reactor, &primary, &TABLE, |_| ()).await
+    })
+    .unwrap();
+    let mix = Workload::YcsbA.ycsb_mix().unwrap();
+    let store = MongodbTable { access, table: TABLE };
+    let mut engine = engine(Ycsb::new(store, &TABLE, mix, Arc::new(KeySpace::new(&TABLE))));
+    for _ in 0..2 {
+        // The first slice after a failover may find its connections broken or their server no primary any more.
+        let works = (0..10)
+            .any(|_| engine.prepare(0).unwrap().is_ok() && engine.slice(0, SLICE).unwrap().failures == 0);
+        assert!(works, "no slice without a failure");
+        server.step_down().unwrap();
+    }
+}
+
 /// A server that is fetched if it is not there yet, without access control and in clear.
 fn server() -> PrivateMongoDb {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
@@ -259,6 +294,14 @@ fn access(server: &PrivateMongoDb) -> MongodbAccess {
 fn options(server: &PrivateMongoDb) -> ConnectOptions {
     let address = server.address();
     ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
+}
+
+fn seeds(server: &PrivateMongoDb) -> Vec<Address> {
+    let address = |member: std::net::SocketAddr| Address {
+        host: member.ip().to_string(),
+        port: member.port(),
+    };
+    server.members().into_iter().map(address).collect()
 }
 
 fn update_all(server: &PrivateMongoDb, change: &RawDocument) {

@@ -1,0 +1,144 @@
+//! What the catalogue says of MongoDB and TLS, held against the server itself.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_model::record::SessionFacts;
+use ciphertax_model::{
+    Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
+};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+
+#[test]
+#[ignore = "the guard of the private servers in these tests"]
+fn guard() {
+    ciphertax_lab::guard::main();
+}
+
+#[test]
+fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
+    let server = builder()
+        .certificate(CertificateKind::Rsa2048)
+        .tls_versions(&TlsVersion::ALL)
+        .start()
+        .unwrap();
+    let mut arms = Vec::new();
+    for transport in [
+        Transport::Tls10,
+        Transport::Tls11,
+        Transport::Tls12,
+        Transport::Tls13,
+    ] {
+        for resumption in [Resumption::Off, Resumption::SessionId, Resumption::Ticket] {
+            let mut arm = Arm::new("it", transport);
+            arm.tls.resumption = resumption;
+            arms.push(arm);
+        }
+    }
+    for group in Group::ALL {
+        let mut arm = Arm::new("it", Transport::Tls13);
+        arm.tls.group = Some(group);
+        arms.push(arm);
+    }
+    for (transport, cipher) in [
+        (Transport::Tls13, "TLS_AES_128_GCM_SHA256"),
+        (Transport::Tls13, "TLS_CHACHA20_POLY1305_SHA256"),
+        (Transport::Tls13, "TLS_AES_128_CCM_SHA256"),
+        (Transport::Tls12, "ECDHE-RSA-AES128-GCM-SHA256"),
+        (Transport::Tls12, "ECDHE-RSA-CHACHA20-POLY1305"),
+        (Transport::Tls12, "DHE-RSA-AES256-GCM-SHA384"),
+        (Transport::Tls12, "AES128-SHA"),
+        (Transport::Tls10, "AES256-SHA"),
+    ] {
+        let mut arm = Arm::new("it", transport);
+        arm.tls.cipher = Some(cipher.into());
+        arms.push(arm);
+    }
+    let wrong: Vec<String> = arms
+        .iter()
+        .filter_map(|arm| told(&server, arm, CertificateKind::Rsa2048))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn certificates_are_what_the_catalogue_says() {
+    let mut wrong = Vec::new();
+    for kind in CertificateKind::ALL {
+        let server = builder().certificate(kind).start().unwrap();
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            let mut arm = Arm::new("it", Transport::Tls13);
+            arm.tls.library = library;
+            wrong.extend(told(&server, &arm, kind));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with what the catalogue promises of an arm; `None` if it is held.
+fn told(server: &PrivateMongoDb, arm: &Arm, kind: CertificateKind) -> Option<String> {
+    let certificate = Certificate {
+        kind,
+        ..Certificate::default()
+    };
+    let promised = MONGODB.capabilities.refuse(arm, &certificate).is_empty();
+    match (promised, facts(server, arm)) {
+        (true, Err(error)) => Some(format!("{arm:?} with {kind} is promised: {error}")),
+        (false, Ok(facts)) => Some(format!(
+            "{arm:?} with {kind} is not promised and works: {facts:?}"
+        )),
+        _ => None,
+    }
+}
+
+fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> {
+    let ca = server.ca_file().unwrap().to_owned();
+    let mut policy = TlsPolicy::new(
+        arm.transport.tls_version(),
+        Verification::HostName(ca, server.address().ip().to_string()),
+    );
+    policy.legacy = true;
+    policy.cipher = arm.tls.cipher.clone();
+    policy.group = arm.tls.group;
+    policy.resumption = arm.tls.resumption;
+    policy.library = arm.tls.library;
+    let login = Login::by(MONGODB.default_method(), server.user(), server.password().clone());
+    let address = server.address();
+    let options = ConnectOptions {
+        tls: Some(Arc::new(TlsConnector::new(&policy)?)),
+        ..ConnectOptions::new(address.ip().to_string(), address.port(), login.unwrap())
+    };
+    let resumes = arm.tls.resumption != Resumption::Off;
+    run(async |reactor| {
+        Session::warm_up(reactor, &options, 1).await?;
+        let (mut session, _) = Session::connect(reactor, &options).await?;
+        let facts = session.facts().await?;
+        match &facts.tls {
+            Some(tls) if tls.resumed == resumes => Ok(facts),
+            _ => Err(WireError::Tls("it is not resumed as it should be".into())),
+        }
+    })
+}
+
+fn builder() -> PrivateMongoDbBuilder {
+    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+}
+
+fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
+    let reactor = Reactor::new().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    reactor
+        .run_one(task(&reactor), deadline)
+        .unwrap()
+        .expect("it hangs")
+}

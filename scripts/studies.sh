@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Plays the built-in studies about data in transit and keeps their reports in record/studies/. For a quiet machine.
+# Plays the built-in studies and keeps their reports in record/studies/. For a quiet machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-tls-tunnel-wan mysql-tls-scenarios mysql-tls-client-library
-    mysql-tls-resumption mysql-post-quantum mysql-login})
+    mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login})
 mkdir -p record/studies
 cargo build --release --locked -p ciphertax
 runs="$(mktemp -d)"

@@ -8,6 +8,7 @@ mod common;
 mod faults;
 mod lies;
 mod loads;
+mod mongodb;
 mod ordinary_user;
 mod own_server;
 mod quick;

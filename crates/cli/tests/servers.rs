@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "mariadb",
     "mariadb-11.8",
     "mysql",
@@ -14,6 +14,7 @@ const NAMES: [&str; 7] = [
     "mariadb-10.2",
     "mariadb-10.11-wolfssl",
     "mariadb-11.4-wolfssl",
+    "mongodb",
 ];
 
 #[test]
@@ -71,6 +72,7 @@ fn a_server_that_is_not_in_the_catalogue_is_refused_with_the_names_there_are() {
         "mysqll",
         "a similar value exists: 'mysql'",
         "mariadb-11.4-wolfssl",
+        "mongodb",
     ] {
         assert!(
             finished.stderr.contains(words),

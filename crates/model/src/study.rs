@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
+use crate::authentication::AuthenticationMethod;
 use crate::certificate::{Certificate, CertificateKind};
 use crate::command::Command;
 use crate::contradictions::{Contradiction, contradictions};
@@ -525,12 +526,23 @@ impl Study {
         self.arms.iter().filter(is_measured)
     }
 
-    /// True if an arm protects what the baseline sends in clear, so that by itself it can only cost. Where both protect, or
-    /// neither does, either may be the cheaper.
+    /// True if an arm protects what the baseline does not, and everything that it does: what travels, or who may ask. By
+    /// itself it can then only cost. Where both protect the same, either may be the cheaper.
     pub fn adds_protection(&self, arm: &str) -> bool {
-        let protects = |arm: &Arm| arm.transport.is_encrypted() || arm.tunnel.is_some();
-        let arm = self.arms.iter().find(|other| other.name == arm);
-        arm.is_some_and(protects) && !protects(self.baseline())
+        let protected = |arm: &Arm| {
+            let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
+            let has_login = arm.authentication.method != Some(AuthenticationMethod::NoLogin);
+            [is_hidden, has_login]
+        };
+        let baseline = protected(self.baseline());
+        let adds = |arm| {
+            protected(arm) != baseline
+                && protected(arm)
+                    .into_iter()
+                    .zip(baseline)
+                    .all(|(now, before)| now >= before)
+        };
+        self.arms.iter().find(|other| other.name == arm).is_some_and(adds)
     }
 
     /// What is really measured in a cell: its arms, and the baseline once more, which gives the noise floor.
@@ -546,12 +558,14 @@ impl Study {
     #[must_use]
     pub fn on_external_server(mut self) -> Self {
         self.placement = Placement::Free;
+        self.replica_set = None;
         let mut cells: Vec<Cell> = Vec::new();
         let mut renamed = HashSet::new();
         for mut cell in std::mem::take(&mut self.cells) {
             let old_name = cell.name.clone();
             let (server, certificate) = (cell.server.take(), cell.certificate.take());
-            if server.is_some() || certificate.is_some() {
+            let replica_set = cell.replica_set.take();
+            if server.is_some() || certificate.is_some() || replica_set.is_some() {
                 cell.name = name_without_server(&cell);
             }
             cell.name = unused(cell.name, &cells);

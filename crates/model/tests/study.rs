@@ -242,3 +242,22 @@ fn what_a_study_of_mongodb_contradicts_itself_in_is_told() {
         assert!(error.contains(words), "{words:?} is not in: {error}");
     }
 }
+
+#[test]
+fn a_login_adds_protection_to_a_server_without_access_control_and_nothing_to_one_with_it() {
+    let arm = |name: &str, method: &str, transport: &str| {
+        format!(
+            "[[arm]]\nname = \"{name}\"\ntransport = \"{transport}\"\nauthentication = {{ method = \"{method}\" }}\n"
+        )
+    };
+    let (arms, cell) = STUDY.split_at(STUDY.find("[[cell]]").unwrap());
+    let head = &arms[..arms.find("[[arm]]").unwrap()];
+    let study = |arms: [String; 2]| Study::from_toml(&format!("{head}{}{cell}", arms.concat())).unwrap();
+    let open = |transport| arm("open", "none", transport);
+    let scram = |transport| arm("scram", "SCRAM-SHA-256", transport);
+    assert!(study([open("plain"), scram("plain")]).adds_protection("scram"));
+    assert!(!study([scram("plain"), open("plain")]).adds_protection("open"));
+    assert!(!study([open("tls1.3"), scram("plain")]).adds_protection("scram"));
+    let other = arm("sha-1", "SCRAM-SHA-1", "plain");
+    assert!(!study([scram("plain"), other]).adds_protection("sha-1"));
+}

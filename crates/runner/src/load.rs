@@ -1,7 +1,11 @@
 //! The load of a cell: which workload it runs on every arm.
 
+use std::sync::Arc;
+
 use ciphertax_engine::Engine;
-use ciphertax_model::{Arm, Cell, Study, Workload};
+use ciphertax_model::{Arm, Cell, Study, Workload, YcsbMix, YcsbTable};
+use ciphertax_workload::mongodb::{MongodbAccess, MongodbConnect, MongodbErrand};
+use ciphertax_workload::ycsb::{KeySpace, KeyValue, MongodbTable, MysqlTable, Ycsb, YcsbLoad};
 use ciphertax_workload::{
     Access as MySqlAccess, BulkInsert, BulkRead, Connect, Errand, Insert, Oltp, PointSelect, Random,
     Scenario, SelectRandom, Tables,
@@ -29,77 +33,156 @@ pub(crate) fn start(
                 arms,
                 &host.server,
             )?)),
-            None => unreachable!("programs on other servers are refused"),
+            None => Err(not_on_mongodb(cell)),
         };
     }
-    let access = |arm: &Arm| match site.access(&arm.name)? {
-        Access::MySql(access) => Some(MySqlAccess {
-            connections: cell.load.connections as usize,
-            ..access.clone()
-        }),
-    };
-    let accesses: Vec<MySqlAccess> = arms.iter().filter_map(access).collect();
-    let tables = Tables::of(study);
     let start = Start {
-        accesses: &accesses,
+        study,
         cell,
+        keys: key_spaces(study, arms, site),
         cpu: site.cpu(),
         seed,
     };
-    let oltp = |scenario| {
-        start.engine(|access| Oltp {
-            access,
-            tables,
-            scenario,
-        })
-    };
-    let select = |of| start.engine(|access| SelectRandom { access, tables, of });
-    let connect = |errand| start.engine(|access| Connect { access, errand });
-    let engine = match cell.workload {
-        Workload::OltpPointSelect => start.engine(|access| PointSelect { access, tables }),
-        Workload::OltpInsert => start.engine(|access| Insert { access, tables }),
-        Workload::OltpDelete => oltp(Scenario::Delete),
-        Workload::OltpReadOnly => oltp(Scenario::ReadOnly),
-        Workload::OltpReadWrite => oltp(Scenario::ReadWrite),
-        Workload::OltpUpdateIndex => oltp(Scenario::UpdateIndex),
-        Workload::OltpUpdateNonIndex => oltp(Scenario::UpdateNonIndex),
-        Workload::OltpWriteOnly => oltp(Scenario::WriteOnly),
-        Workload::SelectRandomPoints => select(Random::Points),
-        Workload::SelectRandomRanges => select(Random::Ranges),
-        Workload::BulkInsert => start.engine(BulkInsert::new),
-        Workload::Connect => connect(Errand::Select(tables)),
-        Workload::ConnectInsertCount => connect(Errand::InsertCount),
-        Workload::ConnectOnly => connect(Errand::Nothing),
-        Workload::BulkRead => start.engine(|access| BulkRead { access }),
-        Workload::YcsbA
-        | Workload::YcsbB
-        | Workload::YcsbC
-        | Workload::YcsbD
-        | Workload::YcsbE
-        | Workload::YcsbF
-        | Workload::Ycsb
-        | Workload::YcsbLoad => todo!(),
-        Workload::Command => unreachable!("a validated cell of this workload has its command"),
-    };
-    let mut engine = engine?;
+    let mut over_mysql = Vec::new();
+    let mut over_mongodb = Vec::new();
+    for access in arms.iter().filter_map(|arm| site.access(&arm.name)) {
+        let connections = cell.load.connections as usize;
+        match access.clone() {
+            Access::MySql(access) => over_mysql.push(MySqlAccess {
+                connections,
+                ..access
+            }),
+            Access::MongoDb(access) => over_mongodb.push(MongodbAccess {
+                connections,
+                read_preference: study.read_preference(cell),
+                ..access
+            }),
+        }
+    }
+    let mut engine = match over_mongodb.is_empty() {
+        true => start.over_mysql(&over_mysql),
+        false => start.over_mongodb(&over_mongodb),
+    }?;
     engine.keep_operations(cell.keep_operations);
     Ok(Generator::Engine(engine))
 }
 
 /// What every workload's load threads are started with.
 struct Start<'a> {
-    accesses: &'a [MySqlAccess],
+    study: &'a Study,
     cell: &'a Cell,
+    /// Which records there are, by arm.
+    keys: Vec<Arc<KeySpace>>,
     cpu: Option<usize>,
     seed: u64,
 }
 
 impl Start<'_> {
-    fn engine<W: ciphertax_engine::Workload>(
-        &self,
-        workload: impl Fn(MySqlAccess) -> W,
-    ) -> Result<Engine, RunError> {
-        let arms = self.accesses.iter().cloned().map(workload).collect();
-        Ok(Engine::start_on(self.cpu, arms, &self.cell.load, self.seed)?)
+    fn over_mysql(&self, accesses: &[MySqlAccess]) -> Result<Engine, RunError> {
+        let tables = Tables::of(self.study);
+        let oltp = |scenario| {
+            self.engine(accesses, |access| Oltp {
+                access,
+                tables,
+                scenario,
+            })
+        };
+        let select = |of| self.engine(accesses, |access| SelectRandom { access, tables, of });
+        let connect = |errand| self.engine(accesses, |access| Connect { access, errand });
+        let table = self.study.ycsb;
+        let store = |access| MysqlTable { access, table };
+        match self.cell.workload {
+            Workload::OltpPointSelect => self.engine(accesses, |access| PointSelect { access, tables }),
+            Workload::OltpInsert => self.engine(accesses, |access| Insert { access, tables }),
+            Workload::OltpDelete => oltp(Scenario::Delete),
+            Workload::OltpReadOnly => oltp(Scenario::ReadOnly),
+            Workload::OltpReadWrite => oltp(Scenario::ReadWrite),
+            Workload::OltpUpdateIndex => oltp(Scenario::UpdateIndex),
+            Workload::OltpUpdateNonIndex => oltp(Scenario::UpdateNonIndex),
+            Workload::OltpWriteOnly => oltp(Scenario::WriteOnly),
+            Workload::SelectRandomPoints => select(Random::Points),
+            Workload::SelectRandomRanges => select(Random::Ranges),
+            Workload::BulkInsert => self.engine(accesses, BulkInsert::new),
+            Workload::Connect => connect(Errand::Select(tables)),
+            Workload::ConnectInsertCount => connect(Errand::InsertCount),
+            Workload::ConnectOnly => connect(Errand::Nothing),
+            Workload::BulkRead => self.engine(accesses, |access| BulkRead { access }),
+            Workload::YcsbLoad => self.ycsb_load(accesses, store),
+            _ => self.ycsb(accesses, store),
+        }
     }
+
+    fn over_mongodb(&self, accesses: &[MongodbAccess]) -> Result<Engine, RunError> {
+        let connect = |errand| self.engine(accesses, |access| MongodbConnect { access, errand });
+        let table = self.study.ycsb;
+        let store = |access| MongodbTable { access, table };
+        match self.cell.workload {
+            Workload::Connect => connect(MongodbErrand::Select(table)),
+            Workload::ConnectOnly => connect(MongodbErrand::Nothing),
+            Workload::YcsbLoad => self.ycsb_load(accesses, store),
+            _ => self.ycsb(accesses, store),
+        }
+    }
+
+    fn ycsb<A: Clone, S: KeyValue>(
+        &self,
+        accesses: &[A],
+        store: impl Fn(A) -> S,
+    ) -> Result<Engine, RunError> {
+        let mix: YcsbMix = self.cell.ycsb_mix().ok_or_else(|| not_on_mongodb(self.cell))?;
+        let table: YcsbTable = self.study.ycsb;
+        let each = accesses.iter().cloned().zip(&self.keys);
+        self.start(each.map(|(access, keys)| Ycsb::new(store(access), &table, mix, Arc::clone(keys))))
+    }
+
+    fn ycsb_load<A: Clone, S: KeyValue>(
+        &self,
+        accesses: &[A],
+        store: impl Fn(A) -> S,
+    ) -> Result<Engine, RunError> {
+        self.engine(accesses, |access| YcsbLoad::new(store(access), &self.study.ycsb))
+    }
+
+    fn engine<A: Clone, W: ciphertax_engine::Workload>(
+        &self,
+        accesses: &[A],
+        workload: impl Fn(A) -> W,
+    ) -> Result<Engine, RunError> {
+        self.start(accesses.iter().cloned().map(workload))
+    }
+
+    fn start<W: ciphertax_engine::Workload>(
+        &self,
+        arms: impl Iterator<Item = W>,
+    ) -> Result<Engine, RunError> {
+        Ok(Engine::start_on(
+            self.cpu,
+            arms.collect(),
+            &self.cell.load,
+            self.seed,
+        )?)
+    }
+}
+
+/// Which records of YCSB's table there are, by arm: arms that share a server share its table.
+fn key_spaces(study: &Study, arms: &[Arm], site: &OpenSite) -> Vec<Arc<KeySpace>> {
+    let of_hosts: Vec<Arc<KeySpace>> = (0..site.host_count())
+        .map(|_| Arc::new(KeySpace::new(&study.ycsb)))
+        .collect();
+    arms.iter()
+        .map(|arm| Arc::clone(&of_hosts[site.index_of_host(&arm.name)]))
+        .collect()
+}
+
+fn not_on_mongodb(cell: &Cell) -> RunError {
+    RunError::Impossible(vec![no_such_workload(cell)])
+}
+
+/// What to say of a cell whose workload MongoDB does not have.
+pub(crate) fn no_such_workload(cell: &Cell) -> String {
+    format!(
+        "cell {}: {} is not to be had on MongoDB; take one of ycsb_a to ycsb_f, ycsb, ycsb_load, connect and connect_only",
+        cell.name,
+        cell.workload.name()
+    )
 }

@@ -1,10 +1,13 @@
 //! What a study asks for and cannot have, told before anything is started.
 
+use ciphertax_lab::catalogue::Protocol;
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, LinkKind, Study};
+use ciphertax_model::{Arm, Cell, LinkKind, Study, Workload};
+use ciphertax_wire::Target;
 
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::load::no_such_workload;
 use crate::mysql::cold;
 use crate::play::Plan;
 
@@ -14,7 +17,7 @@ use crate::play::Plan;
 /// Lists everything that cannot be had, and what can be had instead.
 pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
     let refusals = match &plan.target {
-        Some(_) => of_targets(&plan.study),
+        Some(target) => of_targets(&plan.study, target),
         None => of_private_servers(&plan.study)?,
     };
     if refusals.is_empty() {
@@ -25,8 +28,13 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
 }
 
 /// Settings that need a server which ciphertax can start, or a place on the server's side.
-fn of_targets(study: &Study) -> Vec<String> {
-    let mut refusals = Vec::new();
+fn of_targets(study: &Study, target: &Target) -> Vec<String> {
+    let protocol = Protocol::MySql;
+    let mut refusals: Vec<String> = study
+        .cells
+        .iter()
+        .flat_map(|cell| of_protocol(study, cell, protocol))
+        .collect();
     for arm in &study.arms {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
@@ -81,7 +89,11 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     }
     for cell in &study.cells {
         let site = study.site(cell);
-        let capabilities = &entry(&site.server)?.capabilities;
+        let entry = entry(&site.server)?;
+        let capabilities = &entry.capabilities;
+        for refusal in of_protocol(study, cell, entry.protocol()) {
+            note(refusal);
+        }
         for arm in cold::in_vain(study, cell) {
             note(format!(
                 "arm {}: a cold password cache is for workloads whose connections ciphertax makes, over and over; cell {} has \
@@ -105,4 +117,39 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
     }
     Ok(refusals)
+}
+
+/// What databases of this protocol do not have.
+fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
+    let mut refusals = Vec::new();
+    match protocol {
+        Protocol::MySql => {
+            if study.site(cell).replica_set.is_some() {
+                refusals.push(format!(
+                    "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
+                    cell.name
+                ));
+            }
+        }
+        Protocol::MongoDb => {
+            let has_it =
+                cell.workload.is_ycsb() || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
+            if !has_it {
+                refusals.push(no_such_workload(cell));
+            }
+            if study.link(cell).is_some() {
+                refusals.push(format!(
+                    "cell {}: a link is not to be had before MongoDB; leave it out",
+                    cell.name
+                ));
+            }
+            refusals.extend(study.arms_of(cell).filter(|arm| arm.tunnel.is_some()).map(|arm| {
+                format!(
+                    "arm {}: a tunnel is not to be had before MongoDB; leave it out",
+                    arm.name
+                )
+            }));
+        }
+    }
+    refusals
 }

@@ -1,12 +1,16 @@
 //! A place where cells are measured: the hosts of a site, and how every arm reaches its own.
 
+use ciphertax_lab::catalogue::Protocol;
 use ciphertax_model::record::{ServerRecord, SessionRecord};
+use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_wire::Target;
 
 use crate::access::Access;
+use crate::entry::entry;
 use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
+use crate::mongodb::{MongoDbHost, Part, has_access_control};
 use crate::mysql::MySqlHost;
 use crate::progress::{Progress, Stage};
 
@@ -60,21 +64,33 @@ impl OpenSite {
             Place::Target(target) => Stage::Connecting(target.to_string()),
             Place::Private(site) => Stage::StartingServer(site.to_string()),
         });
-        let mut host: Box<dyn Host> = match &place {
-            Place::Target(target) => Box::new(MySqlHost::external(study, target, &measured)?),
-            Place::Private(site) => Box::new(MySqlHost::private(study, site, &measured)?),
-        };
-        for arm in measured {
+        for (part, arms) in parts(&place, measured)? {
+            open.add_host(open_host(study, &place, part, &arms)?, arms, progress, go_on)?;
+        }
+        Ok(open)
+    }
+
+    fn add_host(
+        &mut self,
+        mut host: Box<dyn Host>,
+        arms: Vec<&Arm>,
+        progress: &mut dyn Progress,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let baselines = self.hosts.first().map(|host| host.record().name);
+        for arm in arms {
             go_on()?;
             progress.stage(&Stage::Proving(arm.name.clone()));
-            open.arms.push(OpenArm {
+            let mut proved = host.prove(arm)?;
+            proved.session.beside = baselines.clone();
+            self.arms.push(OpenArm {
                 name: arm.name.clone(),
-                host: open.hosts.len(),
-                proved: host.prove(arm)?,
+                host: self.hosts.len(),
+                proved,
             });
         }
-        open.hosts.push(host);
-        Ok(open)
+        self.hosts.push(host);
+        Ok(())
     }
 
     /// True if a cell is measured here.
@@ -148,13 +164,52 @@ impl OpenSite {
         self.hosts.into_iter().map(Host::close).fold(Ok(()), Result::and)
     }
 
-    fn index_of_host(&self, arm: &str) -> usize {
+    /// Servers of its own that the site has, a replica set counted once.
+    pub(crate) fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Which of them an arm is measured on.
+    pub(crate) fn index_of_host(&self, arm: &str) -> usize {
         self.arm(arm).map_or(0, |arm| arm.host)
     }
 
     fn arm(&self, name: &str) -> Option<&OpenArm> {
         self.arms.iter().find(|arm| arm.name == name)
     }
+}
+
+/// The hosts of a place with the arms that share each. Access control is a setting of a server: where some arms have it and
+/// others not, each kind has a server of its own, and so has the baseline again.
+fn parts<'a>(place: &Place<'_>, arms: Vec<&'a Arm>) -> Result<Vec<(Part, Vec<&'a Arm>)>, RunError> {
+    let baseline = arms.first().copied().is_none_or(has_access_control);
+    let is_like_baseline = |arm: &&Arm| has_access_control(arm) == baseline;
+    let is_one = match place {
+        Place::Target(_) => true,
+        Place::Private(site) => {
+            entry(&site.server)?.protocol() != Protocol::MongoDb || arms.iter().all(is_like_baseline)
+        }
+    };
+    if is_one {
+        return Ok(vec![(Part::Baseline, arms)]);
+    }
+    let (like, others): (Vec<&Arm>, Vec<&Arm>) = arms.into_iter().partition(is_like_baseline);
+    let (again, like): (Vec<&Arm>, Vec<&Arm>) = like.into_iter().partition(|arm| arm.name == BASELINE_AGAIN);
+    Ok(vec![
+        (Part::Baseline, like),
+        (Part::BaselineAgain, again),
+        (Part::Others, others),
+    ])
+}
+
+fn open_host(study: &Study, place: &Place<'_>, part: Part, arms: &[&Arm]) -> Result<Box<dyn Host>, RunError> {
+    Ok(match place {
+        Place::Target(target) => Box::new(MySqlHost::external(study, target, arms)?),
+        Place::Private(site) => match entry(&site.server)?.protocol() {
+            Protocol::MySql => Box::new(MySqlHost::private(study, site, arms)?),
+            Protocol::MongoDb => Box::new(MongoDbHost::private(study, site, arms, part)?),
+        },
+    })
 }
 
 fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {

@@ -47,7 +47,9 @@ pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {
     let is_server = |process: &PathBuf| {
         let program = fs::read_link(process.join("exe")).unwrap_or_default();
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        program.file_name().is_some_and(|name| name == "mariadbd")
+        program
+            .file_name()
+            .is_some_and(|name| name == "mariadbd" || name == "mongod")
             && contains(&line, folder.to_str().unwrap())
     };
     processes()

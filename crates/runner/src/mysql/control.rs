@@ -5,11 +5,10 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
 
 use crate::error::RunError;
 
@@ -121,30 +120,25 @@ impl Control {
     pub(crate) fn prepare(
         &mut self,
         options: &ConnectOptions,
-        dataset: &Dataset,
+        contents: &Contents,
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         finish(
             &self.reactor,
             &self.server,
-            dataset::patience(dataset),
-            dataset::prepare(&self.reactor, options, dataset, progress),
+            contents.patience(),
+            dataset::prepare_contents(&self.reactor, options, contents, progress),
         )
     }
 
     /// Removes the data set.
-    pub(crate) fn remove(&mut self, dataset: &Dataset) -> Result<(), RunError> {
+    pub(crate) fn remove(&mut self, contents: &Contents) -> Result<(), RunError> {
         let Self {
             reactor,
             session,
             server,
         } = self;
-        finish(
-            reactor,
-            server,
-            dataset::patience(dataset),
-            dataset::remove(session),
-        )
+        finish(reactor, server, contents.patience(), dataset::remove(session))
     }
 
     /// Runs a statement that answers nothing.

@@ -9,11 +9,12 @@ mod server;
 use std::collections::BTreeMap;
 
 use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
-use ciphertax_model::{Arm, Dataset, Link, Site, Study, Tunnel};
+use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_workload::{Access as MySqlAccess, dataset};
+use ciphertax_workload::Access as MySqlAccess;
+use ciphertax_workload::dataset::{self, Contents};
 
 use crate::access::Access;
 use crate::error::RunError;
@@ -28,7 +29,7 @@ pub(crate) struct MySqlHost {
     pub(crate) control: Control,
     record: ServerRecord,
     /// What it holds; `None` for nothing yet.
-    loaded: Option<Dataset>,
+    loaded: Option<Contents>,
 }
 
 impl MySqlHost {
@@ -93,13 +94,17 @@ impl Host for MySqlHost {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let dataset = study.dataset;
-        self.loaded = Some(dataset);
+        let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
+        let contents = Contents {
+            sbtest: asks(|workload| !workload.is_ycsb()).then_some(study.dataset),
+            usertable: asks(Workload::is_ycsb).then_some(study.ycsb),
+        };
+        self.loaded = Some(contents);
         let options = self.server.options();
-        let of = dataset.rows();
+        let of = contents.rows();
         progress(0, of);
         self.control
-            .prepare(&options, &dataset, |rows| progress(rows, of))
+            .prepare(&options, &contents, |rows| progress(rows, of))
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
@@ -144,7 +149,7 @@ impl Host for MySqlHost {
 
     fn close(mut self: Box<Self>) -> Result<(), RunError> {
         let removed = match (self.server.death(), &self.loaded) {
-            (None, Some(dataset)) => self.control.remove(dataset),
+            (None, Some(contents)) => self.control.remove(contents),
             _ => Ok(()),
         };
         removed.and(self.server.stop())

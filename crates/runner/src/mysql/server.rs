@@ -12,7 +12,7 @@ use ciphertax_model::record::{CpuTime, LinkRecord, ServerPlacement, ServerRecord
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
 };
-use ciphertax_observe::{ProcessCpu, listening_process, placement};
+use ciphertax_observe::{ProcessCpu, listening_process};
 use ciphertax_wire::Target;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
@@ -23,6 +23,7 @@ use super::product::product;
 use crate::distance::Distance;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::placement::confined;
 use crate::trust::Trust;
 
 /// The server under test.
@@ -362,13 +363,6 @@ pub(crate) const IDENTITY: [&str; 3] = ["version", "version_comment", "version_s
 
 fn owned((name, value): (&String, &String)) -> (String, String) {
     (name.clone(), value.clone())
-}
-
-/// Keeps a private server on one CPU, and says on which.
-fn confined(pid: u32) -> Result<usize, RunError> {
-    let cpu = placement::last_allowed_cpu().map_err(RunError::Placement)?;
-    placement::confine_process(pid, cpu).map_err(RunError::Placement)?;
-    Ok(cpu)
 }
 
 fn host_and_port(address: SocketAddr) -> (String, u16) {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::raw::RawArrayBuf;
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
@@ -14,6 +15,9 @@ use crate::ycsb::{Loader, MongodbLoader, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
+
+/// How long members of a replica set may need for what was loaded, in milliseconds.
+const CAUGHT_UP_MS: i64 = 120_000;
 
 /// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of the same
 /// table is kept where it is right. `progress` hears the records that are there, each time that it is more.
@@ -55,6 +59,21 @@ pub async fn check(
     let mut loader = MongodbLoader::new(session, Table::Usertable, table);
     usertable::check(&mut loader, table).await?;
     Ok(loader.close().await?)
+}
+
+/// Waits until all `members` of a replica set that hold data have all that was written: what a secondary has not yet, it says
+/// is not there.
+///
+/// # Errors
+/// When they do not have it in time, or the server refuses.
+pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(), DatasetError> {
+    let everybody = rawdoc! { "w": members as i64, "wtimeout": CAUGHT_UP_MS };
+    let mut updates = RawArrayBuf::new();
+    updates.push(rawdoc! { "q": {}, "u": { "$inc": { "waits": 1_i32 } } });
+    let note =
+        rawdoc! { "update": COLLECTION, "updates": updates, "writeConcern": everybody, "$db": DATABASE };
+    session.command(&note).await?;
+    Ok(())
 }
 
 /// Removes the data set if there is one.
@@ -108,7 +127,7 @@ async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetEr
         Found::Nothing => {}
     }
     let mark = rawdoc! { "mark": MARK, "dataset": description };
-    let mut documents = ciphertax_wire::mongodb::bson::raw::RawArrayBuf::new();
+    let mut documents = RawArrayBuf::new();
     documents.push(mark);
     let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": DATABASE };
     session.command(&insert).await?;

@@ -90,6 +90,17 @@ impl MongodbAccess {
         Ok(self.options_of(member))
     }
 
+    /// Members that hold the data; 1 for a server of its own.
+    ///
+    /// # Errors
+    /// When none answers.
+    pub async fn member_count(&self, reactor: &Rc<Reactor>) -> Result<usize, Failure> {
+        if self.seeds.is_empty() {
+            return Ok(1);
+        }
+        Ok(self.topology(reactor).await?.members.len())
+    }
+
     async fn topology(&self, reactor: &Rc<Reactor>) -> Result<Topology, Failure> {
         let deadline = Instant::now() + ELECTION;
         Topology::wait_for_primary(reactor, &self.seeds, &self.options, deadline)

@@ -1,0 +1,316 @@
+//! MongoDB through the whole command, on real private servers: access control off and on, logins, YCSB, failover.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_model::record::{Finding, Run, RunStatus, VoidReason};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Topology};
+use rustix::process::{Signal, kill_process};
+
+use crate::common::{PATIENCE, Running, Sandbox, command_lines_with, record, samples, servers_of, within};
+
+const AUTHENTICATION: &str = r#"
+name = "logins"
+question = "What does authentication cost?"
+server = "mongodb"
+time_s = 14
+slice_s = 0.2
+
+[ycsb]
+record_count = 2000
+verify = true
+
+[[arm]]
+name = "open"
+transport = "plain"
+authentication = { method = "none" }
+
+[[arm]]
+name = "warm"
+transport = "plain"
+authentication = { method = "SCRAM-SHA-256" }
+
+[[arm]]
+name = "cold"
+transport = "plain"
+authentication = { method = "SCRAM-SHA-1", password_cache = "cold", speculative = false }
+
+[[arm]]
+name = "certificate"
+transport = "tls1.3"
+tls = { client_certificate = "ecdsa-p256" }
+authentication = { method = "MONGODB-X509" }
+
+[[cell]]
+name = "connect"
+workload = "connect"
+load = { connections = 2 }
+keep_operations = true
+
+[[cell]]
+name = "mix"
+workload = "ycsb"
+mix = { read = 0.6, update = 0.2, insert = 0.1, scan = 0.1 }
+arms = ["open", "warm", "certificate"]
+load = { connections = 4 }
+
+[[cell]]
+name = "load"
+workload = "ycsb_load"
+arms = ["open", "warm"]
+load = { connections = 2 }
+"#;
+
+const REPLICA_SET: &str = r#"
+name = "set"
+question = "Does a failover end a run?"
+server = "mongodb"
+time_s = 25
+slice_s = 0.2
+replica_set = { members = 3, read_only_member = true }
+
+[precision]
+cpu = 0.0005
+throughput = 0.0005
+
+[ycsb]
+record_count = 1000
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "writes"
+workload = "ycsb_a"
+load = { connections = 4 }
+
+[[cell]]
+name = "reads"
+workload = "ycsb_c"
+read_preference = "secondary"
+load = { connections = 4 }
+
+[[cell]]
+name = "connects"
+workload = "connect"
+read_preference = "nearest"
+load = { connections = 2 }
+"#;
+
+#[test]
+fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
+    let sandbox = Sandbox::new();
+    let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!(run.void, []);
+    sandbox.expect_nothing_left();
+
+    let connects: BTreeMap<&str, Vec<&str>> = run
+        .connects
+        .iter()
+        .filter(|row| row.cell == "connect")
+        .map(|row| (row.arm.as_str(), row.logins.keys().map(String::as_str).collect()))
+        .collect();
+    assert_eq!(connects["open"], ["none/single"]);
+    assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
+    assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
+    assert_eq!(connects["certificate"], ["MONGODB-X509/single"]);
+
+    let servers: BTreeSet<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+    assert_eq!(servers.len(), 3, "{servers:?}");
+    let of = |arm: &str| &run.arms.iter().find(|other| other.name == arm).unwrap().sessions[0].server;
+    assert_eq!(of("warm"), of("cold"));
+    let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();
+    assert_eq!(apart.len(), 3);
+    let apart = |finding: &&Finding| finding.summary.contains("two processes are compared");
+    let apart = run.findings.iter().find(apart).unwrap();
+    assert!(
+        servers.iter().all(|server| apart.evidence.contains(server)),
+        "{apart:?}"
+    );
+
+    expect_proofs(&run);
+    expect_kinds(&run);
+    expect_every_operation_kept(&sandbox, &run);
+}
+
+/// Without a login a write is refused where there is access control, and succeeds where there is none.
+fn expect_proofs(run: &Run) {
+    let claims = |arm: &str| {
+        let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+        let claims = arm.sessions[0]
+            .proofs
+            .iter()
+            .map(|proof| format!("{}: {}", proof.claim, proof.evidence));
+        claims.collect::<Vec<_>>().join("\n")
+    };
+    for arm in ["open", "warm", "cold", "certificate"] {
+        let claims = claims(arm);
+        assert!(claims.contains("write"), "{arm}: {claims}");
+    }
+}
+
+fn expect_kinds(run: &Run) {
+    let kinds: BTreeSet<&str> = run
+        .by_kind
+        .iter()
+        .filter(|row| row.estimate.cell == "mix")
+        .map(|row| row.kind.as_str())
+        .collect();
+    assert_eq!(kinds, ["insert", "read", "scan", "update"].into());
+}
+
+fn expect_every_operation_kept(sandbox: &Sandbox, run: &Run) {
+    let text = fs::read_to_string(sandbox.run().join("operations.csv")).unwrap();
+    let counted: u64 = samples(&sandbox.run())
+        .iter()
+        .filter(|sample| sample.cell == "connect" && sample.is_valid())
+        .map(|sample| sample.operation_count())
+        .sum();
+    assert!(counted > 0 && run.cells.iter().any(|cell| cell.name == "connect"));
+    assert_eq!(text.lines().count() as u64, counted + 1);
+    assert!(text.lines().skip(1).all(|line| line.starts_with("connect,")));
+}
+
+#[test]
+fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goes_on() {
+    let sandbox = Sandbox::new();
+    let mut running = start(&sandbox, REPLICA_SET, &[]);
+    running.measures();
+    let members = servers_of(&sandbox.temporary());
+    assert_eq!(members.len(), 4);
+    let primary = primary_of(&sandbox).expect("a primary");
+    let victim = members
+        .iter()
+        .find(|pid| port_of(pid.as_raw_nonzero().get()) == Some(primary.port));
+    kill_process(*victim.unwrap(), Signal::KILL).unwrap();
+    assert!(within(PATIENCE, || primary_of(&sandbox)
+        .is_some_and(|now| now != primary)));
+    let finished = running.finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!(run.status, RunStatus::Complete);
+    assert!(!run.void.is_empty(), "a failover that nobody noticed");
+    let is_death = |reason: &VoidReason| matches!(reason, VoidReason::ServerDied { .. });
+    assert!(
+        !run.void.iter().any(|row| is_death(&row.reason)),
+        "{:?}",
+        run.void
+    );
+    let last = samples(&sandbox.run());
+    assert!(
+        last.iter().rev().take(6).any(|sample| sample.is_valid()),
+        "nothing was measured afterwards"
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_run_of_mongodb_leaves_no_server_and_no_secret() {
+    let sandbox = Sandbox::new();
+    let mut running = start(&sandbox, AUTHENTICATION, &[]);
+    running.measures();
+    assert_eq!(servers_of(&sandbox.temporary()).len(), 3);
+    assert_eq!(command_lines_with("SCRAM-SHA-256$"), [""; 0]);
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_single_mongodb_that_dies_ends_the_run_with_a_partial_report() {
+    let sandbox = Sandbox::new();
+    let study = AUTHENTICATION.replace("time_s = 14", "time_s = 60");
+    let mut running = start(&sandbox, &study, &[]);
+    running.measures();
+    for server in servers_of(&sandbox.temporary()) {
+        kill_process(server, Signal::KILL).unwrap();
+    }
+    let finished = running.finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("the server died"), "{}", finished.stderr);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn what_mongodb_does_not_have_is_refused_before_anything_starts() {
+    let sandbox = Sandbox::new();
+    let study = AUTHENTICATION.replace("workload = \"ycsb_load\"", "workload = \"oltp_point_select\"");
+    let finished = start(&sandbox, &study, &["--set", "link.rtt_ms=10"]).finish();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for words in [
+        "oltp_point_select is not to be had on MongoDB",
+        "a link is not to be had",
+    ] {
+        assert!(finished.stderr.contains(words), "{words:?}: {}", finished.stderr);
+    }
+    assert!(!sandbox.run().exists());
+}
+
+fn start(sandbox: &Sandbox, study: &str, options: &[&str]) -> Running {
+    // The server program is fetched once, not for every sandbox.
+    ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    let arguments = ["run", "study.toml", "--out", "run"];
+    let mut command = sandbox.command(
+        &arguments
+            .into_iter()
+            .chain(options.iter().copied())
+            .collect::<Vec<_>>(),
+    );
+    command.env("XDG_CACHE_HOME", cache());
+    Running::start(command)
+}
+
+/// Where the tests themselves find servers that were fetched.
+fn cache() -> std::path::PathBuf {
+    std::env::var_os("XDG_CACHE_HOME").map_or_else(
+        || std::path::PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"),
+        Into::into,
+    )
+}
+
+/// The primary, as the members that run in the sandbox see it.
+fn primary_of(sandbox: &Sandbox) -> Option<Address> {
+    let reactor = Reactor::new().unwrap();
+    let ports = servers_of(&sandbox.temporary());
+    let ports = ports.iter().filter_map(|pid| port_of(pid.as_raw_nonzero().get()));
+    let seeds: Vec<Address> = ports
+        .map(|port| Address {
+            host: "127.0.0.1".into(),
+            port,
+        })
+        .collect();
+    let options = ConnectOptions::new("127.0.0.1", 1, Login::None);
+    let look = Topology::discover(&reactor, &seeds, &options);
+    let found = reactor
+        .run_one(look, Instant::now() + Duration::from_secs(5))
+        .unwrap()?;
+    Some(found.ok()?.primary()?.address.clone())
+}
+
+/// The port that a server was started with.
+fn port_of(pid: i32) -> Option<u16> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments: Vec<String> = line
+        .split(|byte| *byte == 0)
+        .map(|part| String::from_utf8_lossy(part).into())
+        .collect();
+    let position = arguments.iter().position(|argument| argument == "--port");
+    match position {
+        Some(position) => arguments.get(position + 1)?.parse().ok(),
+        None => arguments
+            .iter()
+            .find_map(|argument| argument.strip_prefix("--port=")?.parse().ok()),
+    }
+}

@@ -1,0 +1,307 @@
+//! The servers of one MongoDB: private ones, or those of the user's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ciphertax_lab::PrivateMongoDb;
+use ciphertax_lab::certificates::ClientCertificateFiles;
+use ciphertax_model::record::{ServerPlacement, ServerRecord};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, CertificateKind, PasswordCache, Placement, ReadPreference, ReplicaSet, Site,
+    Study, TlsVersion, Transport,
+};
+use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, ScramKeys};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_workload::mongodb::MongodbAccess;
+
+use crate::entry::entry;
+use crate::error::RunError;
+use crate::placement::confined;
+use crate::trust::Trust;
+
+/// Which of a site's servers these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Those of the baseline, and of all arms that can share them.
+    Baseline,
+    /// Those of the baseline again, identical to the first.
+    BaselineAgain,
+    /// Those of the arms that need another setting of access control.
+    Others,
+}
+
+/// The servers of one MongoDB.
+pub(super) struct Deployment {
+    private: Option<PrivateMongoDb>,
+    trust: Trust,
+    /// The server, or those members of a replica set that are asked for the others.
+    seeds: Vec<Address>,
+    is_replica_set: bool,
+    /// Who logs in where an arm does not say.
+    everyday: Login,
+    name: String,
+    pub(super) processes: Vec<ProcessCpu>,
+    same_host: bool,
+    /// The only CPU of private servers, where the load must run too.
+    pub(super) cpu: Option<usize>,
+}
+
+impl Deployment {
+    /// Starts private servers for the cells of a site.
+    ///
+    /// # Errors
+    /// When they cannot be had or started.
+    pub(super) fn private(study: &Study, site: &Site, arms: &[&Arm], part: Part) -> Result<Self, RunError> {
+        let access_control = arms.iter().copied().any(has_access_control);
+        let server = builder(study, site, arms, access_control)?.start()?;
+        let cpu = match study.placement {
+            Placement::Free => None,
+            Placement::Together => {
+                let each = server.pids().into_iter().map(confined);
+                each.collect::<Result<Vec<_>, _>>()?.pop()
+            }
+        };
+        let processes = server.pids().into_iter().map(ProcessCpu::open);
+        let name = name(site, part, access_control);
+        let seeds: Vec<Address> = server.members().into_iter().map(address).collect();
+        Ok(Self {
+            processes: processes.collect::<Result<_, _>>()?,
+            trust: Trust {
+                display: format!("the private server {name} at {}", server.address()),
+                host: server.address().ip().to_string(),
+                verification: match server.ca_file() {
+                    Some(ca) => Verification::HostName(ca.to_owned(), server.address().ip().to_string()),
+                    None => Verification::None,
+                },
+                legacy: site.certificate.kind == CertificateKind::Rsa1024,
+                clients: client_certificates(&server, arms)?,
+            },
+            is_replica_set: server.replica_set().is_some(),
+            everyday: login_by(&server, AuthenticationMethod::ScramSha256),
+            private: Some(server),
+            seeds,
+            name,
+            same_host: true,
+            cpu,
+        })
+    }
+
+    /// How each server is reached in clear, for what is not measured.
+    pub(super) fn ways(&self) -> Vec<ConnectOptions> {
+        let keys = ScramKeys::kept();
+        let way = |seed: &Address| ConnectOptions {
+            scram_keys: keys.clone(),
+            ..ConnectOptions::new(&seed.host, seed.port, self.everyday.clone())
+        };
+        self.seeds.iter().map(way).collect()
+    }
+
+    /// The members that are asked for the others; none for a server of its own.
+    pub(super) fn seeds(&self) -> Vec<Address> {
+        match self.is_replica_set {
+            true => self.seeds.clone(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The same, to whichever is the primary.
+    pub(super) fn everyday(&self) -> MongodbAccess {
+        MongodbAccess {
+            options: self.ways().swap_remove(0),
+            seeds: self.seeds(),
+            expectation: Expectation::new(Transport::Plain),
+            connections: 1,
+            read_preference: ReadPreference::Primary,
+        }
+    }
+
+    /// How an arm reaches it, and what its sessions must be, before any proof.
+    pub(super) fn arm(&self, arm: &Arm) -> Result<(ConnectOptions, Expectation), RunError> {
+        let tls = match arm.transport.is_encrypted() {
+            true => Some(Arc::new(TlsConnector::new(&self.trust.policy(arm)?)?)),
+            false => None,
+        };
+        let login = match (&self.private, arm.authentication.method) {
+            (Some(server), Some(method)) => login_by(server, method),
+            _ => self.everyday.clone(),
+        };
+        // An arm that leaves the method open is held to that of everyday use.
+        let mut expected = arm.clone();
+        expected.authentication.method = Some(login.method());
+        let scram_keys = match arm.authentication.password_cache {
+            PasswordCache::Warm => ScramKeys::kept(),
+            PasswordCache::Cold => ScramKeys::Derived,
+        };
+        let Address { host, port } = self.seeds[0].clone();
+        let options = ConnectOptions {
+            tls,
+            speculative: arm.authentication.speculative,
+            scram_keys,
+            ..ConnectOptions::new(host, port, login)
+        };
+        Ok((options, Expectation::of(&expected)))
+    }
+
+    /// An arm that logs in by certificate, with one of the same authority that no account has.
+    pub(super) fn stranger(&self, arm: &Arm) -> Result<Option<ConnectOptions>, RunError> {
+        let is_by_certificate = arm.authentication.method == Some(AuthenticationMethod::MongodbX509);
+        let (Some(server), Some(kind), true) = (&self.private, arm.tls.client_certificate, is_by_certificate)
+        else {
+            return Ok(None);
+        };
+        let Some(ClientCertificateFiles { certificate, key }) = server.strangers_certificate(kind)? else {
+            return Ok(None);
+        };
+        let policy = TlsPolicy {
+            client_certificate: Some(ClientCertificate { certificate, key }),
+            ..self.trust.policy(arm)?
+        };
+        Ok(Some(ConnectOptions {
+            tls: Some(Arc::new(TlsConnector::new(&policy)?)),
+            ..self.arm(arm)?.0
+        }))
+    }
+
+    /// Why it is gone; `None` while enough of it lives to be measured, or if that cannot be seen from here.
+    pub(super) fn death(&self) -> Option<String> {
+        let is_alive = |process: &&ProcessCpu| process.read().is_ok();
+        let (all, alive) = (
+            self.processes.len(),
+            self.processes.iter().filter(is_alive).count(),
+        );
+        let replica_set = self.private.as_ref().and_then(PrivateMongoDb::replica_set);
+        let voters = replica_set.map_or(all, |set: ReplicaSet| usize::from(set.members));
+        if self.processes.is_empty() || 2 * (alive + voters - all.min(voters)) > voters {
+            return None;
+        }
+        let log = self
+            .private
+            .as_ref()
+            .map(|server| format!("; the last lines of its log: {}", server.log_tail()));
+        let what = if all == 1 {
+            "its process ended"
+        } else {
+            "most of its processes ended"
+        };
+        Some(format!("{what}{}", log.unwrap_or_default()))
+    }
+
+    pub(super) fn record(&self, version: &str, settings: BTreeMap<String, String>) -> ServerRecord {
+        let addresses: Vec<String> = self
+            .seeds
+            .iter()
+            .map(|seed| format!("{}:{}", seed.host, seed.port))
+            .collect();
+        ServerRecord {
+            name: self.name.clone(),
+            product: "MongoDB".into(),
+            version: version.to_owned(),
+            tls_library: self
+                .private
+                .as_ref()
+                .map(|server| server.entry().tls_library.to_owned())
+                .unwrap_or_default(),
+            placement: match self.private {
+                Some(_) => ServerPlacement::Private,
+                None => ServerPlacement::External,
+            },
+            address: addresses.join(","),
+            same_host: self.same_host,
+            settings: match &self.private {
+                Some(server) => server.settings().clone(),
+                None => settings,
+            },
+            link: None,
+        }
+    }
+
+    pub(super) fn display(&self) -> &str {
+        &self.trust.display
+    }
+
+    pub(super) fn is_private(&self) -> bool {
+        self.private.is_some()
+    }
+
+    /// Stops private servers and removes all they had.
+    pub(super) fn stop(self) -> Result<(), RunError> {
+        Ok(self.private.map_or(Ok(()), PrivateMongoDb::stop)?)
+    }
+}
+
+/// True for an arm whose server has access control.
+pub(crate) fn has_access_control(arm: &Arm) -> bool {
+    arm.authentication.method != Some(AuthenticationMethod::NoLogin)
+}
+
+/// Private servers as the cells of a site want them.
+fn builder(
+    study: &Study,
+    site: &Site,
+    arms: &[&Arm],
+    access_control: bool,
+) -> Result<ciphertax_lab::PrivateMongoDbBuilder, RunError> {
+    let entry = entry(&site.server)?;
+    let mut builder = PrivateMongoDb::builder()
+        .server(entry)
+        .access_control(access_control);
+    builder = match study.needs_tls() {
+        true => builder
+            .certificate(site.certificate.kind)
+            .chain_length(site.certificate.chain_length),
+        false => builder.without_tls(),
+    };
+    let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
+    if oldest.is_some_and(|version| version < TlsVersion::V1_2) {
+        // A server of today has to be told before it offers anything as old.
+        builder = builder.tls_versions(entry.capabilities.tls_versions);
+    }
+    for method in arms.iter().filter_map(|arm| arm.authentication.method) {
+        builder = builder.account(method);
+    }
+    Ok(match site.replica_set {
+        Some(replica_set) => builder.replica_set(replica_set),
+        None => builder,
+    })
+}
+
+/// `mongodb, ecdsa-p256`; the others of a site beside it.
+fn name(site: &Site, part: Part, access_control: bool) -> String {
+    match (part, access_control) {
+        (Part::Baseline, _) => site.to_string(),
+        (Part::BaselineAgain, _) => format!("{site}, a second one"),
+        (Part::Others, true) => format!("{site}, with access control"),
+        (Part::Others, false) => format!("{site}, without access control"),
+    }
+}
+
+/// A login by this method, as the server has an account for it.
+fn login_by(server: &PrivateMongoDb, method: AuthenticationMethod) -> Login {
+    let account = server.account(method);
+    account
+        .and_then(|account| Login::by(method, &account.user, account.password.clone()))
+        .unwrap_or(Login::None)
+}
+
+fn client_certificates(
+    server: &PrivateMongoDb,
+    arms: &[&Arm],
+) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
+    let kinds: BTreeSet<CertificateKind> = arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
+    let mut clients = BTreeMap::new();
+    for kind in kinds {
+        clients.extend(server.client_certificate(kind)?.map(|files| {
+            let ClientCertificateFiles { certificate, key } = files;
+            (kind, ClientCertificate { certificate, key })
+        }));
+    }
+    Ok(clients)
+}
+
+fn address(address: std::net::SocketAddr) -> Address {
+    Address {
+        host: address.ip().to_string(),
+        port: address.port(),
+    }
+}

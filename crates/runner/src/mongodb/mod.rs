@@ -1,0 +1,157 @@
+//! MongoDB: a server, or the servers of a replica set.
+
+mod control;
+mod deployment;
+
+use std::collections::BTreeMap;
+
+use ciphertax_lab::mongodb::{Circumstances, prove};
+use ciphertax_model::record::{ServerRecord, SessionRecord};
+use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
+use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::mongodb::Session;
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::mongodb::MongodbAccess;
+
+use crate::access::Access;
+use crate::error::RunError;
+use crate::host::{Host, ProvedArm, UPTIME};
+
+use control::Control;
+use deployment::Deployment;
+pub(crate) use deployment::{Part, has_access_control};
+
+/// A MongoDB, ready for its data set; nothing was written to it.
+pub(crate) struct MongoDbHost {
+    deployment: Deployment,
+    control: Control,
+    record: ServerRecord,
+    /// What it holds; `None` for nothing yet.
+    loaded: Option<YcsbTable>,
+}
+
+impl MongoDbHost {
+    /// Starts private servers.
+    ///
+    /// # Errors
+    /// When they cannot be had or started.
+    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm], part: Part) -> Result<Self, RunError> {
+        Self::open(study, Deployment::private(study, site, arms, part)?)
+    }
+
+    fn open(study: &Study, deployment: Deployment) -> Result<Self, RunError> {
+        let ways = study
+            .arms
+            .iter()
+            .filter_map(|arm| Some(deployment.arm(arm).ok()?.0));
+        let encrypted: Vec<_> = ways.filter(|options| options.tls.is_some()).collect();
+        let mut control = Control::connect(deployment.display(), deployment.ways(), &encrypted)?;
+        if !deployment.is_private() {
+            control.claim()?;
+        }
+        let record = deployment.record(&control.version()?, BTreeMap::new());
+        Ok(Self {
+            deployment,
+            control,
+            record,
+            loaded: None,
+        })
+    }
+}
+
+impl Host for MongoDbHost {
+    fn record(&self) -> ServerRecord {
+        self.record.clone()
+    }
+
+    fn prove(&mut self, arm: &Arm) -> Result<ProvedArm, RunError> {
+        let (options, expectation) = self.deployment.arm(arm)?;
+        let stranger = self.deployment.stranger(arm)?;
+        let circumstances = Circumstances {
+            alone: self.deployment.is_private() && self.deployment.seeds().is_empty(),
+            stranger: stranger.as_ref(),
+        };
+        let proved = prove(&arm.name, &options, &expectation, circumstances)?;
+        Ok(ProvedArm {
+            access: Access::MongoDb(MongodbAccess {
+                options,
+                seeds: self.deployment.seeds(),
+                expectation: proved.expectation,
+                connections: 1,
+                read_preference: ReadPreference::Primary,
+            }),
+            session: SessionRecord {
+                server: self.record.name.clone(),
+                beside: None,
+                proofs: proved.proofs,
+                facts: proved.facts,
+            },
+        })
+    }
+
+    fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+        let asks_records = |workload: Workload| workload.is_ycsb() || workload == Workload::Connect;
+        if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
+            return Ok(());
+        }
+        let table = study.ycsb;
+        let of = table.record_count.into();
+        self.loaded = Some(table);
+        progress(0, of);
+        let everyday = self.deployment.everyday();
+        let reactor = &self.control.reactor;
+        let prepare = async {
+            let primary = everyday.primary(reactor).await.map_err(DatasetError::from)?;
+            dataset::mongodb::prepare(reactor, &primary, &table, |records| progress(records, of)).await?;
+            let members = everyday.member_count(reactor).await.map_err(DatasetError::from)?;
+            let (mut session, _) = Session::connect(reactor, &primary).await?;
+            dataset::mongodb::wait_for_members(&mut session, members).await
+        };
+        self.control.run(Contents::from(table).patience(), prepare)
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        let mut counters = self.control.counters()?;
+        if !self.deployment.seeds().is_empty() {
+            // After a failover another member counts, and that one was started at another time.
+            counters.remove(UPTIME);
+        }
+        Ok(counters)
+    }
+
+    fn processes(&self) -> &[ProcessCpu] {
+        &self.deployment.processes
+    }
+
+    fn death(&self) -> Option<String> {
+        self.deployment.death()
+    }
+
+    fn cpu(&self) -> Option<usize> {
+        self.deployment.cpu
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        let Self {
+            deployment,
+            control,
+            loaded,
+            ..
+        } = *self;
+        let removed = match loaded {
+            // What private servers hold goes with them.
+            Some(table) if !deployment.is_private() && deployment.death().is_none() => {
+                let everyday = deployment.everyday();
+                let reactor = &control.reactor;
+                let remove = async {
+                    let primary = everyday.primary(reactor).await.map_err(DatasetError::from)?;
+                    let (mut session, _) = Session::connect(reactor, &primary).await?;
+                    dataset::mongodb::remove(&mut session).await
+                };
+                control.run(Contents::from(table).patience(), remove)
+            }
+            _ => Ok(()),
+        };
+        removed.and(deployment.stop())
+    }
+}

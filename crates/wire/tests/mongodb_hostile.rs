@@ -1,0 +1,336 @@
+//! Servers that break MongoDB's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ciphertax_model::{Secret, TlsVersion};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
+use ciphertax_wire::mongodb::bson::{Binary, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{Account, Address, ConnectOptions, Login, Mechanism, Session, Topology};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use proptest::prelude::*;
+
+use common::{PASSWORD, contains, run, run_within};
+
+const OP_MSG: i32 = 2013;
+
+#[test]
+fn a_conversation_cut_anywhere_is_a_connection_that_is_gone() {
+    let whole = [answer(1, &greeting()), answer(2, &found())];
+    assert_eq!(
+        ask(&Server::start(whole.to_vec(), Ending::Close).options()).unwrap(),
+        1
+    );
+    for (index, message) in whole.iter().enumerate() {
+        for length in 0..message.len() {
+            let mut script = whole[..index].to_vec();
+            script.push(message[..length].to_vec());
+            let server = Server::start(script, Ending::Close);
+            let problem = ask(&server.options()).unwrap_err();
+            assert!(
+                problem.is_disconnect(),
+                "message {index}, {length} bytes: {problem}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_answer_to_the_question_is_refused() {
+    let document = greeting();
+    let length = document.as_bytes().len() as i32 + 21;
+    let tail = [&[0], document.as_bytes()].concat();
+    for (problem, message) in [
+        ("not that of a MongoDB server", message(length, 1, 1, 0, &tail)),
+        ("answer to question 7", message(length, 7, OP_MSG, 0, &tail)),
+        ("checksum", message(length, 1, OP_MSG, 1, &tail)),
+        ("several answers", message(length, 1, OP_MSG, 2, &tail)),
+        ("unknown flags", message(length, 1, OP_MSG, 4, &tail)),
+        ("an answer of 0 bytes", message(-1, 1, OP_MSG, 0, &tail)),
+        ("an answer of 20 bytes", message(20, 1, OP_MSG, 0, &tail)),
+        (
+            "an answer of 48000001 bytes",
+            message(48_000_001, 1, OP_MSG, 0, &tail),
+        ),
+        (
+            "does not begin with its body",
+            message(length, 1, OP_MSG, 0, &[&[1], document.as_bytes()].concat()),
+        ),
+        (
+            "cannot be read",
+            message(length + 1, 1, OP_MSG, 0, &[tail.as_slice(), &[0]].concat()),
+        ),
+        ("cannot be read", message(21, 1, OP_MSG, 0, &[0])),
+        (
+            "older than MongoDB 4.4",
+            answer(1, &rawdoc! { "maxWireVersion": 8_i32, "ok": 1.0 }),
+        ),
+        ("older than MongoDB 4.4", answer(1, &rawdoc! { "ok": 1.0 })),
+        (
+            "nobody asked for",
+            [answer(1, &greeting()), answer(2, &greeting())].concat(),
+        ),
+    ] {
+        let error = ask(&Server::start(vec![message], Ending::Close).options()).unwrap_err();
+        assert!(matches!(error, WireError::Protocol(_)), "{problem}: {error}");
+        assert!(error.to_string().contains(problem), "{problem}: {error}");
+    }
+}
+
+#[test]
+fn a_long_answer_is_made_room_for_only_as_it_comes() {
+    let promised = message(47_999_999, 2, OP_MSG, 0, &[0]);
+    let server = Server::start(vec![answer(1, &greeting()), promised], Ending::Close);
+    let before = peak_memory();
+    assert!(ask(&server.options()).unwrap_err().is_disconnect());
+    assert!(peak_memory() - before < 40_000_000 / 1024);
+}
+
+#[test]
+fn a_server_that_says_nothing_does_not_hold_up_the_deadline() {
+    for said in [
+        vec![],
+        vec![answer(1, &greeting())],
+        vec![answer(1, &greeting())[..30].to_vec()],
+    ] {
+        let server = Server::start(said, Ending::Silence);
+        let options = server.options();
+        let outcome = run_within(Duration::from_millis(100), async |reactor| {
+            ask_in(reactor, &options).await
+        });
+        assert!(outcome.is_none());
+    }
+}
+
+#[test]
+fn a_server_that_hangs_up_at_once_does_not_want_what_the_client_began_with() {
+    let problem = ask(&Server::start(vec![vec![]], Ending::Close).options()).unwrap_err();
+    assert!(problem.is_tls_demanded() && problem.is_disconnect(), "{problem}");
+    let server = Server::start(vec![vec![]], Ending::Close);
+    let policy = TlsPolicy::new(TlsVersion::V1_3, Verification::None);
+    let options = ConnectOptions {
+        tls: Some(TlsConnector::new(&policy).unwrap().into()),
+        ..server.options()
+    };
+    let problem = ask(&options).unwrap_err();
+    assert!(
+        matches!(problem, WireError::HungUp { encrypted: true }),
+        "{problem}"
+    );
+    assert!(!problem.is_tls_demanded() && problem.is_disconnect());
+}
+
+#[test]
+fn a_server_that_does_not_know_the_password_neither_learns_it_nor_is_believed() {
+    for mechanism in [Mechanism::ScramSha1, Mechanism::ScramSha256] {
+        for end in ["v=AAAA", "v=", "e=no", ""] {
+            let step = |id: i32, text: &str| {
+                rawdoc! {
+                    "conversationId": id, "done": id > 1, "payload": binary(text), "ok": 1.0,
+                }
+            };
+            // The nonce cannot be continued by a script that was written before it was made.
+            let script = vec![
+                answer(1, &greeting()),
+                answer(2, &step(1, "r=x,s=AAAA,i=4096")),
+                answer(3, &step(2, end)),
+            ];
+            let server = Server::start(script, Ending::Close);
+            let options = ConnectOptions {
+                login: Login::Scram(account(mechanism)),
+                speculative: false,
+                ..server.options()
+            };
+            let problem = ask(&options).unwrap_err();
+            assert!(problem.to_string().contains("nonce"), "{problem}");
+            assert!(!contains(&server.heard(), PASSWORD));
+        }
+    }
+}
+
+#[test]
+fn steps_of_a_login_that_cannot_be_read_are_refused() {
+    for step in [
+        rawdoc! { "ok": 1.0 },
+        rawdoc! { "conversationId": 1_i32, "done": 1_i32, "payload": binary(""), "ok": 1.0 },
+        rawdoc! { "conversationId": i64::MAX, "done": false, "payload": binary(""), "ok": 1.0 },
+        rawdoc! { "conversationId": 1_i32, "done": false, "payload": "r=", "ok": 1.0 },
+    ] {
+        let server = Server::start(vec![answer(1, &greeting()), answer(2, &step)], Ending::Close);
+        let options = ConnectOptions {
+            login: Login::Scram(account(Mechanism::ScramSha256)),
+            ..server.options()
+        };
+        assert!(
+            matches!(ask(&options).unwrap_err(), WireError::Protocol(_)),
+            "{step:?}"
+        );
+    }
+}
+
+#[test]
+fn a_certificate_is_not_shown_in_clear() {
+    let server = Server::start(vec![], Ending::Close);
+    let options = ConnectOptions {
+        login: Login::X509,
+        ..server.options()
+    };
+    assert!(ask(&options).unwrap_err().to_string().contains("needs TLS"));
+}
+
+#[test]
+fn a_set_whose_members_cannot_be_reached_has_no_primary() {
+    let hello = rawdoc! {
+        "setName": "rs", "hosts": ["127.0.0.1:1"], "secondary": true, "maxWireVersion": 17_i32, "ok": 1.0,
+    };
+    let script: Vec<_> = (1..=7).map(|number| answer(number, &hello)).collect();
+    let server = Server::start(script, Ending::Close);
+    let options = server.options();
+    let seeds = [Address {
+        host: options.host.clone(),
+        port: options.port,
+    }];
+    run(async |reactor| {
+        let topology = Topology::discover(reactor, &seeds, &options).await.unwrap();
+        assert_eq!(
+            (topology.set_name.as_deref(), topology.members.len()),
+            (Some("rs"), 0)
+        );
+        let deadline = std::time::Instant::now() + Duration::from_millis(120);
+        let problem = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
+            .await
+            .unwrap_err();
+        assert!(problem.is_disconnect(), "{problem}");
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_bytes_make_the_client_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), whole in any::<bool>()) {
+        let bytes = if whole { message(bytes.len() as i32 + 20, 1, OP_MSG, 0, &bytes) } else { bytes };
+        prop_assert!(ask(&Server::start(vec![bytes], Ending::Close).options()).is_err());
+    }
+
+    #[test]
+    fn no_changed_byte_makes_the_client_panic(position: usize, bits in 1_u8..) {
+        let mut changed = answer(2, &found());
+        let position = position % changed.len();
+        changed[position] ^= bits;
+        let _ = ask(&Server::start(vec![answer(1, &greeting()), changed], Ending::Close).options());
+    }
+}
+
+/// What a server does when it has said all.
+#[derive(Clone, Copy)]
+enum Ending {
+    Close,
+    Silence,
+}
+
+/// Serves one connection: says one thing after each question.
+struct Server {
+    address: SocketAddr,
+    thread: JoinHandle<Vec<u8>>,
+}
+
+impl Server {
+    fn start(script: Vec<Vec<u8>>, ending: Ending) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let thread = thread::spawn(move || serve(listener.accept().unwrap().0, script, ending));
+        Self { address, thread }
+    }
+
+    fn options(&self) -> ConnectOptions {
+        ConnectOptions::new(self.address.ip().to_string(), self.address.port(), Login::None)
+    }
+
+    /// Everything that the client sent, once it has closed the connection.
+    fn heard(self) -> Vec<u8> {
+        self.thread.join().unwrap()
+    }
+}
+
+/// Errors are those of a client that has heard enough.
+fn serve(mut stream: TcpStream, script: Vec<Vec<u8>>, ending: Ending) -> Vec<u8> {
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    for message in script {
+        match stream.read(&mut buffer) {
+            Ok(count @ 1..) => heard.extend_from_slice(&buffer[..count]),
+            _ => return heard,
+        }
+        if stream.write_all(&message).is_err() {
+            return heard;
+        }
+    }
+    if matches!(ending, Ending::Close) {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+    let _ = stream.read_to_end(&mut heard);
+    heard
+}
+
+fn message(length: i32, answers: i32, code: i32, flags: i32, rest: &[u8]) -> Vec<u8> {
+    let header = [length, 99, answers, code, flags];
+    let mut message: Vec<u8> = header.into_iter().flat_map(i32::to_le_bytes).collect();
+    message.extend_from_slice(rest);
+    message
+}
+
+fn answer(number: i32, document: &RawDocumentBuf) -> Vec<u8> {
+    let length = document.as_bytes().len() as i32 + 21;
+    message(length, number, OP_MSG, 0, &[&[0], document.as_bytes()].concat())
+}
+
+fn greeting() -> RawDocumentBuf {
+    rawdoc! { "isWritablePrimary": true, "maxMessageSizeBytes": 48_000_000_i32, "maxWireVersion": 17_i32, "ok": 1.0 }
+}
+
+fn found() -> RawDocumentBuf {
+    rawdoc! { "cursor": { "firstBatch": [{ "_id": 1_i32, "a": "b" }], "id": 0_i64, "ns": "d.t" }, "ok": 1.0 }
+}
+
+fn binary(text: &str) -> Binary {
+    Binary {
+        subtype: BinarySubtype::Generic,
+        bytes: text.as_bytes().to_vec(),
+    }
+}
+
+fn account(mechanism: Mechanism) -> Account {
+    Account {
+        mechanism,
+        user: "somebody".into(),
+        password: Secret::new(PASSWORD),
+        source: "admin".into(),
+    }
+}
+
+/// Logs in and counts the documents of a small collection.
+async fn ask_in(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<usize, WireError> {
+    let (mut session, _) = Session::connect(reactor, options).await?;
+    Ok(session.find_all("d", "t", &rawdoc! {}).await?.len())
+}
+
+fn ask(options: &ConnectOptions) -> Result<usize, WireError> {
+    run(async |reactor| ask_in(reactor, options).await)
+}
+
+/// The most memory that this process had, in KiB.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

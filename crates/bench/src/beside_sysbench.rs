@@ -70,7 +70,7 @@ pub fn in_turns(
                 None => contestant.push_run(&run(ground, sysbench, call, seconds)?, call.connections),
                 Some(index) => {
                     let duration = Duration::from_secs(seconds.into());
-                    contestant.push_slice(&Slice::measure(ground, &mut engines[index], 0, duration)?);
+                    contestant.push_slice(&Slice::measure(ground.cpu(), &mut engines[index], 0, duration)?);
                 }
             }
         }

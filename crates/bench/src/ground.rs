@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Resumption, Secret, TlsLibrary, Transport};
-use ciphertax_observe::{ProcessCpu, settle};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -15,7 +14,7 @@ use ciphertax_workload::dataset::{self, SCHEMA};
 use ciphertax_workload::{Access, Tables};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use crate::{Result, ServerCpu};
 
 /// Rows of the table `sbtest1`, as `ciphertax quick` has them.
 pub const ROWS: u32 = 100_000;
@@ -35,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Ground {
     reactor: Rc<Reactor>,
     control: Session,
-    cpu: ProcessCpu,
+    cpu: ServerCpu,
     dataset: Dataset,
     server: PrivateServer,
 }
@@ -90,7 +89,7 @@ impl Ground {
             .run_one(task, Instant::now() + dataset::patience(dataset))?
             .ok_or("the server does not answer")??;
         Ok(Self {
-            cpu: ProcessCpu::open(server.pid())?,
+            cpu: ServerCpu::of(server.pid())?,
             dataset: *dataset,
             reactor,
             control,
@@ -170,13 +169,9 @@ impl Ground {
         ))
     }
 
-    /// CPU time of the server in nanoseconds, read when it is quiet.
-    ///
-    /// # Errors
-    /// If its process has ended.
-    pub fn server_cpu_ns(&self) -> Result<u64> {
-        settle(&self.cpu, Duration::from_millis(1), Duration::from_millis(50))?;
-        Ok(self.cpu.read()?.total_ns)
+    /// The server's CPU time.
+    pub fn cpu(&self) -> &ServerCpu {
+        &self.cpu
     }
 }
 

@@ -8,8 +8,11 @@ pub mod beside_sysbench;
 pub mod child;
 mod client_certificate;
 mod document;
+mod go_program;
 mod ground;
+mod mongodb_ground;
 mod repeats;
+mod server_cpu;
 mod slice;
 pub mod sysbench;
 
@@ -17,8 +20,11 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub use document::{Document, Table};
+pub use go_program::GoProgram;
 pub use ground::{Ground, Login, ROWS, TABLES};
+pub use mongodb_ground::MongodbGround;
 pub use repeats::Repeats;
+pub use server_cpu::ServerCpu;
 pub use slice::Slice;
 
 /// Result of a benchmark; its errors are for a reader alone.

@@ -20,11 +20,17 @@ impl Repeats {
 
     /// The ratio of each repeat of this figure to the same repeat of another.
     pub fn over(&self, other: &Self) -> Self {
-        self.0
-            .iter()
-            .zip(&other.0)
-            .map(|(this, that)| this / that)
-            .collect()
+        self.with(other, |this, that| this / that)
+    }
+
+    /// The sum of each repeat of this figure and the same repeat of another.
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |this, that| this + that)
+    }
+
+    /// What each repeat of this figure has more than the same repeat of another.
+    pub fn minus(&self, other: &Self) -> Self {
+        self.with(other, |this, that| this - that)
     }
 
     /// The value in the middle; not a number if there is none.
@@ -43,6 +49,11 @@ impl Repeats {
         let mean = self.0.iter().sum::<f64>() / count;
         let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
         (squares / (count - 1.0)).sqrt()
+    }
+
+    fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.map(|(this, that)| combine(*this, *that)).collect()
     }
 
     fn sorted(&self) -> Vec<f64> {
@@ -86,10 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_repeat_by_repeat() {
+    fn figures_are_combined_repeat_by_repeat() {
         let ours: Repeats = [1.0, 4.0].into_iter().collect();
         let theirs: Repeats = [2.0, 2.0].into_iter().collect();
         assert_eq!(ours.over(&theirs).values(), [0.5, 2.0]);
+        assert_eq!(ours.plus(&theirs).values(), [3.0, 6.0]);
+        assert_eq!(ours.minus(&theirs).values(), [-1.0, 2.0]);
     }
 
     #[test]

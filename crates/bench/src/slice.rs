@@ -6,9 +6,9 @@ use ciphertax_engine::{Engine, SliceYield};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-use crate::{Ground, Result};
+use crate::{Result, ServerCpu};
 
-/// What a slice without a fault yielded.
+/// What a slice without a fault yielded, operations of all kinds together.
 pub struct Slice {
     /// Operations.
     pub operations: u64,
@@ -31,11 +31,11 @@ impl Slice {
     ///
     /// # Errors
     /// If anything fails: a benchmark has no use for a slice with faults.
-    pub fn measure(ground: &Ground, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
+    pub fn measure(server: &ServerCpu, engine: &mut Engine, arm: usize, duration: Duration) -> Result<Self> {
         prepare(engine, arm)?;
-        let before = ground.server_cpu_ns()?;
+        let before = server.read_ns()?;
         let yielded = engine.slice(arm, duration)?;
-        let server_ns = ground.server_cpu_ns()? - before;
+        let server_ns = server.read_ns()? - before;
         Self::of(&yielded, server_ns)
     }
 
@@ -52,21 +52,24 @@ impl Slice {
         if let Some(failure) = &yielded.first_failure {
             return Err(failure.message().into());
         }
-        let [kind] = yielded.operations.as_slice() else {
-            return Err("a workload of a benchmark has one kind of operation".into());
-        };
-        if kind.count == 0 || yielded.unfinished > 0 {
+        let (mut count, mut latency_sum_ns, mut latency) = (0, 0, histogram::empty());
+        for kind in &yielded.operations {
+            count += kind.count;
+            latency_sum_ns += kind.latency_sum_ns;
+            latency.add(histogram::decode(&kind.latency)?)?;
+        }
+        if count == 0 || yielded.unfinished > 0 {
             return Err("operations did not finish".into());
         }
-        let operations = kind.count as f64;
+        let operations = count as f64;
         Ok(Self {
-            operations: kind.count,
+            operations: count,
             queries: yielded.queries,
             throughput: operations / yielded.duration.as_secs_f64(),
             client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
             server_us: server_ns as f64 / operations / 1e3,
-            mean_us: kind.latency_sum_ns as f64 / operations / 1e3,
-            latency: histogram::decode(&kind.latency)?,
+            mean_us: latency_sum_ns as f64 / operations / 1e3,
+            latency,
         })
     }
 }

@@ -232,7 +232,7 @@ impl Bed {
     }
 
     fn slice(&self, engine: &mut Engine, duration: Duration) -> Slice {
-        Slice::measure(&self.ground, engine, 0, duration).unwrap()
+        Slice::measure(self.ground.cpu(), engine, 0, duration).unwrap()
     }
 
     fn counters(&mut self) -> BTreeMap<String, u64> {

@@ -121,7 +121,7 @@ impl Setting {
 
     fn measure_block(&mut self, ground: &Ground) -> Result<()> {
         for arm in self.order.next().unwrap_or_default() {
-            let slice = Slice::measure(ground, &mut self.engine, arm, SLICE)?;
+            let slice = Slice::measure(ground.cpu(), &mut self.engine, arm, SLICE)?;
             self.arms[arm].push(&slice)?;
         }
         Ok(())

@@ -137,7 +137,7 @@ impl Placed {
 
     fn measure(&mut self) -> Result<()> {
         for (arm, sides) in [&mut self.plain, &mut self.tls].into_iter().enumerate() {
-            let slice = Slice::measure(&self.ground, &mut self.engine, arm, SLICE)?;
+            let slice = Slice::measure(self.ground.cpu(), &mut self.engine, arm, SLICE)?;
             sides.client_us.push(slice.client_us);
             sides.server_us.push(slice.server_us);
             sides.throughput.push(slice.throughput);

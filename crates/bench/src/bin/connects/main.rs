@@ -1,12 +1,11 @@
 //! New connections per second and core: connect, log in, disconnect.
 
-mod go;
 mod rust;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, Table};
+use ciphertax_bench::{Document, GoProgram, Ground, Login, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Resumption, TlsLibrary, Transport};
 use ciphertax_stats::BalancedOrder;
@@ -124,9 +123,9 @@ fn main() -> ExitCode {
 }
 
 fn compare(repeats: u32) -> Result<()> {
-    let go = go::build()?;
+    let go = GoProgram::build("go-connect")?;
     let mut document = Document::new("New connections, beside Go's and Rust's drivers", "connects");
-    document.fact("Go", go::version(&go)?);
+    document.fact("Go", go.versions(&["github.com/go-sql-driver/mysql"])?);
     document.fact("Rust", rust::VERSION);
     let asked = format!(
         "connect, log in, disconnect; {FEW} at a time where nothing else is said, {repeats} repeats of {SECONDS} s in turns"
@@ -160,7 +159,7 @@ fn compare(repeats: u32) -> Result<()> {
 /// Measures all contestants in turns.
 fn cell(
     ground: &mut Ground,
-    go: &go::Program,
+    go: &GoProgram,
     (transport, at_a_time): (Transport, u32),
     repeats: u32,
 ) -> Result<Table> {
@@ -196,7 +195,7 @@ fn cell(
                 Contestant::Ciphertax(..) => {
                     let duration = Duration::from_secs(SECONDS.into());
                     // Ours come first, in the order of the engine.
-                    let slice = Slice::measure(ground, &mut engine, index, duration)?;
+                    let slice = Slice::measure(ground.cpu(), &mut engine, index, duration)?;
                     measured[index].push(slice.client_us, slice.server_us, slice.throughput);
                     measured[index].word = ground.servers_word(transport)?;
                     continue;
@@ -265,7 +264,7 @@ impl Measured {
 
 /// A driver in a process of its own.
 enum Driver<'a> {
-    Go(&'a go::Program),
+    Go(&'a GoProgram),
     MysqlAsync,
 }
 
@@ -277,9 +276,9 @@ impl Driver<'_> {
         };
         let input = serde_json::to_string(task)?;
         let connections_before = ground.counter("Connections")?;
-        let server_before = ground.server_cpu_ns()?;
+        let server_before = ground.cpu().read_ns()?;
         let finished = ciphertax_bench::child::run(&mut command, &input)?;
-        let server_ns = ground.server_cpu_ns()? - server_before;
+        let server_ns = ground.cpu().read_ns()? - server_before;
         let opened = ground.counter("Connections")? - connections_before;
         let answer: Answer = serde_json::from_str(&finished.output)?;
         if opened < answer.connects || answer.connects == 0 {

@@ -136,7 +136,12 @@ impl Bed {
         let mut slices = [Vec::new(), Vec::new()];
         for arm in blocks.into_iter().flatten() {
             let duration = Duration::from_secs_f64(slice_s);
-            slices[arm].push(Slice::measure(&self.ground, &mut self.engine, arm, duration)?);
+            slices[arm].push(Slice::measure(
+                self.ground.cpu(),
+                &mut self.engine,
+                arm,
+                duration,
+            )?);
         }
         let into = &mut self.estimates[index];
         into.throughput.push(ratio(&slices, |slice| slice.throughput)?);

@@ -71,7 +71,7 @@ fn prove(ground: &mut Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     let mut engine = engine(ground, transport, &load(1))?;
     let before = ground.counter("Com_stmt_execute")?;
     // Every session of the engine is checked against the server's word when it is opened.
-    let slice = Slice::measure(ground, &mut engine, 0, Duration::from_millis(100))?;
+    let slice = Slice::measure(ground.cpu(), &mut engine, 0, Duration::from_millis(100))?;
     let executed = ground.counter("Com_stmt_execute")? - before;
     if executed != slice.operations {
         return Err(format!(

@@ -123,7 +123,7 @@ fn statements(ground: &Ground, sysbench: &Sysbench, call: &Call<'_>, engine: &mu
     };
     let theirs = sysbench.run(&one, Limit::Transactions(10))?;
     let theirs = theirs.queries / theirs.transactions;
-    let slice = Slice::measure(ground, engine, 0, Duration::from_millis(100))?;
+    let slice = Slice::measure(ground.cpu(), engine, 0, Duration::from_millis(100))?;
     // What a transaction that was begun anew had sent before comes on top.
     let ours = slice.queries / slice.operations;
     if ours != theirs {

@@ -1,0 +1,25 @@
+//! The CPU time of a private server.
+
+use std::time::Duration;
+
+use ciphertax_observe::{ProcessCpu, settle};
+
+use crate::Result;
+
+/// The CPU clock of a private server.
+pub struct ServerCpu(ProcessCpu);
+
+impl ServerCpu {
+    pub(crate) fn of(pid: u32) -> Result<Self> {
+        Ok(Self(ProcessCpu::open(pid)?))
+    }
+
+    /// CPU time in nanoseconds, read when the server is quiet.
+    ///
+    /// # Errors
+    /// If its process has ended.
+    pub fn read_ns(&self) -> Result<u64> {
+        settle(&self.0, Duration::from_millis(1), Duration::from_millis(50))?;
+        Ok(self.0.read()?.total_ns)
+    }
+}

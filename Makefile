@@ -37,7 +37,7 @@ slow: ## The tests that take long: 40 runs of plain against plain; the result go
 	./scripts/setup.sh test
 	./scripts/false-alarms.sh
 
-studies: ## Play the built-in studies of data in transit; their reports go to record/studies/ (about 45 minutes, root)
+studies: ## Play the built-in studies; their reports go to record/studies/ (about 65 minutes, root)
 	./scripts/setup.sh test
 	./scripts/studies.sh
 

@@ -146,6 +146,11 @@ fn mean_of_phases(sample: &Sample, is_meant: impl Fn(Phase) -> bool) -> Option<f
         .reduce(|sum, mean| sum + mean)
 }
 
+/// True if a slice has operations of this kind.
+pub(crate) fn has_kind(sample: &Sample, kind: &str) -> bool {
+    sample.operations.iter().any(|of| of.kind == kind && of.count > 0)
+}
+
 /// The mean latency of one kind of operation in microseconds; `None` if there was none.
 fn mean_latency(sample: &Sample, kind: &str) -> Option<f64> {
     let kind = sample.operations.iter().find(|of| of.kind == kind)?;

@@ -12,7 +12,7 @@ use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use hdrhistogram::Histogram;
 
 use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples};
+use crate::cell::{AGAIN, BASELINE, CellSamples, has_kind};
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -184,7 +184,12 @@ fn compare<'a>(
 ) -> Result<Option<Comparison<'a>>, ExplainError> {
     let (baseline, variant, estimate) = match quantile(metric) {
         Some(quantile) => {
-            let pairs: Vec<_> = cell.pairs(BASELINE, arm).collect();
+            // A kind that is rare may be missing from a slice.
+            let has_it = |sample: &Sample| kind.is_none_or(|kind| has_kind(sample, kind));
+            let pairs: Vec<_> = cell
+                .pairs(BASELINE, arm)
+                .filter(|(one, other)| has_it(one) && has_it(other))
+                .collect();
             if pairs.len() < FEWEST_BLOCKS {
                 return Ok(None);
             }

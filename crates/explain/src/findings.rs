@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_model::record::{
     ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, Finding, Phase, Run, Sample, Severity, Verdict,
 };
-use ciphertax_model::{Metric, PasswordCache, Placement, Study, Tunnel, Workload};
+use ciphertax_model::{Arm, AuthenticationMethod, Metric, PasswordCache, Placement, Study, Tunnel, Workload};
 
 use crate::cell::CellSamples;
 use crate::sentence::{micros, more, percent};
@@ -117,13 +117,21 @@ fn servers_of_their_own(run: &Run) -> Option<Finding> {
 /// From how many logins per second on another authentication takes a tenth of a core, where it costs anything at all.
 fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     const SHARE: f64 = 0.1;
-    let method = |name: &str| {
-        let arm = run.study.arms.iter().find(|arm| arm.name == name)?;
-        Some((arm.authentication.method, arm.authentication.password_cache))
+    let baseline = run.study.baseline();
+    let of_arm = run.study.arms.iter().find(|other| other.name == arm)?;
+    // A client's certificate is part of a login by it; everything else of TLS is not the login's.
+    let without_login = |arm: &Arm| {
+        let mut tls = arm.tls.clone();
+        tls.client_certificate = None;
+        (arm.transport, arm.tunnel, tls)
     };
-    if method(arm)? == method(&run.study.baseline().name)? {
+    if of_arm.authentication == baseline.authentication || without_login(of_arm) != without_login(baseline) {
         return None;
     }
+    let more = match baseline.authentication.method {
+        Some(AuthenticationMethod::NoLogin) => String::new(),
+        _ => format!(" more than one of {}", baseline.name),
+    };
     let makes_connections = |cell: &&CellRecord| cell.workload.makes_connections();
     let cell = run.cells.iter().find(makes_connections)?;
     let row = |metric| {
@@ -161,7 +169,7 @@ fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         finding(
             Severity::Advice,
             format!(
-                "{arm}: a login takes a tenth of a core at {}; connections that stay open pay it once.",
+                "{arm}: a login takes a tenth of a core{more} at {}; connections that stay open pay it once.",
                 rates.join(" and ")
             ),
             evidence.join("; "),
@@ -400,8 +408,14 @@ fn unverified(run: &Run) -> Option<Finding> {
 }
 
 fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
-    const PAGE_READS: &str = "Innodb_buffer_pool_reads";
-    cells.iter().filter_map(|cell| {
+    const PAGE_READS: [&str; 2] = [
+        "Innodb_buffer_pool_reads",
+        "wiredTiger.cache.pages read into cache",
+    ];
+    let all = cells
+        .iter()
+        .flat_map(|cell| PAGE_READS.map(|counter| (cell, counter)));
+    all.filter_map(|(cell, counter)| {
         let sum = |name: &str| -> i64 {
             cell.samples()
                 .filter(|sample| sample.is_valid())
@@ -409,15 +423,15 @@ fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
                 .sum()
         };
         let operations: u64 = cell.samples().map(|sample| sample.operation_count()).sum();
-        let reads = sum(PAGE_READS);
+        let reads = sum(counter);
         (reads as f64 > 0.001 * operations as f64).then(|| {
             finding(
                 Severity::Suspicion,
                 format!(
-                    "{}: data was read from disk, so the cost of TLS is diluted by I/O.",
+                    "{}: data was read from disk, so what is measured is diluted by I/O.",
                     cell.cell.name
                 ),
-                format!("{PAGE_READS} rose by {reads} during {operations} operations"),
+                format!("{counter} rose by {reads} during {operations} operations"),
             )
         })
     })

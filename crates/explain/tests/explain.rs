@@ -569,6 +569,39 @@ fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
 }
 
 #[test]
+fn a_rare_kind_that_a_slice_lacks_is_no_damage() {
+    let mut samples = samples(20);
+    for sample in samples.iter_mut().filter(|sample| sample.cell == "select") {
+        let mut latency = histogram::empty();
+        latency.saturating_record_n(1000, 10);
+        let of_kind = |kind: &str, count| OperationSample {
+            kind: kind.into(),
+            count,
+            errors: 0,
+            latency_sum_ns: count * 1000,
+            latency: histogram::encode(&if count == 0 {
+                histogram::empty()
+            } else {
+                latency.clone()
+            }),
+        };
+        let rare = if sample.block == 3 && sample.arm == "tls" {
+            0
+        } else {
+            10
+        };
+        sample.operations = vec![of_kind("read", 10), of_kind("insert", rare)];
+    }
+    let run = explained(&samples);
+    let blocks = |kind: &str| {
+        let mut rows = run.by_kind.iter();
+        let p95 = rows.find(|row| row.kind == kind && row.estimate.metric == Metric::LatencyP95);
+        p95.unwrap().estimate.blocks
+    };
+    assert_eq!((blocks("read"), blocks("insert")), (20, 19));
+}
+
+#[test]
 fn a_published_figure_of_one_kind_stands_beside_that_kind() {
     let text = format!(
         "{STUDY}\n[[published]]\nsource = \"elsewhere\"\ncell = \"select\"\narm = \"tls\"\nmetric = \"latency_mean\"\n\

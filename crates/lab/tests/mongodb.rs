@@ -21,7 +21,7 @@ use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret,
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 #[test]
@@ -161,7 +161,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         .start()
         .unwrap();
     let alone = Circumstances {
-        alone: true,
+        others: Others::None,
         stranger: None,
     };
     let everyday = options(

@@ -7,6 +7,7 @@ use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
 use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
+use crate::metric::Metric;
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
 use crate::replica_set::{ReadPreference, ReplicaSet};
@@ -67,6 +68,16 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     }
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
+    }
+    let has_secondaries = |cell: &Cell| {
+        study
+            .site(cell)
+            .replica_set
+            .is_some_and(ReplicaSet::has_secondaries)
+    };
+    if study.read_preference != ReadPreference::Primary && !study.cells.iter().any(has_secondaries) {
+        let message = "no cell has secondaries to read from; add replica_set = { members = 3 }, or leave read_preference out";
+        found.add(Path::of("read_preference"), message);
     }
     for (index, arm) in study.arms.iter().enumerate() {
         check_arm(arm, &Path::of("arm").entry(index), &mut found);
@@ -340,10 +351,17 @@ fn check_replica_set(replica_set: ReplicaSet, path: &Path, found: &mut Found) {
 }
 
 fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
-    let has_secondaries = study
-        .site(cell)
-        .replica_set
-        .is_some_and(ReplicaSet::has_secondaries);
+    let replica_set = study.site(cell).replica_set;
+    let resumes = |arm: &&Arm| arm.tls.resumption != Resumption::Off;
+    if let (Some(_), Some(arm)) = (replica_set, study.arms_of(cell).find(resumes)) {
+        let message = format!(
+            "cell {:?}: arm {:?} resumes sessions, which a member of a replica set knows only of itself; leave the arm out with \
+             arms = […]",
+            cell.name, arm.name
+        );
+        found.add(path.key("replica_set"), message);
+    }
+    let has_secondaries = replica_set.is_some_and(ReplicaSet::has_secondaries);
     if study.read_preference(cell) == ReadPreference::Primary {
         return;
     }
@@ -586,6 +604,31 @@ fn check_published(study: &Study, row: &Published, path: &Path, found: &mut Foun
             found.add(path.key("arm"), message);
         }
         Some(_) => {}
+    }
+    if let Some(kind) = &row.kind {
+        let kinds = ["read", "update", "insert", "scan", "read_modify_write"];
+        if !kinds.contains(&kind.as_str()) {
+            found.add(
+                path.key("kind"),
+                format!("unknown kind {kind:?}{}", hint(kind, &kinds)),
+            );
+        } else if !Metric::COMPARED_BY_KIND.contains(&row.metric) {
+            let message = format!(
+                "the {} of one kind of operation is not compared; leave kind out",
+                row.metric
+            );
+            found.add(path.key("kind"), message);
+        }
+    }
+    let cell = study.cells.iter().find(|cell| cell.name == row.cell);
+    if cell.is_some_and(|cell| !cell.workload.makes_connections())
+        && Metric::COMPARED_OF_CONNECTS.contains(&row.metric)
+    {
+        let message = format!(
+            "cell {:?} makes no connections, which the {} is of",
+            row.cell, row.metric
+        );
+        found.add(path.key("metric"), message);
     }
     match row.figure() {
         None => {

@@ -9,7 +9,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{
-    Account, ConnectOptions, Expectation, Login, ScramKeys, ServerCounters, Session, authenticated_users,
+    Account, ConnectOptions, Expectation, Login, Others, ScramKeys, ServerCounters, Session,
+    authenticated_users,
 };
 
 use crate::proof::{Canary, PATIENCE, ProofError, Proved, client_evidence, proof, random_text, resolve};
@@ -24,9 +25,8 @@ const COLLECTION: &str = "ciphertax_proofs";
 /// What a proof needs to know of the arm besides what its sessions must be.
 #[derive(Clone, Copy, Default)]
 pub struct Circumstances<'a> {
-    /// Nobody else connects to the server, so that its counters must agree to the last session. Members of a replica set
-    /// connect to each other.
-    pub alone: bool,
+    /// Who else connects to the server and is counted too.
+    pub others: Others,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub stranger: Option<&'a ConnectOptions>,
 }
@@ -85,7 +85,7 @@ impl Prover<'_> {
             "negotiated what the arm says",
             &client_evidence(&facts),
         )];
-        proofs.push(self.counters(before, after)?);
+        proofs.extend(self.counters(before, after)?);
         proofs.push(self.user(&mut session).await?);
         for session in [session, observer] {
             let _ = session.close().await;
@@ -100,24 +100,23 @@ impl Prover<'_> {
         })
     }
 
-    /// What the server counted while one session was opened.
+    /// What the server counted while one session was opened; `None` if the account may not ask.
     fn counters(
         &self,
         before: Result<ServerCounters, WireError>,
         after: Result<ServerCounters, WireError>,
-    ) -> Result<Proof, ProofError> {
-        let claim = "its counters of TLS handshakes and logins agree";
+    ) -> Result<Option<Proof>, ProofError> {
         let (before, after) = match (before, after) {
             (Ok(before), Ok(after)) => (before, after),
             (Err(error), _) | (_, Err(error)) if error.is_access_denied() => {
-                return Ok(proof("server", claim, "the account may not read them"));
+                return Ok(None);
             }
             (Err(error), _) | (_, Err(error)) => return Err(self.refused(&error)),
         };
         let counted = after.since(&before);
         let speculative = self.options.speculative && self.options.login != Login::None;
         self.expectation
-            .check_counters(&counted, 1, speculative, self.circumstances.alone)
+            .check_counters(&counted, 1, speculative, self.circumstances.others)
             .map_err(|problem| self.disproved(problem))?;
         let handshakes = counted.handshakes.iter();
         let logins = counted.logins.iter();
@@ -135,7 +134,8 @@ impl Prover<'_> {
         } else {
             words.join(", ")
         };
-        Ok(proof("server", claim, &evidence))
+        let claim = "its counters of TLS handshakes and logins agree";
+        Ok(Some(proof("server", claim, &evidence)))
     }
 
     /// Whom the server takes the session for.

@@ -110,10 +110,21 @@ impl Logins {
     }
 }
 
+/// Who else connects to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Others {
+    /// Nobody.
+    None,
+    /// The other members of its replica set, in clear.
+    InClear,
+    /// Anybody.
+    #[default]
+    MayUseTls,
+}
+
 impl Expectation {
     /// The server's word: what it counted while `sessions` sessions were opened by `speculative` logins or not, and no
-    /// others. A replica set's members connect to each other too, so there only what is counted too little is a
-    /// contradiction; elsewhere, with `alone`, what is too much is one as well.
+    /// others. What `others` may have added is no contradiction; what is counted too little is one.
     ///
     /// # Errors
     /// Says what was expected and what was found.
@@ -122,9 +133,13 @@ impl Expectation {
         counted: &ServerCounters,
         sessions: u64,
         speculative: bool,
-        alone: bool,
+        others: Others,
     ) -> Result<(), String> {
-        let agrees = |found: u64, expected: u64| found == expected || (!alone && found > expected);
+        let agrees = |found: u64, expected: u64| {
+            found == expected || (others == Others::MayUseTls && found > expected)
+        };
+        let logs_in =
+            |found: u64, expected: u64| found == expected || (others != Others::None && found > expected);
         for version in TlsVersion::ALL {
             let found = counted
                 .handshakes
@@ -158,7 +173,7 @@ impl Expectation {
         for (mechanism, logins) in &counted.logins {
             let expected = if *mechanism == login.method { sessions } else { 0 };
             let begun_early = if speculative { expected } else { 0 };
-            if !agrees(logins.successful, expected) || !agrees(logins.speculative, begun_early) {
+            if !logs_in(logins.successful, expected) || !logs_in(logins.speculative, begun_early) {
                 return Err(format!(
                     "the server counts {} logins by {mechanism}, {} of them begun with the greeting; expected {expected} and \
                      {begun_early}",

@@ -13,7 +13,7 @@ mod topology;
 
 pub use bson;
 
-pub use counters::{Logins, ServerCounters, authenticated_users};
+pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use options::{Account, ConnectOptions, Login, Mechanism};
 pub use reply::{Batch, Reply};
 pub use request::{DocumentWriter, Request, SequenceWriter};

@@ -15,6 +15,8 @@ use crate::error::WireError;
 
 /// How often a member's round trip is timed; the median counts.
 const ROUND_TRIPS: usize = 5;
+/// Members whose round trips differ by no more than this are equally near (`localThresholdMS`, by its default).
+const AS_NEAR: Duration = Duration::from_millis(15);
 /// How long to wait before a set without a primary is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Members of a replica set at most (MongoDB's own limit).
@@ -129,12 +131,22 @@ impl Topology {
                 let count = self.secondaries().count().max(1);
                 self.secondaries().nth(connection % count)
             }
-            ReadPreference::Nearest => self
-                .members
-                .iter()
-                .filter(|member| member.role != Role::Neither)
-                .min_by_key(|member| member.round_trip),
+            ReadPreference::Nearest => {
+                let count = self.nearest().count().max(1);
+                self.nearest().nth(connection % count)
+            }
         }
+    }
+
+    /// The members that can be read from and answer hardly later than the fastest, in the order of the set's configuration: so
+    /// noise does not send one arm elsewhere than another.
+    fn nearest(&self) -> impl Iterator<Item = &Member> {
+        let readable = || self.members.iter().filter(|member| member.role != Role::Neither);
+        let fastest = readable()
+            .map(|member| member.round_trip)
+            .min()
+            .unwrap_or_default();
+        readable().filter(move |member| member.round_trip <= fastest + AS_NEAR)
     }
 
     async fn of_set(
@@ -272,8 +284,8 @@ mod tests {
         let mut topology = Topology {
             set_name: Some("set".into()),
             members: vec![
-                member(1, Role::Secondary, 3),
-                member(2, Role::Primary, 2),
+                member(1, Role::Secondary, 30),
+                member(2, Role::Primary, 20),
                 member(3, Role::Neither, 0),
                 member(4, Role::Secondary, 1),
             ],
@@ -284,6 +296,11 @@ mod tests {
             [Some(1), Some(4), Some(1)]
         );
         assert_eq!(ports(&topology, ReadPreference::Nearest), [Some(4); 3]);
+        topology.members[1].round_trip = Duration::from_millis(10);
+        assert_eq!(
+            ports(&topology, ReadPreference::Nearest),
+            [Some(2), Some(4), Some(2)]
+        );
         topology.members.truncate(1);
         assert_eq!(ports(&topology, ReadPreference::Primary), [None; 3]);
         topology.members.clear();

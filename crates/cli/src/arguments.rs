@@ -77,7 +77,8 @@ pub(crate) struct QuickArguments {
 /// What all commands take that measure.
 #[derive(Debug, Args)]
 pub(crate) struct MeasuringArguments {
-    /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA]
+    /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA], or
+    /// mongodb://[user[:password]@]host[:port][,host…]/[?tlsCAFile=FILE&replicaSet=NAME]
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
     /// CIPHERTAX_PASSWORD.
@@ -99,8 +100,8 @@ pub(crate) struct MeasuringArguments {
 const RUN_HELP: &str = concat!(
     "\
 Without a target, the private servers that the study names are made, measured and removed again. With a target, your \
-own server is measured: ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches \
-nothing else. Cells that differ only in their private server are then one. Links, tunnels, client certificates and \
+own server is measured: ciphertax works in a schema (on MongoDB a database) of its own, named ciphertax, which it makes \
+and removes; it touches nothing else. Cells that differ only in their private server are then one. Links, tunnels, client certificates and \
 authentication methods are for private servers alone.
 
 --set changes any key of the study, before it is checked:
@@ -121,6 +122,7 @@ Examples:
   ciphertax run mysql-tls-tunnel-wan --scale published
   ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
   ciphertax run mine.toml 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
+  CIPHERTAX_PASSWORD=… ciphertax run mongodb-tls-connection mongodb://app@db.example:27017/
 
 docs/study-files.md describes every key.
 

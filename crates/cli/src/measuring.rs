@@ -62,13 +62,7 @@ pub(crate) fn measure(
 
 fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Plan, String> {
     study.time_s = arguments.time.unwrap_or(study.time_s);
-    let password = env::var(PASSWORD_VARIABLE).ok().map(Secret::new);
-    let target = arguments
-        .target
-        .as_deref()
-        .map(|text| Target::parse(text, password))
-        .transpose()
-        .map_err(|error| error.to_string())?;
+    let target = target(arguments)?;
     if target.is_some() {
         study = study.on_external_server();
     }
@@ -91,6 +85,16 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     })
 }
 
+/// The user's own server; `None` for private ones.
+///
+/// # Errors
+/// When the URL is not understood.
+pub(crate) fn target(arguments: &MeasuringArguments) -> Result<Option<Target>, String> {
+    let password = env::var(PASSWORD_VARIABLE).ok().map(Secret::new);
+    let parse = |text: &String| Target::parse(text, password).map_err(|error| error.to_string());
+    arguments.target.as_ref().map(parse).transpose()
+}
+
 /// The command that repeats the run, without its password.
 fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>, seed: u64) -> String {
     let words = std::iter::once("ciphertax".to_owned())
@@ -110,7 +114,7 @@ pub(crate) fn option(name: &str, value: Option<impl Display>) -> impl Iterator<I
 }
 
 /// A word as a shell takes it.
-fn quoted(word: String) -> String {
+pub(crate) fn quoted(word: String) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=.,/:@+".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word;

@@ -3,12 +3,22 @@
 use std::process::ExitCode;
 
 use ciphertax_model::Study;
+use ciphertax_wire::Target;
 
 use crate::arguments::QuickArguments;
 use crate::built_in;
-use crate::measuring::{Words, measure, option};
+use crate::measuring::{Words, measure, option, quoted, target};
+
+/// The study that answers on MongoDB what `quick` answers elsewhere.
+const FOR_MONGODB: &str = "mongodb-tls-connection";
 
 pub(crate) fn run(arguments: &QuickArguments) -> Result<ExitCode, String> {
+    if let Some(Target::MongoDb(target)) = target(&arguments.measuring)? {
+        let url = quoted(Target::MongoDb(target).url());
+        return Err(format!(
+            "quick is for MySQL and its relatives; for MongoDB say: ciphertax run {FOR_MONGODB} {url}"
+        ));
+    }
     let mut study = Study::from_toml(built_in::QUICK).map_err(|error| error.to_string())?;
     study.certificate = arguments.certificate.unwrap_or(study.certificate);
     let words = Words {

@@ -24,6 +24,7 @@ mod rounds;
 mod schedule;
 mod site;
 mod trust;
+mod whereabouts;
 
 pub use error::RunError;
 pub use folder::RunFolder;

@@ -29,11 +29,10 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
 
 /// Settings that need a server which ciphertax can start, or a place on the server's side.
 fn of_targets(study: &Study, target: &Target) -> Vec<String> {
-    let protocol = Protocol::MySql;
     let mut refusals: Vec<String> = study
         .cells
         .iter()
-        .flat_map(|cell| of_protocol(study, cell, protocol))
+        .flat_map(|cell| of_protocol(study, cell, target.protocol()))
         .collect();
     for arm in &study.arms {
         let needs = [

@@ -204,7 +204,8 @@ fn parts<'a>(place: &Place<'_>, arms: Vec<&'a Arm>) -> Result<Vec<(Part, Vec<&'a
 
 fn open_host(study: &Study, place: &Place<'_>, part: Part, arms: &[&Arm]) -> Result<Box<dyn Host>, RunError> {
     Ok(match place {
-        Place::Target(target) => Box::new(MySqlHost::external(study, target, arms)?),
+        Place::Target(Target::MySql(target)) => Box::new(MySqlHost::external(study, target, arms)?),
+        Place::Target(Target::MongoDb(target)) => Box::new(MongoDbHost::external(study, target)?),
         Place::Private(site) => match entry(&site.server)?.protocol() {
             Protocol::MySql => Box::new(MySqlHost::private(study, site, arms)?),
             Protocol::MongoDb => Box::new(MongoDbHost::private(study, site, arms, part)?),

@@ -9,6 +9,7 @@ mod error;
 mod expectation;
 pub mod mongodb;
 pub mod mysql;
+mod protocol;
 mod resolve;
 mod stream;
 pub mod target;
@@ -17,5 +18,6 @@ mod trace;
 
 pub use error::WireError;
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
+pub use protocol::Protocol;
 pub use stream::Traffic;
-pub use target::{Target, TargetError};
+pub use target::{MongoDbTarget, MySqlTarget, Target, TargetError};

@@ -189,11 +189,34 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     let refused = [
         load(&server, TABLE).map(|_| ()),
         with_session(&server, async |session| dataset::mongodb::remove(session).await),
+        with_session(&server, async |session| {
+            dataset::mongodb::refuse_foreign(session).await
+        }),
     ];
     for outcome in refused {
-        assert!(matches!(outcome, Err(DatasetError::NotOurs)), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(DatasetError::NotOurs("database"))),
+            "{outcome:?}"
+        );
     }
     assert_eq!(documents(&server, "usertable"), 1);
+}
+
+#[test]
+fn what_an_interrupted_proof_left_is_nobody_elses() {
+    let server = server();
+    ask(
+        &server,
+        &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
+    );
+    with_session(&server, async |session| {
+        dataset::mongodb::refuse_foreign(session).await
+    })
+    .unwrap();
+    assert_eq!(
+        load(&server, TABLE).unwrap().last(),
+        Some(&TABLE.record_count.into())
+    );
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub use mongodb::MONGODB;
 pub use mysql::MYSQL;
 pub use mysql_5_6::MYSQL_5_6;
 
+pub use ciphertax_wire::Protocol;
+
 /// Every server, in the order lists show them.
 pub static CATALOGUE: [&Entry; 8] = [
     &MARIADB,
@@ -122,24 +124,6 @@ impl fmt::Display for Product {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MariaDb => "MariaDB",
-            Self::MySql => "MySQL",
-            Self::MongoDb => "MongoDB",
-        })
-    }
-}
-
-/// What the clients of a server speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// That of MySQL and MariaDB.
-    MySql,
-    /// That of MongoDB.
-    MongoDb,
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
             Self::MySql => "MySQL",
             Self::MongoDb => "MongoDB",
         })

@@ -9,7 +9,9 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::mongodb::{ConnectOptions, Session};
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Session, Topology};
+use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::error::RunError;
 use crate::host::UPTIME;
@@ -31,6 +33,13 @@ const COUNTERS: [(&str, &[&str]); 9] = [
     ),
     (UPTIME, &["uptime"]),
 ];
+
+/// Which server it is.
+pub(super) struct Identity {
+    pub(super) version: String,
+    /// As the server names it; empty if it does not.
+    pub(super) tls_library: String,
+}
 
 /// A session of the calling thread.
 pub(super) struct Control {
@@ -80,11 +89,15 @@ impl Control {
                  clear (tlsMode preferTLS)"
                     .into(),
             )),
+            Some(Err(error)) if error.is_access_denied() && has_empty_password(&ways) => Err(broken(format!(
+                "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
+            ))),
             Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy()))),
         }
     }
 
     /// Makes sure that no other ciphertax measures this server: the database is for one at a time, and so is the server's CPU.
+    /// An account that may not see other sessions is trusted to know.
     pub(super) fn claim(&mut self) -> Result<(), RunError> {
         let ask = rawdoc! {
             "aggregate": 1_i32,
@@ -96,7 +109,9 @@ impl Control {
             "cursor": {},
             "$db": "admin",
         };
-        let answer = self.command(&ask)?;
+        let Some(answer) = self.allowed(&ask)? else {
+            return Ok(());
+        };
         let others = answer
             .get_document("cursor")
             .and_then(|cursor| cursor.get_array("firstBatch"))
@@ -110,25 +125,102 @@ impl Control {
         }
     }
 
-    /// The server's version.
-    pub(super) fn version(&mut self) -> Result<String, RunError> {
-        let answer = self.command(&rawdoc! { "buildInfo": 1_i32, "$db": "admin" })?;
-        Ok(answer.get_str("version").unwrap_or_default().to_owned())
+    /// Who is who in the replica set, which must have this name if one is given.
+    pub(super) fn topology(&self, name: Option<&str>) -> Result<Topology, RunError> {
+        let seeds: Vec<Address> = self.ways.iter().map(address).collect();
+        let deadline = Instant::now() + PATIENCE / 2;
+        let look = Topology::wait_for_primary(&self.reactor, &seeds, &self.ways[0], deadline);
+        let topology = self.run(PATIENCE, look).map_err(|error| match error {
+            RunError::Server { server, problem } => RunError::Server {
+                server,
+                problem: format!(
+                    "{problem}; its members must be reached by the names they have in its configuration: for one server \
+                     alone, add directConnection=true"
+                ),
+            },
+            error => error,
+        })?;
+        match (name, &topology.set_name) {
+            (Some(name), Some(found)) if name != found => Err(self.broken(format!(
+                "its replica set is named {found}; say replicaSet={found}"
+            ))),
+            (Some(_), None) => Err(self.broken("it is no replica set; leave replicaSet out".into())),
+            _ => Ok(topology),
+        }
     }
 
-    /// The server's counters now; those it does not have are left out. After a failover they are those of another member,
+    /// Makes sure that nobody else has a database of ciphertax's name, before anything is written.
+    pub(super) fn refuse_foreign(&self, everyday: &MongodbAccess) -> Result<(), RunError> {
+        let look = async {
+            let primary = everyday
+                .primary(&self.reactor)
+                .await
+                .map_err(DatasetError::from)?;
+            let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
+            let found = dataset::mongodb::refuse_foreign(&mut session).await;
+            let _ = session.close().await;
+            found
+        };
+        match self.reactor.run_one(look, Instant::now() + PATIENCE) {
+            Ok(Some(Err(DatasetError::Wire(error)))) if error.is_access_denied() => {
+                Err(self.broken(format!(
+                    "{error}; {}",
+                    match everyday.options.login {
+                        Login::None => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD",
+                        _ => "the user needs the role dbOwner on the database ciphertax",
+                    }
+                )))
+            }
+            Ok(Some(found)) => Ok(found?),
+            Ok(None) => Err(self.broken(format!("no answer within {} s", PATIENCE.as_secs()))),
+            Err(error) => Err(self.broken(error.to_string())),
+        }
+    }
+
+    /// Which server it is.
+    pub(super) fn identity(&mut self) -> Result<Identity, RunError> {
+        let answer = self.command(&rawdoc! { "buildInfo": 1_i32, "$db": "admin" })?;
+        let openssl = answer
+            .get_document("openssl")
+            .and_then(|openssl| openssl.get_str("running"));
+        Ok(Identity {
+            version: answer.get_str("version").unwrap_or_default().to_owned(),
+            tls_library: openssl.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// What matters to what is measured, by the server's own names; nothing where the account may not see it.
+    pub(super) fn settings(&mut self) -> Result<BTreeMap<String, String>, RunError> {
+        let mut settings = BTreeMap::new();
+        let Some(status) = self.allowed(&server_status())? else {
+            return Ok(settings);
+        };
+        let engine = status
+            .get_document("storageEngine")
+            .and_then(|engine| engine.get_str("name"));
+        settings.extend(engine.map(|engine| ("storageEngine".to_owned(), engine.to_owned())));
+        let cache = number(&status, &["wiredTiger", "cache", "maximum bytes configured"]);
+        settings.extend(cache.map(|bytes| {
+            let gib = bytes as f64 / f64::from(1 << 30);
+            ("wiredTigerCacheSizeGB".to_owned(), gib.to_string())
+        }));
+        Ok(settings)
+    }
+
+    /// The server's counters now; those it does not have, or the account may not see, are left out. After a failover they are those of another member,
     /// which the slice that it touches notices.
     pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        let ask = rawdoc! {
-            "serverStatus": 1_i32, "metrics": 0_i32, "repl": 0_i32, "locks": 0_i32, "tcmalloc": 0_i32, "$db": "admin",
-        };
-        let answer = match self.command(&ask) {
+        let ask = server_status();
+        let answer = match self.allowed(&ask) {
             Ok(answer) => answer,
             // A member that was killed, or hung up as primaries do that step down.
             Err(_) => {
                 self.reconnect()?;
-                self.command(&ask)?
+                self.allowed(&ask)?
             }
+        };
+        let Some(answer) = answer else {
+            return Ok(BTreeMap::new());
         };
         let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(&answer, path)?));
         Ok(COUNTERS.into_iter().filter_map(counter).collect())
@@ -143,6 +235,23 @@ impl Control {
             ..
         } = self;
         finish(reactor, server, PATIENCE, session.command(command))
+    }
+
+    /// The same; `None` if the account may not.
+    fn allowed(&mut self, command: &RawDocument) -> Result<Option<RawDocumentBuf>, RunError> {
+        let Self {
+            reactor,
+            session,
+            server,
+            ..
+        } = self;
+        let ask = async {
+            match session.command(command).await {
+                Err(error) if error.is_access_denied() => Ok(None),
+                answer => answer.map(Some),
+            }
+        };
+        finish(reactor, server, PATIENCE, ask)
     }
 
     /// Runs a task of many commands.
@@ -165,6 +274,24 @@ impl Control {
             server: self.server.clone(),
             problem,
         }
+    }
+}
+
+fn has_empty_password(ways: &[ConnectOptions]) -> bool {
+    let mut logins = ways.iter().map(|options| &options.login);
+    logins.any(|login| matches!(login, Login::Scram(account) if account.password.expose().is_empty()))
+}
+
+fn server_status() -> RawDocumentBuf {
+    rawdoc! {
+        "serverStatus": 1_i32, "metrics": 0_i32, "repl": 0_i32, "locks": 0_i32, "tcmalloc": 0_i32, "$db": "admin",
+    }
+}
+
+fn address(options: &ConnectOptions) -> Address {
+    Address {
+        host: options.host.clone(),
+        port: options.port,
     }
 }
 

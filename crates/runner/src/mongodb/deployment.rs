@@ -11,14 +11,17 @@ use ciphertax_model::{
     Study, TlsVersion, Transport,
 };
 use ciphertax_observe::ProcessCpu;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, ScramKeys};
+use ciphertax_wire::MongoDbTarget;
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Role, ScramKeys, Topology};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::mongodb::MongodbAccess;
 
+use super::control::Identity;
 use crate::entry::entry;
 use crate::error::RunError;
 use crate::placement::confined;
 use crate::trust::Trust;
+use crate::whereabouts::Whereabouts;
 
 /// Which of a site's servers these are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +88,54 @@ impl Deployment {
             same_host: true,
             cpu,
         })
+    }
+
+    /// Takes servers of the user's own. What there is to know of a replica set's members comes with
+    /// [`Deployment::find_members`].
+    pub(super) fn external(target: &MongoDbTarget) -> Self {
+        let mut deployment = Self {
+            private: None,
+            trust: Trust {
+                display: target.to_string(),
+                // A target has one seed at least.
+                host: target.seeds[0].host.clone(),
+                verification: target.verification.clone(),
+                legacy: false,
+                clients: BTreeMap::new(),
+            },
+            seeds: target.seeds.clone(),
+            is_replica_set: target.is_replica_set(),
+            everyday: target.login.clone(),
+            name: target.to_string(),
+            processes: Vec::new(),
+            same_host: false,
+            cpu: None,
+        };
+        deployment.look_for_processes();
+        deployment
+    }
+
+    /// Takes the members of the user's own replica set for those to be asked, the primary first.
+    pub(super) fn find_members(&mut self, topology: &Topology) {
+        let mut members: Vec<_> = topology.members.iter().collect();
+        members.sort_by_key(|member| member.role != Role::Primary);
+        self.seeds = members.into_iter().map(|member| member.address.clone()).collect();
+        self.look_for_processes();
+    }
+
+    fn look_for_processes(&mut self) {
+        let (mut processes, mut is_near) = (Vec::new(), true);
+        for seed in &self.seeds {
+            let found = Whereabouts::of(&seed.host, seed.port);
+            is_near &= found.same_host;
+            processes.extend(found.process);
+        }
+        // Of a set only all processes together say what it costs.
+        if processes.len() < self.seeds.len() {
+            processes.clear();
+        }
+        self.processes = processes;
+        self.same_host = is_near;
     }
 
     /// How each server is reached in clear, for what is not measured.
@@ -187,21 +238,16 @@ impl Deployment {
         Some(format!("{what}{}", log.unwrap_or_default()))
     }
 
-    pub(super) fn record(&self, version: &str, settings: BTreeMap<String, String>) -> ServerRecord {
-        let addresses: Vec<String> = self
-            .seeds
-            .iter()
-            .map(|seed| format!("{}:{}", seed.host, seed.port))
-            .collect();
+    pub(super) fn record(&self, identity: Identity, settings: BTreeMap<String, String>) -> ServerRecord {
+        let addresses: Vec<String> = self.seeds.iter().map(ToString::to_string).collect();
         ServerRecord {
             name: self.name.clone(),
             product: "MongoDB".into(),
-            version: version.to_owned(),
-            tls_library: self
-                .private
-                .as_ref()
-                .map(|server| server.entry().tls_library.to_owned())
-                .unwrap_or_default(),
+            version: identity.version,
+            tls_library: match &self.private {
+                Some(server) => server.entry().tls_library.to_owned(),
+                None => identity.tls_library,
+            },
             placement: match self.private {
                 Some(_) => ServerPlacement::Private,
                 None => ServerPlacement::External,

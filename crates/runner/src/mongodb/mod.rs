@@ -9,6 +9,7 @@ use ciphertax_lab::mongodb::{Circumstances, prove};
 use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
 use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mongodb::MongodbAccess;
@@ -36,20 +37,9 @@ impl MongoDbHost {
     /// # Errors
     /// When they cannot be had or started.
     pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm], part: Part) -> Result<Self, RunError> {
-        Self::open(study, Deployment::private(study, site, arms, part)?)
-    }
-
-    fn open(study: &Study, deployment: Deployment) -> Result<Self, RunError> {
-        let ways = study
-            .arms
-            .iter()
-            .filter_map(|arm| Some(deployment.arm(arm).ok()?.0));
-        let encrypted: Vec<_> = ways.filter(|options| options.tls.is_some()).collect();
-        let mut control = Control::connect(deployment.display(), deployment.ways(), &encrypted)?;
-        if !deployment.is_private() {
-            control.claim()?;
-        }
-        let record = deployment.record(&control.version()?, BTreeMap::new());
+        let deployment = Deployment::private(study, site, arms, part)?;
+        let mut control = connect(study, &deployment)?;
+        let record = deployment.record(control.identity()?, BTreeMap::new());
         Ok(Self {
             deployment,
             control,
@@ -57,6 +47,39 @@ impl MongoDbHost {
             loaded: None,
         })
     }
+
+    /// Takes servers of the user's own, which nobody else of ciphertax measures and where nobody else has a database of
+    /// its name.
+    ///
+    /// # Errors
+    /// When they cannot be used.
+    pub(crate) fn external(study: &Study, target: &MongoDbTarget) -> Result<Self, RunError> {
+        let mut deployment = Deployment::external(target);
+        let mut control = connect(study, &deployment)?;
+        control.claim()?;
+        if target.is_replica_set() {
+            let topology = control.topology(target.replica_set.as_deref())?;
+            deployment.find_members(&topology);
+        }
+        control.refuse_foreign(&deployment.everyday())?;
+        let settings = control.settings()?;
+        let record = deployment.record(control.identity()?, settings);
+        Ok(Self {
+            deployment,
+            control,
+            record,
+            loaded: None,
+        })
+    }
+}
+
+fn connect(study: &Study, deployment: &Deployment) -> Result<Control, RunError> {
+    let ways = study
+        .arms
+        .iter()
+        .filter_map(|arm| Some(deployment.arm(arm).ok()?.0));
+    let encrypted: Vec<_> = ways.filter(|options| options.tls.is_some()).collect();
+    Control::connect(deployment.display(), deployment.ways(), &encrypted)
 }
 
 impl Host for MongoDbHost {

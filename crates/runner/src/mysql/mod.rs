@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
 use ciphertax_observe::ProcessCpu;
-use ciphertax_wire::Target;
+use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_workload::Access as MySqlAccess;
 use ciphertax_workload::dataset::{self, Contents};
@@ -45,7 +45,7 @@ impl MySqlHost {
     ///
     /// # Errors
     /// When it cannot be used.
-    pub(crate) fn external(study: &Study, target: &Target, arms: &[&Arm]) -> Result<Self, RunError> {
+    pub(crate) fn external(study: &Study, target: &MySqlTarget, arms: &[&Arm]) -> Result<Self, RunError> {
         Self::open(study, arms, Server::external(target))
     }
 

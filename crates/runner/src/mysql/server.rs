@@ -1,7 +1,7 @@
 //! The server under test: private or the user's own.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
@@ -12,8 +12,8 @@ use ciphertax_model::record::{CpuTime, LinkRecord, ServerPlacement, ServerRecord
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
 };
-use ciphertax_observe::{ProcessCpu, listening_process};
-use ciphertax_wire::Target;
+use ciphertax_observe::ProcessCpu;
+use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
@@ -25,6 +25,7 @@ use crate::entry::entry;
 use crate::error::RunError;
 use crate::placement::confined;
 use crate::trust::Trust;
+use crate::whereabouts::Whereabouts;
 
 /// The server under test.
 pub(crate) struct Server {
@@ -111,11 +112,8 @@ impl Server {
     }
 
     /// Takes the user's own server.
-    pub(crate) fn external(target: &Target) -> Self {
-        let address = resolved(&target.host, target.port);
-        let process = address
-            .and_then(listening_process)
-            .and_then(|pid| ProcessCpu::open(pid).ok());
+    pub(crate) fn external(target: &MySqlTarget) -> Self {
+        let Whereabouts { process, same_host } = Whereabouts::of(&target.host, target.port);
         Self {
             private: None,
             tunnels: BTreeMap::new(),
@@ -134,8 +132,8 @@ impl Server {
             user: target.user.clone(),
             password: target.password.clone(),
             name: target.to_string(),
-            same_host: process.is_some() || address.is_some_and(|address| address.ip().is_loopback()),
             process,
+            same_host,
         }
     }
 
@@ -367,8 +365,4 @@ fn owned((name, value): (&String, &String)) -> (String, String) {
 
 fn host_and_port(address: SocketAddr) -> (String, u16) {
     (address.ip().to_string(), address.port())
-}
-
-fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
-    (host, port).to_socket_addrs().ok()?.next()
 }

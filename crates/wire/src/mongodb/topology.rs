@@ -1,5 +1,6 @@
 //! Who is who among the members of a replica set, as far as a load needs it.
 
+use std::fmt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -183,6 +184,16 @@ impl Address {
             host: host.to_owned(),
             port: port.parse().ok()?,
         })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
     }
 }
 

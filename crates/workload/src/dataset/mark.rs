@@ -29,12 +29,12 @@ pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
         "SELECT 1 FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}'"
     );
     if session.query(&table).await?.is_empty() {
-        return Err(DatasetError::NotOurs);
+        return Err(DatasetError::NotOurs("schema"));
     }
     let mark = session.query(&format!("SELECT * FROM {SCHEMA}.{TABLE}")).await?;
     match mark.first() {
         Some(row) if row.text(0) == MARK => Ok(Found::Ours { dataset: row.text(1) }),
-        _ => Err(DatasetError::NotOurs),
+        _ => Err(DatasetError::NotOurs("schema")),
     }
 }
 

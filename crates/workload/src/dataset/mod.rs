@@ -32,12 +32,12 @@ const LOADERS: usize = 4;
 /// Why there is no data set.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// A schema of the name exists that ciphertax did not make.
+    /// A schema of the name exists that ciphertax did not make; what it is called there.
     #[error(
-        "the server has a schema named {SCHEMA} that ciphertax did not make; it is left alone: rename it, or measure \
+        "the server has a {0} named {SCHEMA} that ciphertax did not make; it is left alone: rename it, or measure \
          another server"
     )]
-    NotOurs,
+    NotOurs(&'static str),
     /// The server said no, or went away.
     #[error("the data set cannot be made: {0}")]
     Wire(#[from] WireError),

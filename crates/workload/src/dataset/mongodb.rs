@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mongodb::bson::raw::RawArrayBuf;
+use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
@@ -14,6 +14,8 @@ use crate::mongodb::DATABASE;
 use crate::ycsb::{Loader, MongodbLoader, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
+/// What a proof writes and drops at once; where one was interrupted, it is all that there is.
+const PROOFS: &str = "ciphertax_proofs";
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
 
 /// How long members of a replica set may need for what was loaded, in milliseconds.
@@ -76,6 +78,14 @@ pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(
     Ok(())
 }
 
+/// Makes sure that nobody else has a database of the name; writes nothing.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
+    find(session).await.map(drop)
+}
+
 /// Removes the data set if there is one.
 ///
 /// # Errors
@@ -100,13 +110,20 @@ async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
     let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
     let collections = session.command(&list).await?;
-    let any = collections
+    let collections = collections
         .get_document("cursor")
         .and_then(|cursor| cursor.get_array("firstBatch"))
-        .map_err(unreadable)?
+        .map_err(unreadable)?;
+    let is_of_a_proof = |collection: RawBsonRef<'_>| {
+        let name = collection
+            .as_document()
+            .map(|collection| collection.get_str("name"));
+        matches!(name, Some(Ok(PROOFS)))
+    };
+    if collections
         .into_iter()
-        .next();
-    if any.is_none() {
+        .all(|collection| collection.is_ok_and(is_of_a_proof))
+    {
         return Ok(Found::Nothing);
     }
     let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
@@ -114,7 +131,7 @@ async fn find(session: &mut Session) -> Result<Found, DatasetError> {
         [mark] if mark.get_str("mark").is_ok_and(|mark| mark == MARK) => Ok(Found::Ours {
             dataset: mark.get_str("dataset").unwrap_or_default().to_owned(),
         }),
-        _ => Err(DatasetError::NotOurs),
+        _ => Err(DatasetError::NotOurs("database")),
     }
 }
 

@@ -10,6 +10,7 @@ mod lies;
 mod loads;
 mod mongodb;
 mod ordinary_user;
+mod own_mongodb;
 mod own_server;
 mod quick;
 mod servers;

@@ -1,6 +1,7 @@
 //! What the tests share: a sandbox, the command in it, servers of the "user's own", and looking for traces.
 
 mod command;
+mod own_mongodb;
 mod own_server;
 mod traces;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use ciphertax_model::record::{Run, Sample};
 
 pub(crate) use command::{Finished, Running};
+pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_server::OwnServer;
 pub(crate) use traces::{command_lines_with, files_with, servers_of};
 

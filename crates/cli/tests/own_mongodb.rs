@@ -1,0 +1,282 @@
+//! A MongoDB that the user already has: what ciphertax touches there, and what it keeps to itself.
+
+use std::path::Path;
+
+use ciphertax_model::ReplicaSet;
+use ciphertax_model::record::RunStatus;
+use ciphertax_wire::mongodb::bson::rawdoc;
+use rustix::process::Signal;
+
+use crate::common::{
+    CLEANED_UP, Finished, OwnMongoDb, Running, Sandbox, command_lines_with, files_with, record, within,
+};
+
+/// Few records and short slices: what a run leaves does not depend on how long it is.
+const SHORT: [&str; 6] = [
+    "--time",
+    "3",
+    "--set",
+    "ycsb.record_count=500",
+    "--set",
+    "slice_s=0.05",
+];
+
+#[test]
+fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_are() {
+    let server = OwnMongoDb::start();
+    server.insert("shop", "orders", [rawdoc! { "_id": 1_i32, "item": "a chair" }]);
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!("{}?tlsCAFile={}", server.url(), server.ca_file().display());
+
+    let mut running = start(&sandbox, &target, Some(server.password()), &["--time", "4"]);
+    running.measures();
+    assert_eq!(command_lines_with(server.password()), Vec::<String>::new());
+    assert!(server.has("ciphertax"));
+    let finished = running.finish();
+
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    no_secret_is_left(&sandbox, &finished, &server);
+    assert_eq!(server.contents(), before);
+    sandbox.expect_nothing_left();
+
+    let run = record(&sandbox.run());
+    assert_eq!(
+        (&run.status, run.void.as_slice()),
+        (&RunStatus::Complete, &[][..])
+    );
+    let [own] = &run.servers[..] else {
+        panic!("{:?}", run.servers)
+    };
+    assert_eq!((&own.name, &own.address), (&server.url(), &server.hosts()));
+    assert!(own.version.starts_with('6'), "{own:?}");
+    assert_eq!(own.settings["storageEngine"], "wiredTiger");
+    assert!(own.tls_library.contains("SSL"), "{own:?}");
+    let facts = &run.arms.iter().find(|arm| arm.name == "tls1.3").unwrap().sessions[0].facts;
+    assert_eq!(facts.tls.as_ref().unwrap().verification, "ca");
+    assert!(
+        run.connects
+            .iter()
+            .all(|row| row.logins.keys().eq(["SCRAM-SHA-256/cached"]))
+    );
+}
+
+#[test]
+fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_written() {
+    let server = OwnMongoDb::start();
+    let before = server.contents();
+    let ca = format!("?tlsCAFile={}", server.ca_file().display());
+    let wrong = refused(
+        &format!("{}{ca}", server.url_with("tr0ub4dor")),
+        &["refused", "check user and password"],
+    );
+    assert!(!wrong.contains("tr0ub4dor"), "{wrong}");
+    refused(&format!("{}{ca}", server.url()), &["CIPHERTAX_PASSWORD"]);
+    refused(
+        &format!("mongodb://{}/{ca}", server.hosts()),
+        &["name a user in the URL", "CIPHERTAX_PASSWORD"],
+    );
+    refused(
+        &server.url_with(server.password()),
+        &["tls1.2", "no CA is known", "URL"],
+    );
+    let own = server.url_with(server.password());
+    refused(
+        &format!("{own}{ca}&replicaSet=rs0"),
+        &["no replica set", "leave replicaSet out"],
+    );
+    server.session(|_| refused(&format!("{own}{ca}"), &["another ciphertax measures it", "wait"]));
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn a_tls_arm_on_a_server_without_tls_and_without_access_control() {
+    let server = OwnMongoDb::start_with(|builder| builder.without_tls().access_control(false));
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!("mongodb://{}/", server.hosts());
+    let finished = start(&sandbox, &target, None, &["--set", "tls.verification=none"]).finish();
+    finished.refuses(&["arm tls1.2", "does not offer TLS", "switch TLS on"]);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn a_plain_arm_on_a_server_that_demands_tls() {
+    let server = OwnMongoDb::start();
+    server.session(|ask| {
+        for mode in ["preferTLS", "requireTLS"] {
+            ask(&rawdoc! { "setParameter": 1_i32, "tlsMode": mode, "$db": "admin" });
+        }
+    });
+    let target = format!(
+        "{}?tlsCAFile={}",
+        server.url_with(server.password()),
+        server.ca_file().display()
+    );
+    refused(&target, &["demands TLS", "plain baseline", "preferTLS"]);
+}
+
+#[test]
+fn a_database_that_ciphertax_did_not_make_is_left_alone() {
+    let server = OwnMongoDb::start_with(|builder| builder.access_control(false));
+    let target = format!(
+        "mongodb://{}/?tlsCAFile={}",
+        server.hosts(),
+        server.ca_file().display()
+    );
+    let words = ["database named ciphertax", "did not make", "rename it"];
+    server.insert("ciphertax", "precious", [rawdoc! { "_id": 1_i32 }]);
+    let before = server.contents();
+    refused(&target, &words);
+    assert_eq!(server.contents(), before);
+    // Nor is one that only looks like it.
+    server.insert("ciphertax", "ciphertax_mark", [rawdoc! { "mark": "so they say" }]);
+    let before = server.contents();
+    refused(&target, &words);
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn what_a_killed_run_left_on_the_server_goes_with_the_next() {
+    let server = OwnMongoDb::start_with(|builder| builder.access_control(false));
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!(
+        "mongodb://{}/?tlsCAFile={}",
+        server.hosts(),
+        server.ca_file().display()
+    );
+    let mut running = start(&sandbox, &target, None, &["--time", "30", "--out", "killed"]);
+    running.measures();
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    assert!(server.has("ciphertax"));
+
+    // The claim ends when the server notices that the connections are closed.
+    let others = || {
+        let idle = rawdoc! { "currentOp": true, "$all": true, "active": false, "$db": "admin" };
+        let answer = server.ask(&idle);
+        answer.get_array("inprog").unwrap().into_iter().any(|session| {
+            let session = session.unwrap();
+            let client = session.as_document().unwrap().get_document("clientMetadata");
+            client.is_ok()
+        })
+    };
+    assert!(within(CLEANED_UP, || !others()));
+    let finished = start(&sandbox, &target, None, &[]).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn an_account_that_may_use_the_database_alone_is_enough() {
+    let server = OwnMongoDb::start();
+    server.ask(&rawdoc! {
+        "createUser": "app",
+        "pwd": "tr0ub4dor",
+        "roles": [{ "role": "dbOwner", "db": "ciphertax" }],
+        "mechanisms": ["SCRAM-SHA-1"],
+        "$db": "accounts",
+    });
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!(
+        "mongodb://app:tr0ub4dor@{}/?authSource=accounts&authMechanism=SCRAM-SHA-1&tlsCAFile={}",
+        server.hosts(),
+        server.ca_file().display()
+    );
+    let finished = start(&sandbox, &target, None, &[]).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(server.contents(), before);
+    let run = record(&sandbox.run());
+    assert_eq!(
+        (&run.status, run.void.as_slice()),
+        (&RunStatus::Complete, &[][..])
+    );
+    assert!(run.servers[0].settings.is_empty());
+    assert!(
+        run.connects
+            .iter()
+            .all(|row| row.logins.keys().eq(["SCRAM-SHA-1/cached"]))
+    );
+}
+
+#[test]
+fn the_members_of_a_replica_set_are_found() {
+    let set = ReplicaSet {
+        members: 3,
+        read_only_member: false,
+    };
+    let server = OwnMongoDb::start_with(|builder| builder.replica_set(set));
+    let before = server.contents();
+    let options = format!("tlsCAFile={}&replicaSet", server.ca_file().display());
+    let own = server.url_with(server.password());
+    refused(
+        &format!("{own}?{options}=rs0"),
+        &["named ciphertax", "replicaSet=ciphertax"],
+    );
+
+    let sandbox = Sandbox::new();
+    let target = format!("{own}?{options}=ciphertax");
+    let finished = start(&sandbox, &target, None, &[]).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(server.contents(), before);
+    let run = record(&sandbox.run());
+    assert_eq!(run.status, RunStatus::Complete);
+    let mut found: Vec<&str> = run.servers[0].address.split(',').collect();
+    let hosts = server.hosts();
+    let mut all: Vec<&str> = hosts.split(',').collect();
+    found.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(found, all);
+    no_secret_is_left(&sandbox, &finished, &server);
+}
+
+#[test]
+fn quick_names_the_study_for_mongodb() {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", "mongodb://app:tr0ub4dor@h/", "--out", "run"]);
+    finished.refuses(&["ciphertax run mongodb-tls-connection mongodb://app@h:27017/"]);
+    assert!(!finished.stderr.contains("tr0ub4dor"), "{}", finished.stderr);
+}
+
+/// A run that is refused; returns what it says.
+fn refused(target: &str, words: &[&str]) -> String {
+    let sandbox = Sandbox::new();
+    let finished = start(&sandbox, target, None, &[]).finish();
+    finished.refuses(words);
+    assert!(!sandbox.run().exists());
+    finished.stderr
+}
+
+/// Starts the built-in study on a target; `options` go before those that keep it short.
+fn start(sandbox: &Sandbox, target: &str, password: Option<&str>, options: &[&str]) -> Running {
+    let mut arguments = vec!["run", "mongodb-tls-connection", target];
+    arguments.extend(options);
+    let is_given = |name: &str| options.contains(&name);
+    for pair in SHORT.chunks(2).chain([&["--out", "run"][..]]) {
+        if pair[0] == "--set" || !is_given(pair[0]) {
+            arguments.extend(pair);
+        }
+    }
+    let mut command = sandbox.command(&arguments);
+    if let Some(password) = password {
+        command.env("CIPHERTAX_PASSWORD", password);
+    }
+    Running::start(command)
+}
+
+fn no_secret_is_left(sandbox: &Sandbox, finished: &Finished, server: &OwnMongoDb) {
+    for secret in [server.password(), "PRIVATE KEY"] {
+        assert_eq!(files_with(sandbox.root(), secret), Vec::<&Path>::new());
+        assert!(!finished.stdout.contains(secret), "standard output has {secret}");
+        assert!(!finished.stderr.contains(secret), "standard error has {secret}");
+    }
+    assert_eq!(
+        files_with(sandbox.root(), &server.url()).len(),
+        2,
+        "the search is blind"
+    );
+}

@@ -69,16 +69,6 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
-    let has_secondaries = |cell: &Cell| {
-        study
-            .site(cell)
-            .replica_set
-            .is_some_and(ReplicaSet::has_secondaries)
-    };
-    if study.read_preference != ReadPreference::Primary && !study.cells.iter().any(has_secondaries) {
-        let message = "no cell has secondaries to read from; add replica_set = { members = 3 }, or leave read_preference out";
-        found.add(Path::of("read_preference"), message);
-    }
     for (index, arm) in study.arms.iter().enumerate() {
         check_arm(arm, &Path::of("arm").entry(index), &mut found);
     }

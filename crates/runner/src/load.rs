@@ -39,7 +39,7 @@ pub(crate) fn start(
     let start = Start {
         study,
         cell,
-        keys: key_spaces(study, arms, site),
+        keys: arms.iter().map(|arm| site.keys(&arm.name)).collect(),
         cpu: site.cpu(),
         seed,
     };
@@ -162,16 +162,6 @@ impl Start<'_> {
             self.seed,
         )?)
     }
-}
-
-/// Which records of YCSB's table there are, by arm: arms that share a server share its table.
-fn key_spaces(study: &Study, arms: &[Arm], site: &OpenSite) -> Vec<Arc<KeySpace>> {
-    let of_hosts: Vec<Arc<KeySpace>> = (0..site.host_count())
-        .map(|_| Arc::new(KeySpace::new(&study.ycsb)))
-        .collect();
-    arms.iter()
-        .map(|arm| Arc::clone(&of_hosts[site.index_of_host(&arm.name)]))
-        .collect()
 }
 
 fn not_on_mongodb(cell: &Cell) -> RunError {

@@ -2,7 +2,7 @@
 
 use ciphertax_lab::catalogue::Protocol;
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, Study, Workload};
+use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Workload};
 use ciphertax_wire::Target;
 
 use crate::entry::entry;
@@ -34,6 +34,15 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
         .iter()
         .flat_map(|cell| of_protocol(study, cell, target.protocol()))
         .collect();
+    let is_for = entry(&study.server).map(|entry| entry.protocol());
+    if is_for.is_ok_and(|protocol| protocol != target.protocol()) {
+        refusals.push(format!(
+            "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
+            study.name,
+            study.server,
+            target.protocol()
+        ));
+    }
     for arm in &study.arms {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
@@ -80,6 +89,17 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         && let Err(error) = RunningLink::check()
     {
         note(error.to_string());
+    }
+    let has_secondaries = |cell: &Cell| {
+        study
+            .site(cell)
+            .replica_set
+            .is_some_and(ReplicaSet::has_secondaries)
+    };
+    if study.read_preference != ReadPreference::Primary && !study.cells.iter().any(has_secondaries) {
+        note(
+            "no cell has secondaries to read from; add replica_set = { members = 3 }, or leave read_preference out".into(),
+        );
     }
     for tunnel in study.arms.iter().filter_map(|arm| arm.tunnel) {
         if let Err(error) = tunnel::check(tunnel) {

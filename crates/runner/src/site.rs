@@ -1,10 +1,13 @@
 //! A place where cells are measured: the hosts of a site, and how every arm reaches its own.
 
+use std::sync::Arc;
+
 use ciphertax_lab::catalogue::Protocol;
 use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_wire::Target;
+use ciphertax_workload::ycsb::KeySpace;
 
 use crate::access::Access;
 use crate::entry::entry;
@@ -27,6 +30,8 @@ pub(crate) struct OpenSite {
     /// Which cells are measured here; `None` for all, on the user's own server.
     site: Option<Site>,
     hosts: Vec<Box<dyn Host>>,
+    /// Which records YCSB's table on each of them has. All cells share it, since what one inserts another must delete.
+    keys: Vec<Arc<KeySpace>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm>,
 }
@@ -58,6 +63,7 @@ impl OpenSite {
         let mut open = Self {
             site,
             hosts: Vec::new(),
+            keys: Vec::new(),
             arms: Vec::with_capacity(measured.len()),
         };
         progress.stage(&match &place {
@@ -66,6 +72,7 @@ impl OpenSite {
         });
         for (part, arms) in parts(&place, measured)? {
             open.add_host(open_host(study, &place, part, &arms)?, arms, progress, go_on)?;
+            open.keys.push(Arc::new(KeySpace::new(&study.ycsb)));
         }
         Ok(open)
     }
@@ -164,13 +171,12 @@ impl OpenSite {
         self.hosts.into_iter().map(Host::close).fold(Ok(()), Result::and)
     }
 
-    /// Servers of its own that the site has, a replica set counted once.
-    pub(crate) fn host_count(&self) -> usize {
-        self.hosts.len()
+    /// Which records YCSB's table has where an arm is measured.
+    pub(crate) fn keys(&self, arm: &str) -> Arc<KeySpace> {
+        Arc::clone(&self.keys[self.index_of_host(arm)])
     }
 
-    /// Which of them an arm is measured on.
-    pub(crate) fn index_of_host(&self, arm: &str) -> usize {
+    fn index_of_host(&self, arm: &str) -> usize {
         self.arm(arm).map_or(0, |arm| arm.host)
     }
 

@@ -16,7 +16,7 @@ use ciphertax_workload::mongodb::MongodbAccess;
 use crate::error::RunError;
 use crate::host::UPTIME;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`.
 const COUNTERS: [(&str, &[&str]); 9] = [

@@ -12,7 +12,9 @@ use ciphertax_model::{
 };
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MongoDbTarget;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Role, ScramKeys, Topology};
+use ciphertax_wire::mongodb::{
+    Address, ConnectOptions, Expectation, Login, Others, Role, ScramKeys, Topology,
+};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::mongodb::MongodbAccess;
 
@@ -38,6 +40,8 @@ pub(crate) enum Part {
 pub(super) struct Deployment {
     private: Option<PrivateMongoDb>,
     trust: Trust,
+    /// Certificates of the same authority that no account has.
+    strangers: BTreeMap<CertificateKind, ClientCertificate>,
     /// The server, or those members of a replica set that are asked for the others.
     seeds: Vec<Address>,
     is_replica_set: bool,
@@ -78,8 +82,9 @@ impl Deployment {
                     None => Verification::None,
                 },
                 legacy: site.certificate.kind == CertificateKind::Rsa1024,
-                clients: client_certificates(&server, arms)?,
+                clients: issued(arms, |kind| server.client_certificate(kind))?,
             },
+            strangers: issued(arms, |kind| server.strangers_certificate(kind))?,
             is_replica_set: server.replica_set().is_some(),
             everyday: login_by(&server, AuthenticationMethod::ScramSha256),
             private: Some(server),
@@ -95,6 +100,7 @@ impl Deployment {
     pub(super) fn external(target: &MongoDbTarget) -> Self {
         let mut deployment = Self {
             private: None,
+            strangers: BTreeMap::new(),
             trust: Trust {
                 display: target.to_string(),
                 // A target has one seed at least.
@@ -197,15 +203,12 @@ impl Deployment {
     /// An arm that logs in by certificate, with one of the same authority that no account has.
     pub(super) fn stranger(&self, arm: &Arm) -> Result<Option<ConnectOptions>, RunError> {
         let is_by_certificate = arm.authentication.method == Some(AuthenticationMethod::MongodbX509);
-        let (Some(server), Some(kind), true) = (&self.private, arm.tls.client_certificate, is_by_certificate)
-        else {
-            return Ok(None);
-        };
-        let Some(ClientCertificateFiles { certificate, key }) = server.strangers_certificate(kind)? else {
+        let kind = arm.tls.client_certificate.filter(|_| is_by_certificate);
+        let Some(stranger) = kind.and_then(|kind| self.strangers.get(&kind)) else {
             return Ok(None);
         };
         let policy = TlsPolicy {
-            client_certificate: Some(ClientCertificate { certificate, key }),
+            client_certificate: Some(stranger.clone()),
             ..self.trust.policy(arm)?
         };
         Ok(Some(ConnectOptions {
@@ -214,16 +217,25 @@ impl Deployment {
         }))
     }
 
+    /// Who connects to it besides ciphertax.
+    pub(super) fn others(&self) -> Others {
+        match (&self.private, self.is_replica_set) {
+            (Some(_), false) => Others::None,
+            // Private servers offer TLS and do not use it among themselves.
+            (Some(_), true) => Others::InClear,
+            (None, _) => Others::MayUseTls,
+        }
+    }
+
     /// Why it is gone; `None` while enough of it lives to be measured, or if that cannot be seen from here.
     pub(super) fn death(&self) -> Option<String> {
         let is_alive = |process: &&ProcessCpu| process.read().is_ok();
-        let (all, alive) = (
-            self.processes.len(),
-            self.processes.iter().filter(is_alive).count(),
-        );
+        let all = self.processes.len();
         let replica_set = self.private.as_ref().and_then(PrivateMongoDb::replica_set);
+        // The read-only member, which comes last, has no vote.
         let voters = replica_set.map_or(all, |set: ReplicaSet| usize::from(set.members));
-        if self.processes.is_empty() || 2 * (alive + voters - all.min(voters)) > voters {
+        let alive = self.processes.iter().take(voters).filter(is_alive).count();
+        if all == 0 || 2 * alive > voters {
             return None;
         }
         let log = self
@@ -330,14 +342,15 @@ fn login_by(server: &PrivateMongoDb, method: AuthenticationMethod) -> Login {
         .unwrap_or(Login::None)
 }
 
-fn client_certificates(
-    server: &PrivateMongoDb,
+/// A certificate for clients of each kind that arms show.
+fn issued(
     arms: &[&Arm],
+    issue: impl Fn(CertificateKind) -> ciphertax_lab::Result<Option<ClientCertificateFiles>>,
 ) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
     let kinds: BTreeSet<CertificateKind> = arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
     let mut clients = BTreeMap::new();
     for kind in kinds {
-        clients.extend(server.client_certificate(kind)?.map(|files| {
+        clients.extend(issue(kind)?.map(|files| {
             let ClientCertificateFiles { certificate, key } = files;
             (kind, ClientCertificate { certificate, key })
         }));

@@ -10,15 +10,15 @@ use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MongoDbTarget;
-use ciphertax_wire::mongodb::Session;
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::access::Access;
 use crate::error::RunError;
-use crate::host::{Host, ProvedArm, UPTIME};
+use crate::host::{Host, ProvedArm};
 
-use control::Control;
+use control::{Control, PATIENCE};
 use deployment::Deployment;
 pub(crate) use deployment::{Part, has_access_control};
 
@@ -89,12 +89,29 @@ impl Host for MongoDbHost {
 
     fn prove(&mut self, arm: &Arm) -> Result<ProvedArm, RunError> {
         let (options, expectation) = self.deployment.arm(arm)?;
-        let stranger = self.deployment.stranger(arm)?;
+        // A write without a login is tried too, which the primary alone takes.
+        let everyday = self.deployment.everyday();
+        let look = async {
+            let primary = everyday.primary(&self.control.reactor).await;
+            primary.map_err(|failure| failure.message().to_owned())
+        };
+        let primary = self.control.run(PATIENCE, look)?;
+        let at_primary = |options: ConnectOptions| ConnectOptions {
+            host: primary.host.clone(),
+            port: primary.port,
+            ..options
+        };
+        let stranger = self.deployment.stranger(arm)?.map(at_primary);
         let circumstances = Circumstances {
-            alone: self.deployment.is_private() && self.deployment.seeds().is_empty(),
+            others: self.deployment.others(),
             stranger: stranger.as_ref(),
         };
-        let proved = prove(&arm.name, &options, &expectation, circumstances)?;
+        let proved = prove(
+            &arm.name,
+            &at_primary(options.clone()),
+            &expectation,
+            circumstances,
+        )?;
         Ok(ProvedArm {
             access: Access::MongoDb(MongodbAccess {
                 options,
@@ -136,8 +153,8 @@ impl Host for MongoDbHost {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
         let mut counters = self.control.counters()?;
         if !self.deployment.seeds().is_empty() {
-            // After a failover another member counts, and that one was started at another time.
-            counters.remove(UPTIME);
+            // Of a set they are those of one member, and after a failover of another.
+            counters.clear();
         }
         Ok(counters)
     }

@@ -30,7 +30,7 @@ struct Arguments {
     #[arg(long, default_value_t = 7)]
     repeats: u32,
     /// Records of 10 fields of 100 bytes
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1000..))]
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     records: u32,
 }
 
@@ -59,6 +59,12 @@ fn main() -> ExitCode {
             record_count: records,
             ..YcsbTable::default()
         };
+        let whole = table.load_threads * table.batch_size;
+        if !records.is_multiple_of(whole) {
+            return Err(
+                format!("--records is a multiple of {whole}: go-ycsb inserts whole batches alone").into(),
+            );
+        }
         let go = GoYcsb::build()?;
         let server = PrivateMongoDb::builder()
             .access_control(false)

@@ -27,8 +27,9 @@ use member::Member;
 pub use proof::{Circumstances, prove};
 use settings::{Settings, TlsSettings};
 
-/// Memory for data and indexes, in megabytes, if nothing else is asked for: as much as other private servers have.
-const CACHE_MB: u32 = 256;
+/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out when they
+/// fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
+const CACHE_MB: u32 = 1024;
 
 /// The name of a private replica set.
 const SET_NAME: &str = "ciphertax";
@@ -112,8 +113,8 @@ impl PrivateMongoDbBuilder {
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes (`wiredTigerCacheSizeGB`); 256 if nothing else is asked
-    /// for, which is the least that MongoDB takes.
+    /// Memory for data and indexes of each server, in megabytes (`wiredTigerCacheSizeGB`); 1024 if nothing else is asked
+    /// for. MongoDB takes no less than 256.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.cache_mb = megabytes;

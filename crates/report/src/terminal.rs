@@ -238,11 +238,26 @@ fn consequences(page: &mut Page, run: &Run) {
             continue;
         }
         page.paragraph(&arm.name, Tone::Strong);
-        for row in churn {
-            page.item(&churn_line(row));
+        // Where there are several such cells, a figure says which it is of.
+        let of = |cell: &str, is_one: bool| {
+            if is_one {
+                String::new()
+            } else {
+                format!("{cell}: ")
+            }
+        };
+        let is_one = churn.iter().all(|row| row.cell == churn[0].cell);
+        for row in &churn {
+            page.item(&format!("{}{}", of(&row.cell, is_one), churn_line(row)));
         }
-        for row in capacity {
-            page.item(&capacity_line(row));
+        let is_one = capacity.iter().all(|row| {
+            let mut alike = capacity
+                .iter()
+                .filter(|other| (&other.of, &other.side) == (&row.of, &row.side));
+            alike.all(|other| other.cell == row.cell)
+        });
+        for row in &capacity {
+            page.item(&format!("{}{}", of(&row.cell, is_one), capacity_line(row)));
         }
     }
 }

@@ -16,6 +16,7 @@ mod measure;
 mod mongodb;
 mod mysql;
 mod operations;
+mod patience;
 mod placement;
 mod play;
 mod progress;

@@ -1,8 +1,9 @@
 //! Whom the clients of a server trust, and what they show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ciphertax_model::{Arm, CertificateKind, VerificationMode};
+use ciphertax_lab::certificates::ClientCertificateFiles;
+use ciphertax_model::{Arm, CertificateKind, TlsVersion, VerificationMode};
 use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 
 use crate::error::RunError;
@@ -60,4 +61,26 @@ impl Trust {
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
         })
     }
+}
+
+/// A certificate for clients of each kind that arms show.
+pub(crate) fn issued(
+    arms: &[&Arm],
+    issue: impl Fn(CertificateKind) -> ciphertax_lab::Result<Option<ClientCertificateFiles>>,
+) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
+    let kinds: BTreeSet<CertificateKind> = arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
+    let mut clients = BTreeMap::new();
+    for kind in kinds {
+        clients.extend(issue(kind)?.map(|files| {
+            let ClientCertificateFiles { certificate, key } = files;
+            (kind, ClientCertificate { certificate, key })
+        }));
+    }
+    Ok(clients)
+}
+
+/// True if arms use versions that a server of today has to be told of before it offers anything as old.
+pub(crate) fn need_old_tls(arms: &[&Arm]) -> bool {
+    let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
+    oldest.is_some_and(|version| version < TlsVersion::V1_2)
 }

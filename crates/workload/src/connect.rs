@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
-use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, Phase};
+use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, Phase, PhaseTrace};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Traffic;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::tls::TlsSummary;
 use rand::{RngExt, SeedableRng};
@@ -89,24 +90,30 @@ impl Workload for Connect {
         let authentication = session.authentication().clone();
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
-        trace.set(Phase::Close, close);
-        record(recorder, &trace, &authentication, handshake);
-        Ok(Operation {
-            queries,
-            bytes_sent: traffic.sent + close.bytes_sent,
-            bytes_received: traffic.received + close.bytes_received,
-            ..Operation::default()
-        })
+        record(recorder, &mut trace, close, &authentication, handshake);
+        Ok(operation(queries, traffic, close))
     }
 }
 
-/// Records a connect, whatever the protocol.
+/// What a connect did, with what went over it before it was closed.
+pub(crate) fn operation(queries: u64, traffic: Traffic, close: PhaseTrace) -> Operation {
+    Operation {
+        queries,
+        bytes_sent: traffic.sent + close.bytes_sent,
+        bytes_received: traffic.received + close.bytes_received,
+        ..Operation::default()
+    }
+}
+
+/// Records a connect that is closed, whatever the protocol.
 pub(crate) fn record(
     recorder: &RefCell<Recorder>,
-    trace: &ConnectTrace,
+    trace: &mut ConnectTrace,
+    close: PhaseTrace,
     authentication: &AuthenticationFacts,
     handshake: Option<TlsSummary>,
 ) {
+    trace.set(Phase::Close, close);
     let mut recorder = recorder.borrow_mut();
     recorder.connected(trace, authentication);
     if let Some(handshake) = handshake {

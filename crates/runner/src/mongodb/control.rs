@@ -15,6 +15,7 @@ use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::error::RunError;
 use crate::host::UPTIME;
+use crate::patience::{unusable, wait_for};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -161,19 +162,15 @@ impl Control {
             let _ = session.close().await;
             found
         };
-        match self.reactor.run_one(look, Instant::now() + PATIENCE) {
-            Ok(Some(Err(DatasetError::Wire(error)))) if error.is_access_denied() => {
-                Err(self.broken(format!(
-                    "{error}; {}",
-                    match everyday.options.login {
-                        Login::None => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD",
-                        _ => "the user needs the role dbOwner on the database ciphertax",
-                    }
-                )))
-            }
-            Ok(Some(found)) => Ok(found?),
-            Ok(None) => Err(self.broken(format!("no answer within {} s", PATIENCE.as_secs()))),
-            Err(error) => Err(self.broken(error.to_string())),
+        match wait_for(&self.reactor, &self.server, PATIENCE, look)? {
+            Err(DatasetError::Wire(error)) if error.is_access_denied() => Err(self.broken(format!(
+                "{error}; {}",
+                match everyday.options.login {
+                    Login::None => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD",
+                    _ => "the user needs the role dbOwner on the database ciphertax",
+                }
+            ))),
+            found => Ok(found?),
         }
     }
 
@@ -327,14 +324,5 @@ fn finish<T, E: ToString>(
     patience: Duration,
     task: impl Future<Output = Result<T, E>>,
 ) -> Result<T, RunError> {
-    let broken = |problem: String| RunError::Server {
-        server: server.to_owned(),
-        problem,
-    };
-    match reactor.run_one(task, Instant::now() + patience) {
-        Ok(Some(Ok(value))) => Ok(value),
-        Ok(Some(Err(error))) => Err(broken(error.to_string())),
-        Ok(None) => Err(broken(format!("no answer within {} s", patience.as_secs()))),
-        Err(error) => Err(broken(error.to_string())),
-    }
+    wait_for(reactor, server, patience, task)?.map_err(|error| unusable(server, error.to_string()))
 }

@@ -1,14 +1,13 @@
 //! The servers of one MongoDB: private ones, or those of the user's own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_lab::PrivateMongoDb;
-use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_model::record::{ServerPlacement, ServerRecord};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, PasswordCache, Placement, ReadPreference, ReplicaSet, Site,
-    Study, TlsVersion, Transport,
+    Study, Transport,
 };
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MongoDbTarget;
@@ -22,7 +21,7 @@ use super::control::Identity;
 use crate::entry::entry;
 use crate::error::RunError;
 use crate::placement::confined;
-use crate::trust::Trust;
+use crate::trust::{Trust, issued, need_old_tls};
 use crate::whereabouts::Whereabouts;
 
 /// Which of a site's servers these are.
@@ -310,9 +309,7 @@ fn builder(
             .chain_length(site.certificate.chain_length),
         false => builder.without_tls(),
     };
-    let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
-    if oldest.is_some_and(|version| version < TlsVersion::V1_2) {
-        // A server of today has to be told before it offers anything as old.
+    if need_old_tls(arms) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
     for method in arms.iter().filter_map(|arm| arm.authentication.method) {
@@ -340,22 +337,6 @@ fn login_by(server: &PrivateMongoDb, method: AuthenticationMethod) -> Login {
     account
         .and_then(|account| Login::by(method, &account.user, account.password.clone()))
         .unwrap_or(Login::None)
-}
-
-/// A certificate for clients of each kind that arms show.
-fn issued(
-    arms: &[&Arm],
-    issue: impl Fn(CertificateKind) -> ciphertax_lab::Result<Option<ClientCertificateFiles>>,
-) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
-    let kinds: BTreeSet<CertificateKind> = arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
-    let mut clients = BTreeMap::new();
-    for kind in kinds {
-        clients.extend(issue(kind)?.map(|files| {
-            let ClientCertificateFiles { certificate, key } = files;
-            (kind, ClientCertificate { certificate, key })
-        }));
-    }
-    Ok(clients)
 }
 
 fn address(address: std::net::SocketAddr) -> Address {

@@ -11,6 +11,7 @@ use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 
 use crate::error::RunError;
+use crate::patience::{unusable, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -165,18 +166,9 @@ fn finish<T>(
     patience: Duration,
     task: impl Future<Output = Result<T, DatasetError>>,
 ) -> Result<T, RunError> {
-    let broken = |problem: String| RunError::Server {
-        server: server.to_owned(),
-        problem,
-    };
-    match reactor.run_one(task, Instant::now() + patience) {
-        Ok(Some(Ok(value))) => Ok(value),
-        Ok(Some(Err(DatasetError::Wire(error @ WireError::Server { .. })))) => {
-            Err(DatasetError::Wire(error).into())
-        }
-        Ok(Some(Err(DatasetError::Wire(error)))) => Err(broken(error.to_string())),
-        Ok(Some(Err(error))) => Err(error.into()),
-        Ok(None) => Err(broken(format!("no answer within {} s", patience.as_secs()))),
-        Err(error) => Err(broken(error.to_string())),
-    }
+    wait_for(reactor, server, patience, task)?.map_err(|error| match error {
+        DatasetError::Wire(WireError::Server { .. }) => error.into(),
+        DatasetError::Wire(error) => unusable(server, error.to_string()),
+        error => error.into(),
+    })
 }

@@ -5,17 +5,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
 use ciphertax_model::record::{CpuTime, LinkRecord, ServerPlacement, ServerRecord};
 use ciphertax_model::{
-    Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, TlsVersion, Tunnel,
+    Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
-use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 use super::cold::{cold_accounts, is_cold};
 use super::control::Control;
@@ -24,7 +23,7 @@ use crate::distance::Distance;
 use crate::entry::entry;
 use crate::error::RunError;
 use crate::placement::confined;
-use crate::trust::Trust;
+use crate::trust::{Trust, issued, need_old_tls};
 use crate::whereabouts::Whereabouts;
 
 /// The server under test.
@@ -72,15 +71,7 @@ impl Server {
             .into_iter()
             .map(|kind| Ok((kind, tunnel::start(kind, address, link.as_ref(), &guard)?)))
             .collect::<Result<_, RunError>>()?;
-        let kinds: BTreeSet<CertificateKind> =
-            arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
-        let mut clients = BTreeMap::new();
-        for kind in kinds {
-            clients.extend(server.client_certificate(kind)?.map(|files| {
-                let ClientCertificateFiles { certificate, key } = files;
-                (kind, ClientCertificate { certificate, key })
-            }));
-        }
+        let clients = issued(arms, |kind| server.client_certificate(kind))?;
         let distance = Distance::to(&server, link, study, site, &guard)?;
         let measured = distance
             .as_ref()
@@ -333,9 +324,7 @@ fn builder(
             .chain_length(site.certificate.chain_length),
         false => builder.without_tls(),
     };
-    let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
-    if oldest.is_some_and(|version| version < TlsVersion::V1_2) {
-        // A server of today has to be told before it offers anything as old.
+    if need_old_tls(arms) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
     for method in arms.iter().filter_map(|arm| arm.authentication.method) {

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
 use crate::access::failure;
-use crate::connect::record;
+use crate::connect::{operation, record};
 use crate::ycsb::{Key, MongodbReader};
 
 /// Connects, does little or nothing, and closes.
@@ -103,13 +103,7 @@ impl Workload for MongodbConnect {
         let authentication = session.authentication().clone();
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
-        trace.set(Phase::Close, close);
-        record(recorder, &trace, &authentication, handshake);
-        Ok(Operation {
-            queries,
-            bytes_sent: traffic.sent + close.bytes_sent,
-            bytes_received: traffic.received + close.bytes_received,
-            ..Operation::default()
-        })
+        record(recorder, &mut trace, close, &authentication, handshake);
+        Ok(operation(queries, traffic, close))
     }
 }

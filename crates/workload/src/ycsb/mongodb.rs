@@ -113,18 +113,7 @@ impl Connection for MongodbConnection {
                 });
             });
         });
-        match session
-            .run(request)
-            .await
-            .and_then(|reply| reply.n())
-            .map_err(failure)?
-        {
-            1 => Ok(()),
-            records => Err(changed(
-                key,
-                format_args!("was updated {records} times; expected once"),
-            )),
-        }
+        written_once(session, request, key, "updated").await
     }
 
     async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
@@ -139,18 +128,7 @@ impl Connection for MongodbConnection {
         request.sequence(cstr!("documents"), |documents| {
             documents.document(|document| write_record(document, key, fields, *layout));
         });
-        match session
-            .run(request)
-            .await
-            .and_then(|reply| reply.n())
-            .map_err(failure)?
-        {
-            1 => Ok(()),
-            records => Err(changed(
-                key,
-                format_args!("was inserted {records} times; expected once"),
-            )),
-        }
+        written_once(session, request, key, "inserted").await
     }
 
     async fn scan(&mut self, first: &Key, count: u32) -> Result<(), Failure> {
@@ -511,6 +489,23 @@ fn number(document: &RawDocument, name: &str) -> Result<u64, Failure> {
     number
         .and_then(|number| u64::try_from(number).ok())
         .ok_or_else(|| Failure::Error(format!("an answer without the number {name}")))
+}
+
+/// Runs a command that writes one record.
+async fn written_once(
+    session: &mut Session,
+    request: &mut Request,
+    key: &Key,
+    how: &str,
+) -> Result<(), Failure> {
+    let reply = session.run(request).await;
+    match reply.and_then(|reply| reply.n()).map_err(failure)? {
+        1 => Ok(()),
+        records => Err(changed(
+            key,
+            format_args!("was {how} {records} times; expected once"),
+        )),
+    }
 }
 
 /// The numbers, cut into as many as one command names.

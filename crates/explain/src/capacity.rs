@@ -1,12 +1,7 @@
-//! The capacity model: extra cores = rate · Δ(CPU per operation).
+//! The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
 
-use ciphertax_model::record::{CapacityRow, Interval};
+use ciphertax_model::record::{ArmRole, CapacityRow, Interval, Run};
 use ciphertax_model::{Metric, Workload};
-use ciphertax_stats::MeanEstimate;
-use ciphertax_stats::paired::differences;
-
-use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples};
 
 /// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
 fn rate_of(workload: Workload) -> Option<(&'static str, f64)> {
@@ -22,33 +17,36 @@ const SIDES: [(Metric, &str); 2] = [
     (Metric::ClientCpuPerOp, "client"),
 ];
 
-pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<CapacityRow>, ExplainError> {
+pub(crate) fn rows(run: &Run) -> Vec<CapacityRow> {
     let mut rows = Vec::new();
-    for cell in cells {
-        if let Some((of, rate)) = rate_of(cell.cell.workload) {
-            for arm in AGAIN + 1..cell.arms.len() {
-                for (metric, side) in SIDES {
-                    let (baseline, variant) = cell.paired(BASELINE, arm, metric);
-                    if baseline.len() < 2 {
-                        continue;
-                    }
-                    let extra_us = MeanEstimate::of(&differences(&baseline, &variant)?)?;
-                    let cores = |micros: f64| micros / 1e6 * rate;
-                    rows.push(CapacityRow {
-                        arm: cell.arms[arm].clone(),
-                        side: side.to_owned(),
-                        of: of.to_owned(),
-                        cell: cell.cell.name.clone(),
-                        rate,
-                        extra_cores: Interval {
-                            value: cores(extra_us.mean),
-                            low: cores(extra_us.low),
-                            high: cores(extra_us.high),
-                        },
-                    });
-                }
+    for cell in &run.cells {
+        let Some((of, rate)) = rate_of(cell.workload) else {
+            continue;
+        };
+        for arm in run.arms.iter().filter(|arm| arm.role == ArmRole::Variant) {
+            for (metric, side) in SIDES {
+                let Some(estimate) = run.estimate(&cell.name, &arm.name, metric) else {
+                    continue;
+                };
+                let Some(extra_us) = estimate.difference else {
+                    continue;
+                };
+                let cores = |micros: f64| micros / 1e6 * rate;
+                rows.push(CapacityRow {
+                    arm: arm.name.clone(),
+                    side: side.to_owned(),
+                    of: of.to_owned(),
+                    cell: cell.name.clone(),
+                    rate,
+                    extra_cores: Interval {
+                        value: cores(extra_us.value),
+                        low: cores(extra_us.low),
+                        high: cores(extra_us.high),
+                    },
+                    verdict: estimate.verdict,
+                });
             }
         }
     }
-    Ok(rows)
+    rows
 }

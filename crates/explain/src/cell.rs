@@ -66,7 +66,7 @@ impl<'a> CellSamples<'a> {
     /// The mean latency of one kind of operation of both arms, in microseconds, one value a block in which both have it.
     pub(crate) fn paired_means(&self, one: usize, other: usize, kind: &str) -> (Vec<f64>, Vec<f64>) {
         self.pairs(one, other)
-            .filter_map(|(a, b)| Some((mean_latency(a, kind)?, mean_latency(b, kind)?)))
+            .filter_map(|(a, b)| Some((pooled_mean_latency(&[a], kind)?, pooled_mean_latency(&[b], kind)?)))
             .unzip()
     }
 
@@ -110,40 +110,61 @@ fn counts(sample: &Sample) -> bool {
 
 /// A metric of one sample, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
 pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
-    let operations = sample.operation_count() as f64;
-    let per_operation_us = |nanos: u64| nanos as f64 / 1e3 / operations;
+    pooled(&[sample], metric)
+}
+
+/// A metric of several samples together: of all operations, not of slices, so that a slice with few operations has little
+/// to say. `None` where it was not seen. Percentiles are made of histograms instead.
+pub(crate) fn pooled(samples: &[&Sample], metric: Metric) -> Option<f64> {
+    let sum = |of: &dyn Fn(&Sample) -> u64| samples.iter().map(|sample| of(sample) as f64).sum::<f64>();
+    let every = |of: &dyn Fn(&Sample) -> Option<u64>| {
+        let values = samples.iter().map(|sample| of(sample).map(|value| value as f64));
+        values.sum::<Option<f64>>()
+    };
+    let operations = sum(&Sample::operation_count);
     let value = match metric {
-        Metric::ClientCpuPerOp => per_operation_us(sample.client_cpu.total_ns),
-        Metric::ServerCpuPerOp => per_operation_us(sample.server_cpu?.total_ns),
-        Metric::TunnelCpuPerOp => per_operation_us(sample.tunnel_cpu?.total_ns),
-        Metric::Throughput => operations / (sample.duration_ns as f64 / 1e9),
-        Metric::LatencyMean => {
-            per_operation_us(sample.operations.iter().map(|kind| kind.latency_sum_ns).sum())
+        Metric::ClientCpuPerOp => sum(&|sample| sample.client_cpu.total_ns) / 1e3 / operations,
+        Metric::ServerCpuPerOp => every(&|sample| Some(sample.server_cpu?.total_ns))? / 1e3 / operations,
+        Metric::TunnelCpuPerOp => every(&|sample| Some(sample.tunnel_cpu?.total_ns))? / 1e3 / operations,
+        Metric::Throughput => operations / (sum(&|sample| sample.duration_ns) / 1e9),
+        Metric::LatencyMean => sum(&latency_sum_ns) / 1e3 / operations,
+        Metric::ResponseMean => {
+            every(&|sample| Some(sample.open_loop.as_ref()?.response_sum_ns))? / 1e3 / operations
         }
-        Metric::ResponseMean => per_operation_us(sample.open_loop.as_ref()?.response_sum_ns),
-        Metric::ConnectMean => mean_of_phases(sample, |phase| phase < Phase::FirstOperation)?,
-        Metric::FirstQueryMean => mean_of_phases(sample, |phase| phase == Phase::FirstOperation)?,
+        Metric::ConnectMean => mean_of_phases(samples, |phase| phase < Phase::FirstOperation)?,
+        Metric::FirstQueryMean => mean_of_phases(samples, |phase| phase == Phase::FirstOperation)?,
         Metric::TimeToFirstQueryMean => {
             // Without a first query there is nothing that a user could wait for.
-            mean_of_phases(sample, |phase| phase == Phase::FirstOperation)?;
-            mean_of_phases(sample, |phase| phase <= Phase::FirstOperation)?
+            mean_of_phases(samples, |phase| phase == Phase::FirstOperation)?;
+            mean_of_phases(samples, |phase| phase <= Phase::FirstOperation)?
         }
-        Metric::BytesPerOp => (sample.bytes_sent + sample.bytes_received) as f64 / operations,
+        Metric::BytesPerOp => sum(&|sample| sample.bytes_sent + sample.bytes_received) / operations,
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
+fn latency_sum_ns(sample: &Sample) -> u64 {
+    sample.operations.iter().map(|kind| kind.latency_sum_ns).sum()
+}
+
 /// The wall time that a connect spends in these phases, in microseconds; `None` if it has none of them.
-fn mean_of_phases(sample: &Sample, is_meant: impl Fn(Phase) -> bool) -> Option<f64> {
-    let phases = sample
-        .phases
-        .iter()
-        .filter(|phase| is_meant(phase.phase) && phase.count > 0);
-    phases
-        .map(|phase| phase.wall_sum_ns as f64 / 1e3 / phase.count as f64)
-        .reduce(|sum, mean| sum + mean)
+fn mean_of_phases(samples: &[&Sample], is_meant: impl Fn(Phase) -> bool) -> Option<f64> {
+    let means = Phase::ALL
+        .into_iter()
+        .filter(|phase| is_meant(*phase))
+        .filter_map(|phase| {
+            let of_phase = samples
+                .iter()
+                .flat_map(|sample| &sample.phases)
+                .filter(|other| other.phase == phase);
+            let (wall_ns, count) = of_phase.fold((0, 0), |(wall_ns, count), other| {
+                (wall_ns + other.wall_sum_ns, count + other.count)
+            });
+            (count > 0).then(|| wall_ns as f64 / 1e3 / count as f64)
+        });
+    means.reduce(|sum, mean| sum + mean)
 }
 
 /// True if a slice has operations of this kind.
@@ -151,8 +172,14 @@ pub(crate) fn has_kind(sample: &Sample, kind: &str) -> bool {
     sample.operations.iter().any(|of| of.kind == kind && of.count > 0)
 }
 
-/// The mean latency of one kind of operation in microseconds; `None` if there was none.
-fn mean_latency(sample: &Sample, kind: &str) -> Option<f64> {
-    let kind = sample.operations.iter().find(|of| of.kind == kind)?;
-    (kind.count > 0).then(|| kind.latency_sum_ns as f64 / 1e3 / kind.count as f64)
+/// The mean latency of one kind of operation over several samples in microseconds; `None` if there was none.
+pub(crate) fn pooled_mean_latency(samples: &[&Sample], kind: &str) -> Option<f64> {
+    let of_kind = samples
+        .iter()
+        .flat_map(|sample| &sample.operations)
+        .filter(|of| of.kind == kind);
+    let (sum_ns, count) = of_kind.fold((0, 0), |(sum_ns, count), of| {
+        (sum_ns + of.latency_sum_ns, count + of.count)
+    });
+    (count > 0).then(|| sum_ns as f64 / 1e3 / count as f64)
 }

@@ -4,12 +4,12 @@
 //! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
 //! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
-use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow};
+use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow, FEWEST_BLOCKS, Interval, Run, Sample};
 use ciphertax_model::{Metric, Study, Workload};
 use ciphertax_stats::jackknife::interval_of;
 
 use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, pooled, value};
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
 const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
@@ -20,14 +20,14 @@ const POINTS_PER_DECADE: u32 = 6;
 /// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
 type Row = [f64; 4];
 
-pub(crate) fn rows(study: &Study, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
+pub(crate) fn rows(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
     let connects = cells
         .iter()
         .filter(|cell| cell.cell.workload == Workload::Connect);
     let mut rows = Vec::new();
     for connect in connects {
         let mut queries = cells.iter().filter(|cell| cell.cell.workload.is_key_lookup());
-        let Some(query) = queries.find(|query| are_together(study, connect, query)) else {
+        let Some(query) = queries.find(|query| are_together(&run.study, connect, query)) else {
             continue;
         };
         for (arm, name) in connect.arms.iter().enumerate().skip(AGAIN + 1) {
@@ -36,13 +36,33 @@ pub(crate) fn rows(study: &Study, cells: &[CellSamples<'_>]) -> Result<Vec<Churn
             };
             for side in Side::ALL {
                 let blocks = (blocks(connect, arm, side), blocks(query, same, side));
-                if blocks.0.len() > 1 && blocks.1.len() > 1 {
-                    rows.push(row((&connect.cell.name, name), side, &blocks.0, &blocks.1)?);
+                let fewest = FEWEST_BLOCKS as usize;
+                if blocks.0.len() >= fewest && blocks.1.len() >= fewest {
+                    let row = row((&connect.cell.name, name), side, &blocks.0, &blocks.1)?;
+                    rows.push(with_the_tables_query(run, &query.cell.name, side, row));
                 }
             }
         }
     }
     Ok(rows)
+}
+
+/// What a query alone costs one side stands in the tables too, with the interval of a ratio: it is said in one way.
+fn with_the_tables_query(run: &Run, cell: &str, side: Side, row: ChurnRow) -> ChurnRow {
+    let estimate = side
+        .metric()
+        .and_then(|metric| run.estimate(cell, &row.arm, metric));
+    ChurnRow {
+        query_overhead: match estimate {
+            Some(estimate) => Some(Interval {
+                value: estimate.change,
+                low: estimate.low,
+                high: estimate.high,
+            }),
+            None => row.query_overhead,
+        },
+        ..row
+    }
 }
 
 /// True if both cells are measured on the same server over the same link.
@@ -66,6 +86,15 @@ impl Side {
             Self::Client => "client",
             Self::Server => "server",
             Self::Both => "both",
+        }
+    }
+
+    /// The metric of this side alone.
+    fn metric(self) -> Option<Metric> {
+        match self {
+            Self::Client => Some(Metric::ClientCpuPerOp),
+            Self::Server => Some(Metric::ServerCpuPerOp),
+            Self::Both => None,
         }
     }
 
@@ -93,7 +122,8 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
             Some(0.0)
         }
     };
-    cell.pairs(BASELINE, arm)
+    let mut rows: Vec<Row> = cell
+        .pairs(BASELINE, arm)
         .filter_map(|(baseline, variant)| {
             Some([
                 log(client, baseline, Metric::ClientCpuPerOp)?,
@@ -102,7 +132,30 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
                 log(server, variant, Metric::ServerCpuPerOp)?,
             ])
         })
-        .collect()
+        .collect();
+    if client {
+        center(cell, Metric::ClientCpuPerOp, [0, 1], &mut rows);
+    }
+    if server {
+        center(cell, Metric::ServerCpuPerOp, [2, 3], &mut rows);
+    }
+    rows
+}
+
+/// Moves the columns of a side so that the baseline's mean is its value in the tables: that of all its operations together.
+/// Ratios stay what they are.
+fn center(cell: &CellSamples<'_>, metric: Metric, columns: [usize; 2], rows: &mut [Row]) {
+    let tells = |sample: &&Sample| value(sample, metric).is_some();
+    let samples: Vec<&Sample> = cell.valid(BASELINE).filter(tells).collect();
+    let Some(level) = pooled(&samples, metric) else {
+        return;
+    };
+    let shift = level.ln() - mean(rows)[columns[0]];
+    for row in rows {
+        for column in columns {
+            row[column] += shift;
+        }
+    }
 }
 
 fn row(
@@ -144,6 +197,10 @@ fn row(
         connect_variant_us: connect_variant - query_variant_us,
         query_baseline_us,
         query_variant_us,
+        query_overhead: Some(interval_of(connects, queries, |_, query| {
+            let (baseline, variant) = side.cpu_us(query);
+            variant / baseline - 1.0
+        })?),
         points,
         break_even,
     })

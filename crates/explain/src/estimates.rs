@@ -1,18 +1,19 @@
 //! Estimates, noise floor and verdicts of all cells.
 
 use ciphertax_model::record::{
-    BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, OperationSample, Sample, Verdict,
+    BlockRatios, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, KindRow, Measurement, OperationSample,
+    Rule, Sample, Verdict,
 };
 use ciphertax_model::{Metric, Pace, Study, Workload};
-use ciphertax_stats::Estimate;
 use ciphertax_stats::histogram::decode;
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
+use ciphertax_stats::{Estimate, difference};
 use hdrhistogram::Histogram;
 
 use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples, has_kind};
+use crate::cell::{AGAIN, BASELINE, CellSamples, has_kind, pooled, pooled_mean_latency, value};
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -31,9 +32,10 @@ struct Comparison<'a> {
     metric: Metric,
     /// The kind of operation; `None` for all kinds together.
     kind: Option<&'a str>,
+    /// The baseline's value, over all its valid slices.
     baseline: f64,
-    variant: f64,
     estimate: Estimate,
+    difference: Interval,
 }
 
 /// Metrics whose block ratios are worth showing: those with a target.
@@ -43,7 +45,6 @@ const SHOWN_BY_BLOCK: [Metric; 4] = [
     Metric::Throughput,
     Metric::ResponseMean,
 ];
-const FEWEST_BLOCKS: usize = 2;
 
 pub(crate) fn evaluate(
     study: &Study,
@@ -59,11 +60,14 @@ pub(crate) fn evaluate(
             measurements.extend(measurement(cell, arm, Metric::TunnelCpuPerOp)?);
         }
         for metric in compared(cell) {
-            for arm in BASELINE..cell.arms.len() {
-                measurements.extend(measurement(cell, arm, metric)?);
-            }
+            measurements.extend(measurement(cell, BASELINE, metric)?);
             for arm in AGAIN..cell.arms.len() {
-                comparisons.extend(compare(cell, record, arm, metric, None, seed)?);
+                let comparison = compare(cell, record, arm, metric, None, seed)?;
+                measurements.extend(match &comparison {
+                    Some(comparison) => Some(comparison.measurement()),
+                    None => measurement(cell, arm, metric)?,
+                });
+                comparisons.extend(comparison);
                 if SHOWN_BY_BLOCK.contains(&metric) {
                     block_ratios.push(ratios(cell, arm, metric)?);
                 }
@@ -97,7 +101,7 @@ pub(crate) fn evaluate(
             .iter()
             .zip(adjusted_again)
             .filter(|(row, _)| row.kind.is_none())
-            .map(|(row, p_value)| row.judged(study, 0.0, p_value))
+            .map(|(row, p_value)| row.judged(study, Some(0.0), p_value))
             .collect(),
         by_kind,
         block_ratios,
@@ -134,44 +138,51 @@ fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
 }
 
 /// The noise floor of the same metric in the same cell; without one nothing counts as a difference.
-fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> f64 {
+fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> Option<f64> {
+    let is_same = |other: &&Comparison<'_>| {
+        (other.metric, other.kind) == (row.metric, row.kind) && other.cell.cell.name == row.cell.cell.name
+    };
     again
         .iter()
-        .find(|other| {
-            (other.metric, other.kind) == (row.metric, row.kind) && other.cell.cell.name == row.cell.cell.name
-        })
-        .map_or(f64::INFINITY, |other| noise_floor(&other.estimate))
+        .find(is_same)
+        .map(|other| noise_floor(&other.estimate))
 }
 
+/// What an arm measured by itself.
 fn measurement(
     cell: &CellSamples<'_>,
     arm: usize,
     metric: Metric,
 ) -> Result<Option<Measurement>, ExplainError> {
-    let value = match quantile(metric) {
-        Some(quantile) => {
-            let latencies: Vec<Histogram<u64>> = cell
-                .valid(arm)
-                .map(|sample| latency(sample, metric, None))
-                .collect::<Result<Vec<_>, _>>()?;
-            if latencies.is_empty() {
-                None
-            } else {
-                Some(LatencyBlocks::new(&latencies)?.value_at_quantile(quantile) / 1e3)
-            }
-        }
-        None => geometric_mean(
-            cell.valid(arm)
-                .filter_map(|sample| crate::cell::value(sample, metric)),
-        ),
-    };
-    Ok(value.map(|value| Measurement {
+    let samples: Vec<&Sample> = cell.valid(arm).collect();
+    Ok(level(&samples, metric, None)?.map(|value| measured(cell, arm, metric, value)))
+}
+
+fn measured(cell: &CellSamples<'_>, arm: usize, metric: Metric, value: f64) -> Measurement {
+    Measurement {
         cell: cell.cell.name.clone(),
         arm: cell.arms[arm].clone(),
         metric,
         unit: metric.unit().to_owned(),
         value,
-    }))
+    }
+}
+
+/// A metric over several slices, in its unit: of all their operations together. `None` where none of them tells it.
+fn level(samples: &[&Sample], metric: Metric, kind: Option<&str>) -> Result<Option<f64>, ExplainError> {
+    let Some(quantile) = quantile(metric) else {
+        return Ok(match kind {
+            Some(kind) => pooled_mean_latency(samples, kind),
+            None => {
+                let tells = |sample: &&&Sample| value(sample, metric).is_some();
+                pooled(&samples.iter().filter(tells).copied().collect::<Vec<_>>(), metric)
+            }
+        });
+    };
+    // A kind that is rare may be missing from a slice.
+    let has_it = |sample: &&&Sample| kind.is_none_or(|kind| has_kind(sample, kind));
+    let latencies = latencies(samples.iter().filter(has_it).copied(), metric, kind)?;
+    Ok(latencies.map(|latencies| latencies.value_at_quantile(quantile) / 1e3))
 }
 
 fn compare<'a>(
@@ -182,42 +193,41 @@ fn compare<'a>(
     kind: Option<&'a str>,
     seed: u64,
 ) -> Result<Option<Comparison<'a>>, ExplainError> {
-    let (baseline, variant, estimate) = match quantile(metric) {
+    let (estimate, logs) = match quantile(metric) {
         Some(quantile) => {
-            // A kind that is rare may be missing from a slice.
             let has_it = |sample: &Sample| kind.is_none_or(|kind| has_kind(sample, kind));
-            let pairs: Vec<_> = cell
+            let (baseline, variant): (Vec<&Sample>, Vec<&Sample>) = cell
                 .pairs(BASELINE, arm)
                 .filter(|(one, other)| has_it(one) && has_it(other))
-                .collect();
-            if pairs.len() < FEWEST_BLOCKS {
+                .unzip();
+            if baseline.len() < FEWEST_BLOCKS as usize {
                 return Ok(None);
             }
-            let latencies = |which: fn(&(&'a _, &'a _)) -> &'a _| -> Result<LatencyBlocks, ExplainError> {
-                let histograms = pairs
-                    .iter()
-                    .map(|pair| latency(which(pair), metric, kind))
-                    .collect::<Result<Vec<_>, _>>()?;
-                Ok(LatencyBlocks::new(&histograms)?)
+            let baseline = latencies(baseline.into_iter(), metric, kind)?;
+            let variant = latencies(variant.into_iter(), metric, kind)?;
+            let (Some(baseline), Some(variant)) = (baseline, variant) else {
+                return Ok(None);
             };
-            let (baseline, variant) = (latencies(|pair| pair.0)?, latencies(|pair| pair.1)?);
-            let estimate = percentile_change(&baseline, &variant, quantile, seed)?;
-            let micros = |latencies: &LatencyBlocks| latencies.value_at_quantile(quantile) / 1e3;
-            (micros(&baseline), micros(&variant), estimate)
+            (
+                percentile_change(&baseline, &variant, quantile, seed)?,
+                Vec::new(),
+            )
         }
         None => {
             let (baseline, variant) = match kind {
                 None => cell.paired(BASELINE, arm, metric),
                 Some(kind) => cell.paired_means(BASELINE, arm, kind),
             };
-            if baseline.len() < FEWEST_BLOCKS {
+            if baseline.len() < FEWEST_BLOCKS as usize {
                 return Ok(None);
             }
-            let estimate = Estimate::of_pairs(&baseline, &variant)?;
-            // Geometric means, so that variant / baseline is the change exactly.
-            let mean = |values: Vec<f64>| geometric_mean(values.into_iter()).unwrap_or(f64::NAN);
-            (mean(baseline), mean(variant), estimate)
+            let logs = baseline.iter().map(|value| value.ln()).collect();
+            (Estimate::of_pairs(&baseline, &variant)?, logs)
         }
+    };
+    let all: Vec<&Sample> = cell.valid(BASELINE).collect();
+    let Some(baseline) = level(&all, metric, kind)? else {
+        return Ok(None);
     };
     Ok(Some(Comparison {
         cell,
@@ -226,25 +236,33 @@ fn compare<'a>(
         metric,
         kind,
         baseline,
-        variant,
         estimate,
+        difference: difference(baseline, &logs, &estimate)?,
     }))
 }
 
 impl Comparison<'_> {
-    fn judged(&self, study: &Study, floor: f64, adjusted_p_value: f64) -> EstimateRow {
+    /// The variant's value: the baseline's times the ratio, so that a table of values says what the changes say.
+    fn variant(&self) -> f64 {
+        self.baseline * (1.0 + self.estimate.change)
+    }
+
+    fn measurement(&self) -> Measurement {
+        measured(self.cell, self.arm, self.metric, self.variant())
+    }
+
+    fn judged(&self, study: &Study, floor: Option<f64>, adjusted_p_value: f64) -> EstimateRow {
         let criteria = Criteria {
             direction: self.metric.direction(),
             floor,
-            margin: margin(study, self.metric),
+            margin: margin(study, self.metric).ln_1p(),
             adjusted_p_value,
         };
         let judgement = judge(&self.estimate, &criteria);
         let caveat = self.caveat();
-        let verdict = if caveat.is_some() {
-            Verdict::CannotTell
-        } else {
-            judgement.verdict
+        let (verdict, rule) = match caveat {
+            Some(_) => (Verdict::CannotTell, Rule::ClientBound),
+            None => (judgement.verdict, judgement.rule),
         };
         let more_time_s = match (verdict, judgement.more_blocks, &caveat) {
             (Verdict::CannotTell, Some(blocks), None) => self
@@ -259,13 +277,17 @@ impl Comparison<'_> {
             metric: self.metric,
             unit: self.metric.unit().to_owned(),
             baseline: self.baseline,
-            variant: self.variant,
+            variant: self.variant(),
             change: self.estimate.change,
             low: self.estimate.low,
             high: self.estimate.high,
+            difference: Some(self.difference),
             blocks: self.estimate.blocks,
             verdict,
-            margin: judgement.margin,
+            rule,
+            floor: floor.map(f64::exp_m1),
+            margin: judgement.margin.exp_m1(),
+            adjusted_p_value,
             more_time_s,
             caveat,
         }
@@ -279,7 +301,7 @@ impl Comparison<'_> {
 
 /// The smallest cost that matters: twice the precision asked for, so that an interval of that half-width around no
 /// change at all can exclude it.
-fn margin(study: &Study, metric: Metric) -> f64 {
+pub(crate) fn margin(study: &Study, metric: Metric) -> f64 {
     2.0 * if metric.is_cpu() {
         study.precision.cpu
     } else {
@@ -309,6 +331,21 @@ fn quantile(metric: Metric) -> Option<f64> {
     }
 }
 
+/// The latencies of several slices; `None` if there are no slices.
+fn latencies<'a>(
+    samples: impl Iterator<Item = &'a Sample>,
+    metric: Metric,
+    kind: Option<&str>,
+) -> Result<Option<LatencyBlocks>, ExplainError> {
+    let histograms = samples
+        .map(|sample| latency(sample, metric, kind))
+        .collect::<Result<Vec<_>, _>>()?;
+    match histograms.is_empty() {
+        true => Ok(None),
+        false => Ok(Some(LatencyBlocks::new(&histograms)?)),
+    }
+}
+
 /// What a percentile is of: the latencies of a slice, or its response times; of one kind of operation or of all together.
 fn latency(sample: &Sample, metric: Metric, kind: Option<&str>) -> Result<Histogram<u64>, ExplainError> {
     let is_response = matches!(
@@ -330,9 +367,4 @@ fn latency(sample: &Sample, metric: Metric, kind: Option<&str>) -> Result<Histog
         })?;
     }
     Ok(all)
-}
-
-fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value.ln(), count + 1));
-    (count > 0).then(|| (sum / f64::from(count)).exp())
 }

@@ -59,10 +59,10 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
     run.by_kind = evaluated.by_kind;
     run.block_ratios = evaluated.block_ratios;
     run.batches = batches::rows(&cells);
-    run.connect_phases = phases::rows(&cells)?;
+    run.connect_phases = phases::rows(&cells, &run.measurements)?;
     run.connects = connects::rows(&cells);
-    run.churn = churn::rows(&study, &cells)?;
-    run.capacity = capacity::rows(&cells)?;
+    run.churn = churn::rows(&run, &cells)?;
+    run.capacity = capacity::rows(&run);
     run.published = published::rows(&run);
     run.void = void_rows(samples);
     run.findings = findings::all(&run, &cells);

@@ -1,15 +1,22 @@
 //! Where the time of a connect goes.
 
-use ciphertax_model::record::{Phase, PhaseRow, PhaseSample};
+use ciphertax_model::Metric;
+use ciphertax_model::record::{Measurement, Phase, PhaseRow, PhaseSample};
 use ciphertax_stats::histogram::{self, HistogramError, decode};
 
 use crate::ExplainError;
 use crate::cell::CellSamples;
 
-pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<PhaseRow>, ExplainError> {
+/// The phases of every arm add up to its mean latency among the `measurements`, which is the baseline's times the paired
+/// ratio: so what a table of phases says of a connect is what every other figure says.
+pub(crate) fn rows(
+    cells: &[CellSamples<'_>],
+    measurements: &[Measurement],
+) -> Result<Vec<PhaseRow>, ExplainError> {
     let mut rows = Vec::new();
     for cell in cells {
         for arm in 0..cell.arms.len() {
+            let of_arm = rows.len();
             for phase in Phase::ALL {
                 let samples: Vec<&PhaseSample> = cell
                     .valid(arm)
@@ -18,9 +25,28 @@ pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Result<Vec<PhaseRow>, ExplainEr
                     .collect();
                 rows.extend(row(cell, arm, phase, &samples)?);
             }
+            let latency = measurements.iter().find(|row| {
+                row.cell == cell.cell.name && row.arm == cell.arms[arm] && row.metric == Metric::LatencyMean
+            });
+            if let Some(latency) = latency {
+                add_up_to(latency.value, &mut rows[of_arm..]);
+            }
         }
     }
     Ok(rows)
+}
+
+/// Scales all means alike. A connect is its phases, so what is scaled away is only that slices count otherwise.
+fn add_up_to(total_us: f64, rows: &mut [PhaseRow]) {
+    let sum: f64 = rows.iter().map(|row| row.mean_us).sum();
+    let factor = total_us / sum;
+    if !factor.is_finite() {
+        return;
+    }
+    for row in rows {
+        row.mean_us *= factor;
+        row.client_cpu_us = row.client_cpu_us.map(|us| us * factor);
+    }
 }
 
 fn row(

@@ -1,8 +1,10 @@
 //! Published figures beside the measured ones, and what was measured that explains a difference.
 
 use ciphertax_model::record::{Agreement, EstimateRow, Interval, Phase, PhaseRow, PublishedRow, Run};
-use ciphertax_model::{Metric, Placement, Published, PublishedFigure};
+use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
+use ciphertax_stats::verdict::WIDEST_FLOOR;
 
+use crate::estimates::margin;
 use crate::sentence::{micros, percent};
 
 /// One row for every figure that the study brings along, in its order.
@@ -36,26 +38,42 @@ fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRo
             low: row.low,
             high: row.high,
         }),
-        agreement: measured.map_or(Agreement::CannotTell, |row| agreement(figure, row)),
+        margin: measured
+            .and_then(|row| agreement_margin(&run.study, row))
+            .map(f64::exp_m1),
+        agreement: measured.map_or(Agreement::CannotTell, |row| {
+            agreement(figure, row, agreement_margin(&run.study, row))
+        }),
         explanation: connect(run, published).or_else(|| cpu(run, published)),
         note: published.note.clone(),
     }
 }
 
-/// A published figure agrees if the measured interval, widened by what does not count as a difference, holds it. The
-/// figure itself has no interval, and comes from other hardware: so agreement is the strong statement, not its absence.
-fn agreement(figure: PublishedFigure, measured: &EstimateRow) -> Agreement {
-    let (low, high) = (measured.low - measured.margin, measured.high + measured.margin);
-    match figure {
-        PublishedFigure::Change(change) if (low..=high).contains(&change) => Agreement::Agrees,
-        PublishedFigure::Change(_) => Agreement::Differs,
-        PublishedFigure::Within(bound) if measured.low >= -bound && measured.high <= bound => {
-            Agreement::Agrees
+/// By how much figures may differ and still agree, as the logarithm of a ratio: what counts as no cost. `None` where the
+/// noise floor is so large that agreeing within it would mean nothing.
+fn agreement_margin(study: &Study, measured: &EstimateRow) -> Option<f64> {
+    let (floor, margin) = (measured.floor?.ln_1p(), margin(study, measured.metric).ln_1p());
+    (floor <= WIDEST_FLOOR * margin).then(|| floor.max(margin))
+}
+
+/// A published figure agrees if the whole interval lies within the margin around it, and differs if all of the interval
+/// lies outside. The figure itself has no interval, and comes from other hardware. Compared as logarithms, where a halving
+/// and a doubling are equally far.
+fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64>) -> Agreement {
+    let within = match (figure, margin) {
+        (PublishedFigure::Within(bound), _) => (-bound).ln_1p()..=bound.ln_1p(),
+        (PublishedFigure::Change(change), Some(margin)) if change > -1.0 => {
+            change.ln_1p() - margin..=change.ln_1p() + margin
         }
-        PublishedFigure::Within(bound) if measured.low > bound || measured.high < -bound => {
-            Agreement::Differs
-        }
-        PublishedFigure::Within(_) => Agreement::CannotTell,
+        (PublishedFigure::Change(_), _) => return Agreement::CannotTell,
+    };
+    let (low, high) = (measured.low.ln_1p(), measured.high.ln_1p());
+    if within.contains(&low) && within.contains(&high) {
+        Agreement::Agrees
+    } else if low > *within.end() || high < *within.start() {
+        Agreement::Differs
+    } else {
+        Agreement::CannotTell
     }
 }
 
@@ -137,7 +155,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::record::Verdict;
+    use ciphertax_model::record::{Rule, Verdict};
 
     use super::*;
 
@@ -152,36 +170,79 @@ mod tests {
             change: f64::midpoint(low, high),
             low,
             high,
+            difference: None,
             blocks: 10,
             verdict: Verdict::Costs,
-            margin: 0.02,
+            rule: Rule::BeyondFloor,
+            floor: Some(0.02),
+            margin: 0.06,
+            adjusted_p_value: 0.0,
             more_time_s: None,
             caveat: None,
         }
     }
 
+    fn with(figure: PublishedFigure, (low, high): (f64, f64), margin: f64) -> Agreement {
+        agreement(figure, &measured(low, high), Some(f64::ln_1p(margin)))
+    }
+
     #[test]
-    fn a_figure_agrees_within_the_interval_and_what_does_not_count() {
-        let row = measured(-0.40, -0.30);
-        for (published, expected) in [
-            (-0.35, Agreement::Agrees),
-            (-0.29, Agreement::Agrees),
-            (-0.27, Agreement::Differs),
-            (-0.50, Agreement::Differs),
+    fn figures_agree_if_the_whole_interval_is_within_the_margin_and_differ_if_none_of_it_is() {
+        let published = PublishedFigure::Change(-0.35);
+        for (interval, expected) in [
+            ((-0.37, -0.33), Agreement::Agrees),
+            ((-0.40, -0.33), Agreement::CannotTell),
+            ((-0.30, -0.20), Agreement::Differs),
+            ((-0.60, -0.10), Agreement::CannotTell),
         ] {
-            assert_eq!(
-                agreement(PublishedFigure::Change(published), &row),
-                expected,
-                "{published}"
-            );
+            assert_eq!(with(published, interval, 0.06), expected, "{interval:?}");
         }
+    }
+
+    #[test]
+    fn an_interval_that_would_agree_with_anything_cannot_tell() {
+        // Both were once said to agree: the interval was widened by a margin of over 80 %.
+        assert_eq!(
+            with(PublishedFigure::Change(1.10), (0.040, 0.197), 0.06),
+            Agreement::Differs
+        );
+        assert_eq!(
+            with(PublishedFigure::Change(0.018), (-0.51, 1.06), 0.06),
+            Agreement::CannotTell
+        );
+    }
+
+    #[test]
+    fn a_noise_floor_far_above_the_margin_agrees_with_nothing() {
+        let study = Study::from_toml(
+            "name = \"s\"\nquestion = \"?\"\ntime_s = 9\n[[arm]]\nname = \"a\"\ntransport = \"plain\"\n[[arm]]\nname = \"b\"\n\
+             transport = \"tls1.3\"\n[[cell]]\nname = \"c\"\nworkload = \"connect\"\nload = { connections = 1 }\n",
+        )
+        .unwrap();
+        let narrow = margin(&study, Metric::Throughput).ln_1p();
+        let with_floor = |floor: Option<f64>| {
+            agreement_margin(
+                &study,
+                &EstimateRow {
+                    floor,
+                    ..measured(-0.37, -0.33)
+                },
+            )
+        };
+        assert_eq!(with_floor(Some(0.001)), Some(narrow));
+        assert_eq!(with_floor(Some(0.9)), None);
+        assert_eq!(with_floor(None), None);
+        assert_eq!(
+            agreement(PublishedFigure::Change(-0.35), &measured(-0.37, -0.33), None),
+            Agreement::CannotTell
+        );
     }
 
     #[test]
     fn a_bound_agrees_only_with_an_interval_inside_it() {
         let bound = PublishedFigure::Within(0.05);
-        assert_eq!(agreement(bound, &measured(-0.04, 0.01)), Agreement::Agrees);
-        assert_eq!(agreement(bound, &measured(-0.30, -0.10)), Agreement::Differs);
-        assert_eq!(agreement(bound, &measured(-0.08, 0.01)), Agreement::CannotTell);
+        assert_eq!(with(bound, (-0.04, 0.01), 0.06), Agreement::Agrees);
+        assert_eq!(with(bound, (-0.30, -0.10), 0.06), Agreement::Differs);
+        assert_eq!(with(bound, (-0.08, 0.01), 0.06), Agreement::CannotTell);
     }
 }

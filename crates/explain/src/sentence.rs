@@ -1,25 +1,30 @@
-//! The verdict in one sentence a manager can read.
+//! The verdict in one sentence a manager can read, and the words of figures.
 
-use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, Run, Verdict};
+use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, Run, Verdict};
 use ciphertax_model::{Metric, Workload};
 
-/// One sentence about every variant: what the server pays, else the client, for a query and for a new connection.
+/// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
+/// same of the others.
 pub(crate) fn verdict(run: &Run) -> String {
-    let parts: Vec<String> = run
-        .arms
-        .iter()
-        .filter(|arm| arm.role == ArmRole::Variant)
-        .filter_map(|arm| about(run, &arm.name))
-        .collect();
-    if parts.is_empty() {
-        return match run.cells.iter().any(|cell| cell.blocks > 0) {
-            true => {
-                "Nothing can be said yet: an interval needs two blocks of a cell; give it more time.".into()
-            }
-            false => "Nothing can be said: no block was measured completely.".into(),
-        };
+    let Some(baseline) = run.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
+        return nothing(run);
+    };
+    let variants = run.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
+    let mut told = variants.filter_map(|arm| about(run, &arm.name));
+    match told.next() {
+        Some(sentence) => format!("Against {}, {sentence}.", baseline.name),
+        None => nothing(run),
     }
-    format!("{}.", parts.join("; "))
+}
+
+fn nothing(run: &Run) -> String {
+    match run.cells.iter().map(|cell| cell.blocks).max() {
+        None | Some(0) => "Nothing can be said: no block was measured completely.".into(),
+        Some(blocks) => format!(
+            "Nothing can be said yet: an interval needs {FEWEST_BLOCKS} blocks of a cell, and there are {blocks}; give it \
+             more time."
+        ),
+    }
 }
 
 fn about(run: &Run, arm: &str) -> Option<String> {
@@ -45,76 +50,151 @@ fn about(run: &Run, arm: &str) -> Option<String> {
     if !is_short {
         return across_cells(run, arm);
     }
-    let clauses: Vec<String> = OF_A_SHORT_STUDY
+    let clauses: Vec<Clause> = OF_A_SHORT_STUDY
         .into_iter()
         .filter_map(|(is_meant, what)| Some(clause(run, primary(run, arm, of(is_meant).next()?)?, what)))
         .collect();
-    (!clauses.is_empty()).then(|| format!("{arm} costs {}", clauses.join(" and ")))
+    (!clauses.is_empty()).then(|| format!("{arm} {}", joined(&clauses)))
 }
 
-/// From the cell where an arm costs least to that where it costs most, among those where it is sure to cost anything.
+/// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
-    let mut rows: Vec<&EstimateRow> = run
+    let rows: Vec<&EstimateRow> = run
         .cells
         .iter()
         .filter_map(|cell| primary(run, arm, cell))
         .collect();
-    rows.sort_by(|one, other| one.change.total_cmp(&other.change));
-    let describe = |row: &EstimateRow| format!("{}: {}", row.cell, clause(run, row, "operation"));
+    let describe = |row: &EstimateRow| {
+        let clause = clause(run, row, "operation");
+        format!("{}{} in {}", clause.verb, clause.object, row.cell)
+    };
     if let [only] = rows.as_slice() {
-        return Some(format!("{arm} costs, {}", describe(only)));
+        return Some(format!("{arm} {}", describe(only)));
     }
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
-    rows.retain(|row| matches!(row.verdict, Verdict::Costs | Verdict::Gains));
-    let others = match all - rows.len() {
-        0 => String::new(),
-        others => format!(" (in {others} of {all} cells no cost is sure)"),
-    };
-    match rows.as_slice() {
-        [] if all == 0 => None,
-        [] => Some(format!("{arm} has no sure cost in any of {all} cells")),
-        [only] => Some(format!("{arm} costs, {}{others}", describe(only))),
-        [least, .., most] => Some(format!(
-            "{arm} costs least in {}, and most in {}{others}",
-            describe(least),
-            describe(most)
-        )),
-    }
-}
-
-/// The row that says most: what the server pays, else what the client pays.
-fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a EstimateRow> {
-    [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
-        .into_iter()
-        .find_map(|metric| {
-            run.estimates
-                .iter()
-                .find(|row| row.cell == cell.name && row.arm == arm && row.metric == metric)
-        })
-}
-
-fn clause(run: &Run, row: &EstimateRow, what: &str) -> String {
-    let cpu = if row.metric == Metric::ServerCpuPerOp {
-        "server CPU"
-    } else {
-        "client CPU"
-    };
-    let interval = format!("[{}, {}]", percent(row.low), percent(row.high));
-    match row.verdict {
-        Verdict::Costs if row.change >= 2.0 => format!(
-            "{:.1} times the {cpu} a {what} [{:.1}, {:.1}]",
-            1.0 + row.change,
-            1.0 + row.low,
-            1.0 + row.high
-        ),
-        Verdict::Costs => format!("{} {cpu} a {what} {interval}", percent(row.change)),
-        Verdict::NoCost => format!("no more than {} {cpu} a {what}", magnitude(row.margin)),
-        Verdict::Gains if run.study.adds_protection(&row.arm) => {
-            format!("a suspicious {} {cpu} a {what} {interval}", percent(row.change))
+    let mut others: Vec<String> = Vec::new();
+    for (verdict, words) in [
+        (Verdict::NoCost, "it costs no more than the margin"),
+        (Verdict::Gains, "it seems to save something"),
+        (Verdict::CannotTell, "it cannot be told yet"),
+    ] {
+        match count(verdict) {
+            0 => {}
+            n if n == all => others.push(format!("in all {all} cells {words}")),
+            n => others.push(format!("in {n} of {all} cells {words}")),
         }
-        Verdict::Gains => format!("{} less {cpu} a {what} {interval}", magnitude(-row.change)),
-        Verdict::CannotTell => format!("an unknown amount of {cpu} a {what}, somewhere in {interval}"),
     }
+    let mut sure: Vec<&EstimateRow> = rows
+        .into_iter()
+        .filter(|row| row.verdict == Verdict::Costs)
+        .collect();
+    sure.sort_by(|one, other| other.change.total_cmp(&one.change));
+    let costs = match sure.as_slice() {
+        [] if all == 0 => return None,
+        [] => return Some(format!("what {arm} costs: {}", others.join(", "))),
+        [only] => format!("{arm} {}", describe(only)),
+        [most, .., least] => format!(
+            "{arm} costs something in {} of {all} cells: it {}, and {}",
+            sure.len(),
+            describe(most),
+            describe(least)
+        ),
+    };
+    Some(
+        std::iter::once(costs)
+            .chain(others)
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
+}
+
+/// The row that says most: a cost of the server, else a cost of the client, else what is known of the server.
+fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a EstimateRow> {
+    let rows = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
+        .into_iter()
+        .filter_map(|metric| run.estimate(&cell.name, arm, metric));
+    let rows: Vec<&EstimateRow> = rows.collect();
+    let costs = rows.iter().find(|row| row.verdict == Verdict::Costs);
+    costs.or(rows.first()).copied()
+}
+
+/// What an arm does to one side, as the rest of a sentence that begins with the arm.
+struct Clause {
+    verb: String,
+    object: String,
+}
+
+/// `costs the server 1.1 µs more CPU per query (…) and 186 µs more CPU per new connection (…)`
+fn joined(clauses: &[Clause]) -> String {
+    let mut text = String::new();
+    let mut verb = "";
+    for clause in clauses {
+        if !text.is_empty() {
+            text.push_str(" and ");
+        }
+        if clause.verb != verb {
+            text.push_str(&clause.verb);
+        }
+        text.push_str(&clause.object);
+        verb = &clause.verb;
+    }
+    text
+}
+
+fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
+    let side = match row.metric {
+        Metric::ServerCpuPerOp => "server",
+        _ => "client",
+    };
+    let change = change(row);
+    let micros = row.difference.map_or_else(
+        || percent(row.change),
+        |difference| micros(difference.value.abs()),
+    );
+    let (verb, object) = match row.verdict {
+        Verdict::Costs => ("costs", format!("{micros} more CPU per {what} ({change})")),
+        Verdict::NoCost => (
+            "costs",
+            format!("less than {} more CPU per {what}", magnitude(row.margin)),
+        ),
+        Verdict::Gains if run.study.adds_protection(&row.arm) => (
+            "seems to save",
+            format!("{micros} CPU per {what} ({change}), which is suspicious"),
+        ),
+        Verdict::Gains => ("saves", format!("{micros} CPU per {what} ({change})")),
+        Verdict::CannotTell => (
+            "may or may not cost",
+            format!("CPU per {what} (cannot tell: {change})"),
+        ),
+    };
+    Clause {
+        verb: format!("{verb} the {side} "),
+        object,
+    }
+}
+
+/// `+16 % [15, 17]`
+pub(crate) fn change(row: &EstimateRow) -> String {
+    change_of(Interval {
+        value: row.change,
+        low: row.low,
+        high: row.high,
+    })
+}
+
+/// `+16 % [15, 17]`
+pub(crate) fn change_of(Interval { value, low, high }: Interval) -> String {
+    format!("{} {}", percent(value), bounds(low, high))
+}
+
+/// `[15, 17]`, in percent.
+fn bounds(low: f64, high: f64) -> String {
+    let bound = |fraction: f64| {
+        let sign = if fraction < 0.0 { "−" } else { "" };
+        format!("{sign}{}", magnitude(fraction.abs()).trim_end_matches(" %"))
+    };
+    format!("[{}, {}]", bound(low), bound(high))
 }
 
 /// A fraction as signed percent, with as many digits as it can bear.
@@ -153,6 +233,25 @@ pub(crate) fn micros(us: f64) -> String {
     }
 }
 
+/// `5.5 µs [4.9, 6.1]`, all in the unit of the value.
+pub(crate) fn micros_between(Interval { value, low, high }: Interval) -> String {
+    let (size, decimals) = match value.abs() {
+        below if below < 10.0 => (1.0, 1),
+        below if below < 10_000.0 => (1.0, 0),
+        _ => (1e3, 1),
+    };
+    let bound = |us: f64| {
+        let text = format!("{:.decimals$}", us.abs() / size);
+        let sign = if us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+            "−"
+        } else {
+            ""
+        };
+        format!("{sign}{text}")
+    };
+    format!("{} [{}, {}]", micros(value), bound(low), bound(high))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +274,13 @@ mod tests {
         assert_eq!(micros(1.26), "1.3 µs");
         assert_eq!(micros(652.4), "652 µs");
         assert_eq!(micros(22_000.0), "22.0 ms");
+    }
+
+    #[test]
+    fn an_interval_of_time_has_the_unit_and_the_decimals_of_its_value() {
+        let between = |value, low, high| micros_between(Interval { value, low, high });
+        assert_eq!(between(5.54, 4.26, 6.9), "5.5 µs [4.3, 6.9]");
+        assert_eq!(between(620.4, -3.2, 700.0), "620 µs [−3, 700]");
+        assert_eq!(between(40_263.0, 39_900.0, 40_600.0), "40.3 ms [39.9, 40.6]");
     }
 }

@@ -10,6 +10,7 @@ pub mod terminal;
 
 mod format;
 mod lookup;
+mod words;
 
 /// Why a report cannot be made or a record cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, KindRow, PhaseRow, PublishedRow, Run,
-    RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
+    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, KindRow, PhaseRow, PublishedRow,
+    Run, RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 
@@ -164,12 +164,6 @@ pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
     Some(logins.chain(handshakes).collect::<Vec<_>>().join("; "))
 }
 
-/// What a churn row says of a query alone: its cost as a fraction of the baseline's; `None` if that had none.
-pub(crate) fn query_overhead(row: &ChurnRow) -> Option<f64> {
-    let overhead = row.query_variant_us / row.query_baseline_us - 1.0;
-    overhead.is_finite().then_some(overhead)
-}
-
 /// The cell in words: what is asked, how hard.
 pub(crate) fn load_in_words(run: &Run, cell: &CellRecord) -> String {
     let distance = cell
@@ -235,6 +229,11 @@ pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
         "{} more for the precision asked for",
         format::span(seconds)
     ))
+}
+
+/// What is missing for an interval; `None` if there are blocks enough.
+pub(crate) fn blocks_wanted(cell: &CellRecord) -> Option<String> {
+    (cell.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
 }
 
 /// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.

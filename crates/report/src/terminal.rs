@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{
-    ArmRole, CapacityRow, CellRecord, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Phase, PhaseRow, Run,
-    Verdict,
-};
+use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, Phase, PhaseRow, Run, Verdict};
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets,
 };
 
 use crate::format::{self, ABSENT};
 use crate::lookup;
+use crate::words;
 
 /// How the terminal wants its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +30,9 @@ pub fn render(run: &Run, style: Style) -> String {
     }
     if !run.noise_floor.is_empty() {
         page.paragraph(
-            "Noise floor: smaller changes do not count. A/A: the baseline against itself.",
+            "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (the baseline against itself, \
+             A/A) and it is significant among all comparisons (Holm). No cost: the interval ends below the margin, which is \
+             twice the precision asked for or the floor. Else it cannot be told.",
             Tone::Dim,
         );
     }
@@ -86,7 +86,7 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     if cell.client_bound {
         caption.push_str("; client-bound");
     }
-    if let Some(wanted) = lookup::time_wanted(cell) {
+    if let Some(wanted) = lookup::blocks_wanted(cell).or_else(|| lookup::time_wanted(cell)) {
         caption.push_str(&format!("; {wanted}"));
     }
     page.paragraph(&caption, Tone::Dim);
@@ -111,6 +111,16 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         );
     }
     page.add_table(&table);
+    for arm in lookup::variants_in(run, cell) {
+        let rows = metrics
+            .iter()
+            .filter_map(|metric| run.estimate(&cell.name, &arm.name, *metric));
+        for row in rows.filter(|row| words::is_surprising(row)) {
+            let verdict = lookup::verdict_word(run, row);
+            let text = format!("{}, {}: {verdict}: {}.", arm.name, row.metric, words::rule(row));
+            page.paragraph(&text, Tone::Dim);
+        }
+    }
     kinds(page, run, cell);
     let batches = lookup::batches_in_words(run, cell);
     for words in batches
@@ -248,7 +258,7 @@ fn consequences(page: &mut Page, run: &Run) {
         };
         let is_one = churn.iter().all(|row| row.cell == churn[0].cell);
         for row in &churn {
-            page.item(&format!("{}{}", of(&row.cell, is_one), churn_line(row)));
+            page.item(&format!("{}{}", of(&row.cell, is_one), words::churn(row)));
         }
         let is_one = capacity.iter().all(|row| {
             let mut alike = capacity
@@ -257,61 +267,9 @@ fn consequences(page: &mut Page, run: &Run) {
             alike.all(|other| other.cell == row.cell)
         });
         for row in &capacity {
-            page.item(&format!("{}{}", of(&row.cell, is_one), capacity_line(row)));
+            page.item(&format!("{}{}", of(&row.cell, is_one), words::capacity(row)));
         }
     }
-}
-
-/// `server CPU: less than 10 % from 210 queries per connection on; never less than 5 %, …`
-fn churn_line(row: &ChurnRow) -> String {
-    let side = match row.side.as_str() {
-        "both" => "both sides' CPU".into(),
-        side => format!("{side} CPU"),
-    };
-    let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
-    points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
-    let mut parts = Vec::new();
-    for point in points {
-        let budget = format::share(point.budget);
-        let Some(queries) = point.queries else {
-            let because = lookup::query_overhead(row).map_or(String::new(), |overhead| {
-                format!(", because a query alone costs {}", format::change(overhead))
-            });
-            parts.push(format!("never less than {budget}{because}"));
-            break;
-        };
-        if queries < 1.0 {
-            parts.push(format!(
-                "less than {budget} at any number of queries per connection"
-            ));
-            continue;
-        }
-        let [queries, low, high] = [Some(queries), point.queries_low, point.queries_high]
-            .map(|queries| queries.map_or("never".into(), format::count));
-        parts.push(format!(
-            "less than {budget} from {queries} queries per connection [{low}, {high}]"
-        ));
-    }
-    format!("{side}: {}", parts.join("; "))
-}
-
-/// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
-fn capacity_line(row: &CapacityRow) -> String {
-    let Interval { value, low, high } = row.extra_cores;
-    let [value_text, low, high] = format::cores(value, low, high);
-    let (number, direction) = match value_text.strip_prefix('−') {
-        Some(number) => (number, "fewer"),
-        None => (value_text.as_str(), "more"),
-    };
-    let of = match row.of.as_str() {
-        "connections" => "new connections",
-        of => of,
-    };
-    format!(
-        "{number} {direction} {} cores per {} {of}/s [{low}, {high}]",
-        row.side,
-        format::count(row.rate)
-    )
 }
 
 fn findings(page: &mut Page, run: &Run) {

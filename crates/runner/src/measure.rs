@@ -366,6 +366,8 @@ fn empty_sample(place: &Place<'_>) -> Sample {
         bytes_received: 0,
         client_context_switches: 0,
         server_context_switches: None,
+        client_run_queue_wait_ns: None,
+        server_run_queue_wait_ns: None,
         server_counters: BTreeMap::new(),
         steal_ns: 0,
         workers: 0,

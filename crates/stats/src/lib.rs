@@ -9,12 +9,14 @@
 //! | [`paired`] | what are the log-ratios and differences of the blocks? |
 //! | [`mean`] | what is the mean of a series, and within which interval? |
 //! | [`estimate`] | by how much does a variant differ from the baseline? |
+//! | [`difference`] | by how much in the unit of the metric? |
 //! | [`histogram`] | how are latencies kept? |
 //! | [`percentile`] | by how much does a percentile of the latency differ? |
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
 //! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
 //! | [`verdict`] | does it cost, does it not, or can it not be told? |
 
+pub mod difference;
 pub mod error;
 pub mod estimate;
 mod forecast;
@@ -28,6 +30,7 @@ mod spread;
 pub mod stopping;
 pub mod verdict;
 
+pub use difference::difference;
 pub use error::StatsError;
 pub use estimate::Estimate;
 pub use mean::MeanEstimate;

@@ -91,7 +91,7 @@ fn missing_blocks(target: &Target<'_>) -> Result<Option<u32>, StatsError> {
 }
 
 /// The spread of fewer blocks is off by more than a factor of two too often to forecast from.
-const FEWEST_FOR_A_FORECAST: usize = 4;
+const FEWEST_FOR_A_FORECAST: usize = 5;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! From an estimate to a verdict.
 
 use ciphertax_model::Direction;
-use ciphertax_model::record::Verdict;
+use ciphertax_model::record::{Rule, Verdict};
 
 use crate::estimate::Estimate;
 use crate::forecast::first_block_count;
@@ -13,15 +13,16 @@ pub const SIGNIFICANCE: f64 = 0.05;
 /// A noise floor of more than this many times the user's margin excludes nothing that the user would call no cost.
 pub const WIDEST_FLOOR: f64 = 3.0;
 
-/// What an estimate is judged by.
+/// What an estimate is judged by. Floor and margin are logarithms of a ratio, as the estimate's own mean is: there a
+/// halving and a doubling are equally far from no change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
     /// Which way the metric moves when a feature costs something.
     pub direction: Direction,
-    /// The smallest change this environment can be trusted to show, as a fraction: [`noise_floor`] of the
-    /// baseline against itself, same cell and same metric.
-    pub floor: f64,
-    /// The smallest cost the user cares about, as a fraction; 0 if none was given.
+    /// The smallest change this environment can be trusted to show: [`noise_floor`] of the baseline against itself, same
+    /// cell and same metric; `None` if that was not measured.
+    pub floor: Option<f64>,
+    /// The smallest cost the user cares about; 0 if none was given.
     pub margin: f64,
     /// The estimate's p-value after [`holm`].
     pub adjusted_p_value: f64,
@@ -32,7 +33,9 @@ pub struct Criteria {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// The cost that `NoCost` excludes: the larger of floor and margin, as a fraction.
+    /// Why it is that.
+    pub rule: Rule,
+    /// The cost that `NoCost` excludes: the larger of floor and margin, as the logarithm of a ratio.
     pub margin: f64,
     /// For `CannotTell`: blocks still needed for any other verdict if estimate and noise stay what they are;
     /// absent if no reasonable number would do. Always absent for the others.
@@ -40,26 +43,30 @@ pub struct Judgement {
 }
 
 /// The noise floor that the baseline measured against itself gives: the larger of its change and its
-/// half-width.
+/// half-width, as the logarithm of a ratio.
 pub fn noise_floor(baseline_again: &Estimate) -> f64 {
-    baseline_again.change.abs().max(baseline_again.half_width())
+    baseline_again
+        .log_mean
+        .abs()
+        .max(baseline_again.spread().half_width())
 }
 
-/// Judges an estimate.
+/// Judges an estimate. In this order:
 ///
-/// - `Costs` or `Gains`, by the sign, if the interval excludes zero, the adjusted p-value is at most
-///   [`SIGNIFICANCE`], and the change exceeds the floor;
-/// - else `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the
-///   floor;
+/// - without a floor nothing can be told;
+/// - if the interval excludes no change and the change exceeds the floor: `Costs` or `Gains`, by the sign, if the
+///   adjusted p-value is at most [`SIGNIFICANCE`]; a cost that is not significant cannot be told, and is never `NoCost`;
+/// - `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the floor;
 /// - else `CannotTell`.
 pub fn judge(estimate: &Estimate, criteria: &Criteria) -> Judgement {
-    let verdict = verdict(estimate, criteria);
+    let (verdict, rule) = verdict(estimate, criteria);
     let more_blocks = match verdict {
         Verdict::CannotTell => missing_blocks(estimate, criteria),
         Verdict::Costs | Verdict::Gains | Verdict::NoCost => None,
     };
     Judgement {
         verdict,
+        rule,
         margin: criteria.effective_margin(),
         more_blocks,
     }
@@ -80,21 +87,30 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-fn verdict(estimate: &Estimate, criteria: &Criteria) -> Verdict {
-    let counts = estimate.excludes_zero()
-        && criteria.adjusted_p_value <= SIGNIFICANCE
-        && estimate.change.abs() > criteria.floor;
-    let (is_cost, largest_cost) = match criteria.direction {
-        Direction::HigherCosts => (estimate.change > 0.0, estimate.high),
-        Direction::LowerCosts => (estimate.change < 0.0, -estimate.low),
+fn verdict(estimate: &Estimate, criteria: &Criteria) -> (Verdict, Rule) {
+    let Some(floor) = criteria.floor else {
+        return (Verdict::CannotTell, Rule::NoFloor);
     };
-    match (counts, is_cost) {
-        (true, true) => Verdict::Costs,
-        (true, false) => Verdict::Gains,
-        (false, _) if largest_cost < criteria.effective_margin() && criteria.excludes_something() => {
-            Verdict::NoCost
+    let half_width = estimate.spread().half_width();
+    // On the side of cost, whichever way the metric goes.
+    let cost = match criteria.direction {
+        Direction::HigherCosts => estimate.log_mean,
+        Direction::LowerCosts => -estimate.log_mean,
+    };
+    let is_beyond_noise = cost.abs() > half_width && cost.abs() > floor;
+    let is_significant = criteria.adjusted_p_value <= SIGNIFICANCE;
+    match (is_beyond_noise, is_significant, cost > 0.0) {
+        (true, true, true) => (Verdict::Costs, Rule::BeyondFloor),
+        (true, true, false) => (Verdict::Gains, Rule::BeyondFloor),
+        (true, false, true) => (Verdict::CannotTell, Rule::ManyComparisons),
+        _ if cost + half_width >= criteria.effective_margin() => match cost.abs() > half_width {
+            true => (Verdict::CannotTell, Rule::WithinFloor),
+            false => (Verdict::CannotTell, Rule::IntervalTooWide),
+        },
+        _ if criteria.margin > 0.0 && floor > WIDEST_FLOOR * criteria.margin => {
+            (Verdict::CannotTell, Rule::FloorTooWide)
         }
-        (false, _) => Verdict::CannotTell,
+        _ => (Verdict::NoCost, Rule::WithinMargin),
     }
 }
 
@@ -105,18 +121,14 @@ fn missing_blocks(estimate: &Estimate, criteria: &Criteria) -> Option<u32> {
     let needed = first_block_count(estimate.blocks + 1, |blocks| {
         let projected = spread.projected_to(blocks);
         let criteria = criteria.projected(&spread, &projected);
-        verdict(&Estimate::from(projected), &criteria) != Verdict::CannotTell
+        verdict(&Estimate::from(projected), &criteria).0 != Verdict::CannotTell
     });
     needed.map(|blocks| blocks - estimate.blocks)
 }
 
 impl Criteria {
     fn effective_margin(&self) -> f64 {
-        self.margin.max(self.floor)
-    }
-
-    fn excludes_something(&self) -> bool {
-        self.margin == 0.0 || self.floor <= WIDEST_FLOOR * self.margin
+        self.margin.max(self.floor.unwrap_or(0.0))
     }
 
     fn projected(&self, now: &Spread, then: &Spread) -> Self {
@@ -124,7 +136,7 @@ impl Criteria {
         // hopeful forecast.
         let multiplier = (self.adjusted_p_value / now.p_value()).max(1.0);
         Self {
-            floor: self.floor * (now.blocks / then.blocks).sqrt(),
+            floor: self.floor.map(|floor| floor * (now.blocks / then.blocks).sqrt()),
             adjusted_p_value: (then.p_value() * multiplier).min(1.0),
             ..*self
         }
@@ -150,7 +162,7 @@ mod tests {
     fn judged(estimate: &Estimate, direction: Direction, floor: f64, margin: f64) -> Judgement {
         let criteria = Criteria {
             direction,
-            floor,
+            floor: Some(floor),
             margin,
             adjusted_p_value: estimate.p_value,
         };
@@ -191,7 +203,7 @@ mod tests {
         let rise = estimate(0.05, 0.02);
         let criteria = Criteria {
             direction: Direction::HigherCosts,
-            floor: 0.01,
+            floor: Some(0.01),
             margin: 0.0,
             adjusted_p_value: 0.06,
         };
@@ -249,7 +261,7 @@ mod tests {
         let small = estimate(0.02, 0.02);
         let criteria = Criteria {
             direction: Direction::HigherCosts,
-            floor: 0.02,
+            floor: Some(0.02),
             margin: 0.0,
             adjusted_p_value: 4.0 * small.p_value,
         };
@@ -275,10 +287,89 @@ mod tests {
 
     #[test]
     fn the_noise_floor_is_the_larger_of_change_and_half_width() {
-        let shifted = estimate(-0.03, 0.001);
-        assert_eq!(noise_floor(&shifted), -shifted.change);
+        assert_eq!(noise_floor(&estimate(-0.03, 0.001)), 0.03);
         let vague = estimate(0.001, 0.01);
-        assert_eq!(noise_floor(&vague), vague.half_width());
+        assert_eq!(noise_floor(&vague), vague.spread().half_width());
+    }
+
+    #[test]
+    fn a_loss_of_most_of_the_throughput_counts_under_a_floor_of_almost_a_factor_of_two() {
+        // A fall to a fifteenth, −93 %, is 2.7 on the logarithmic scale; a floor of +95 % is 0.67 there.
+        let fall = estimate(-2.7, 0.1);
+        assert!((fall.change + 0.933).abs() < 0.001);
+        let floor = 0.952_f64.ln_1p();
+        let judgement = judged(&fall, Direction::LowerCosts, floor, 0.06);
+        assert_eq!(judgement.verdict, Verdict::Costs);
+        // A floor above 100 % is still one that a larger change exceeds, and a smaller one does not.
+        let above = 1.5_f64.ln_1p();
+        assert_eq!(
+            judged(&fall, Direction::LowerCosts, above, 0.06).verdict,
+            Verdict::Costs
+        );
+        let halved = estimate(-0.69, 0.05);
+        assert_eq!(
+            judged(&halved, Direction::LowerCosts, above, 0.06),
+            Judgement {
+                verdict: Verdict::CannotTell,
+                rule: Rule::FloorTooWide,
+                margin: above,
+                more_blocks: judged(&halved, Direction::LowerCosts, above, 0.06).more_blocks,
+            }
+        );
+    }
+
+    #[test]
+    fn a_fall_and_a_rise_by_the_same_factor_are_judged_alike() {
+        for log in [0.05, 0.4, 1.2, 2.5] {
+            let rise = judged(&estimate(log, 0.02), Direction::HigherCosts, 0.3, 0.02);
+            let fall = judged(&estimate(-log, 0.02), Direction::LowerCosts, 0.3, 0.02);
+            assert_eq!(rise, fall, "{log}");
+        }
+    }
+
+    #[test]
+    fn a_cost_beyond_the_floor_that_is_not_significant_is_never_no_cost_whatever_the_margin() {
+        let fall = estimate(-0.155, 0.045);
+        assert!(fall.excludes_zero());
+        let criteria = Criteria {
+            direction: Direction::LowerCosts,
+            floor: Some(0.056),
+            margin: 0.5,
+            adjusted_p_value: 0.2,
+        };
+        let judgement = judge(&fall, &criteria);
+        assert_eq!(
+            (judgement.verdict, judgement.rule),
+            (Verdict::CannotTell, Rule::ManyComparisons)
+        );
+        // The same on the side of gain excludes any cost.
+        let rise = Criteria {
+            direction: Direction::HigherCosts,
+            ..criteria
+        };
+        assert_eq!(judge(&fall, &rise).verdict, Verdict::NoCost);
+    }
+
+    #[test]
+    fn every_undecided_estimate_says_why() {
+        let rule = |log, error, floor, margin| {
+            judged(&estimate(log, error), Direction::HigherCosts, floor, margin).rule
+        };
+        assert_eq!(rule(0.01, 0.02, 0.01, 0.02), Rule::IntervalTooWide);
+        assert_eq!(rule(0.03, 0.01, 0.04, 0.04), Rule::WithinFloor);
+        assert_eq!(rule(0.03, 0.01, 0.2, 0.02), Rule::FloorTooWide);
+        let no_floor = Criteria {
+            direction: Direction::HigherCosts,
+            floor: None,
+            margin: 0.02,
+            adjusted_p_value: 0.0,
+        };
+        let judgement = judge(&estimate(0.5, 0.01), &no_floor);
+        assert_eq!(
+            (judgement.verdict, judgement.rule, judgement.margin),
+            (Verdict::CannotTell, Rule::NoFloor, 0.02)
+        );
+        assert_eq!(judgement.more_blocks, None);
     }
 
     #[test]

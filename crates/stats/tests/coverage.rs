@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use ciphertax_stats::Estimate;
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use simulation::{
-    Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, half_width_after,
-    percentile_coverage,
+    Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
+    half_width_after, percentile_coverage,
 };
 
 const REPETITIONS: u64 = 4_000;
@@ -156,4 +156,17 @@ static STOPS: LazyLock<Vec<Stop>> = LazyLock::new(|| {
 
 fn stops_of(noises: &[Noise]) -> impl Iterator<Item = &'static Stop> {
     STOPS.iter().filter(|stop| noises.contains(&stop.noise))
+}
+
+#[test]
+fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
+    for factor in [0.9, 1.02, 1.2, 3.0, 12.0] {
+        for blocks in [5, 12, 40] {
+            let coverage = difference_coverage(factor, blocks, REPETITIONS);
+            assert!(
+                (0.93..=0.985).contains(&coverage),
+                "{factor}, {blocks} blocks: {coverage}"
+            );
+        }
+    }
 }

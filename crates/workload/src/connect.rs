@@ -71,6 +71,7 @@ impl Workload for Connect {
         random: &mut Pcg64Mcg,
         recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
+        let began = Instant::now();
         let (mut session, mut trace) = Session::connect(reactor, &self.access.options)
             .await
             .map_err(failure)?;
@@ -79,18 +80,19 @@ impl Workload for Connect {
             .check(&session)
             .map_err(Failure::FactsDiffer)?;
 
-        let began = Instant::now();
         let before = session.traffic();
         let queries = self.errand.run(&mut session, random).await?;
         let traffic = session.traffic();
         if queries > 0 {
-            trace.set(Phase::FirstOperation, traffic.phase_since(began, before));
+            let query = traffic.phase_since(began, before);
+            trace.set_until_now(Phase::FirstOperation, query.wall_ns, query);
         }
 
         let authentication = session.authentication().clone();
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
-        record(recorder, &mut trace, close, &authentication, handshake);
+        trace.set_until_now(Phase::Close, began.elapsed().as_nanos() as u64, close);
+        record(recorder, &trace, &authentication, handshake);
         Ok(operation(queries, traffic, close))
     }
 }
@@ -108,12 +110,10 @@ pub(crate) fn operation(queries: u64, traffic: Traffic, close: PhaseTrace) -> Op
 /// Records a connect that is closed, whatever the protocol.
 pub(crate) fn record(
     recorder: &RefCell<Recorder>,
-    trace: &mut ConnectTrace,
-    close: PhaseTrace,
+    trace: &ConnectTrace,
     authentication: &AuthenticationFacts,
     handshake: Option<TlsSummary>,
 ) {
-    trace.set(Phase::Close, close);
     let mut recorder = recorder.borrow_mut();
     recorder.connected(trace, authentication);
     if let Some(handshake) = handshake {

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::record::{Run, Sample};
+use serde_json::Value;
 
 pub(crate) use command::{Finished, Running};
 pub(crate) use own_mongodb::OwnMongoDb;
@@ -101,9 +102,23 @@ impl Sandbox {
     }
 }
 
-/// The record of a run.
+/// The record of a run, complete or not: it follows the published schema.
 pub(crate) fn record(run: &Path) -> Run {
-    serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap()
+    let text = fs::read_to_string(run.join("run.json")).unwrap();
+    follows_the_schema(&serde_json::from_str(&text).unwrap());
+    serde_json::from_str(&text).unwrap()
+}
+
+pub(crate) fn follows_the_schema(record: &Value) {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(published).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(record)
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
+    assert!(!validator.is_valid(&Value::Object(serde_json::Map::new())));
 }
 
 /// All samples; every line must be whole.

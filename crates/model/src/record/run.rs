@@ -17,6 +17,10 @@ use crate::transport::Transport;
 /// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/2";
 
+/// Blocks from which on a difference has an interval. With fewer, their spread is little more than chance: Student's
+/// quantile is 2.8 with five, 4.3 with three and 12.7 with two.
+pub const FEWEST_BLOCKS: u32 = 5;
+
 /// One run of a study: what was asked, where, and what came out. Everything below `arms` is derived from
 /// `samples.jsonl` and can be made again from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +114,13 @@ impl Run {
             published: Vec::new(),
             void: Vec::new(),
         }
+    }
+
+    /// What a variant costs in a cell; `None` where too few blocks were measured.
+    pub fn estimate(&self, cell: &str, arm: &str, metric: Metric) -> Option<&EstimateRow> {
+        self.estimates
+            .iter()
+            .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
     }
 
     /// The server a cell was measured on.
@@ -346,12 +357,26 @@ pub struct EstimateRow {
     pub low: f64,
     /// Upper bound of the 95 % interval of `change`.
     pub high: f64,
+    /// The same in `unit`: variant less baseline, with its 95 % interval. Its sign is that of `change`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Interval>,
     /// Blocks the estimate rests on.
     pub blocks: u32,
     /// What follows.
     pub verdict: Verdict,
-    /// The smallest change that counts here, as a fraction: the noise floor or the margin.
+    /// Why the verdict is what it is.
+    #[serde(default)]
+    pub rule: Rule,
+    /// The noise floor: the smallest change that the baseline against itself lets count, as a factor less one (0.05: a
+    /// ratio of 1.05 or of 1/1.05). Absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+    /// The cost that `no_cost` excludes, as a factor less one: the larger of the noise floor and the margin, which is twice
+    /// the precision asked for.
     pub margin: f64,
+    /// Probability of a difference this large if there were none, corrected for all comparisons of the run (Holm).
+    #[serde(default)]
+    pub adjusted_p_value: f64,
     /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_time_s: Option<f64>,
@@ -382,6 +407,31 @@ pub enum Verdict {
     NoCost,
     /// The interval is too wide to say either.
     CannotTell,
+}
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// `costs`, `gains`: the interval excludes no change, the change exceeds the noise floor, and it is significant among
+    /// all comparisons of the run.
+    BeyondFloor,
+    /// `no_cost`: the interval ends below the margin.
+    WithinMargin,
+    /// `cannot_tell`: the interval holds no change, and more than the margin.
+    #[default]
+    IntervalTooWide,
+    /// `cannot_tell`: the interval excludes no change, but the change does not exceed the noise floor.
+    WithinFloor,
+    /// `cannot_tell`: the interval excludes no change and the change exceeds the noise floor, but it is not significant
+    /// among so many comparisons.
+    ManyComparisons,
+    /// `cannot_tell`: the noise floor is so much larger than the margin that being below it means nothing.
+    FloorTooWide,
+    /// `cannot_tell`: the baseline again was not measured, so there is no noise floor.
+    NoFloor,
+    /// `cannot_tell`: the load generator was the bottleneck.
+    ClientBound,
 }
 
 /// The ratios variant/baseline of each block, in the order they were measured.
@@ -421,7 +471,7 @@ pub struct PhaseRow {
     pub arm: String,
     /// Which phase.
     pub phase: Phase,
-    /// Mean wall time in microseconds.
+    /// Mean wall time in microseconds. The phases of an arm add up to its mean latency in the same cell.
     pub mean_us: f64,
     /// Median wall time in microseconds.
     pub p50_us: f64,
@@ -471,6 +521,10 @@ pub struct ChurnRow {
     pub query_baseline_us: f64,
     /// CPU of a query, this arm, in microseconds.
     pub query_variant_us: f64,
+    /// The overhead of a query over a connection that stays open, as a fraction, with its 95 % interval: what the curve
+    /// ends at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_overhead: Option<Interval>,
     /// The curve.
     pub points: Vec<ChurnPoint>,
     /// From how many queries per connection the cost stays below a budget.
@@ -491,12 +545,12 @@ pub struct ChurnPoint {
 pub struct ChurnBreakEven {
     /// The budget as a fraction: 0.01 is one percent.
     pub budget: f64,
-    /// Queries per connection beyond which the estimate is below the budget; absent if it never is, because a query
-    /// alone costs more.
+    /// Queries per connection beyond which the estimate is below the budget; absent if it never is.
     pub queries: Option<f64>,
-    /// The same for the lower bound of the overhead.
+    /// The same for the lower bound of the overhead. If even that is absent, it is sure that the cost is never below the
+    /// budget, because a query alone costs more.
     pub queries_low: Option<f64>,
-    /// The same for the upper bound of the overhead; absent if it never is.
+    /// The same for the upper bound of the overhead; absent if it is not sure that the cost is ever below the budget.
     pub queries_high: Option<f64>,
 }
 
@@ -513,8 +567,15 @@ pub struct CapacityRow {
     pub cell: String,
     /// The rate per second the cores are given for.
     pub rate: f64,
-    /// Extra cores at that rate, with the 95 % interval.
+    /// Extra cores at that rate, with the 95 % interval: the rate times the difference of the CPU per operation.
     pub extra_cores: Interval,
+    /// Whether the feature is sure to cost cores at all: the verdict of that difference.
+    #[serde(default = "undecided")]
+    pub verdict: Verdict,
+}
+
+fn undecided() -> Verdict {
+    Verdict::CannotTell
 }
 
 /// How much attention a finding deserves.
@@ -532,6 +593,9 @@ pub enum Severity {
 /// A cause, a piece of advice or a suspicion, with the measured evidence that triggered it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
+    /// Which finding it is, the same in every run.
+    #[serde(default)]
+    pub id: String,
     /// What kind of finding it is.
     pub severity: Severity,
     /// What follows, in one sentence.
@@ -560,6 +624,10 @@ pub struct PublishedRow {
     pub within: Option<f64>,
     /// The measured change with its 95 % interval, as fractions; absent where it was not measured.
     pub measured: Option<Interval>,
+    /// By how much a published and a measured figure may differ and still agree, as a factor less one; absent where it was
+    /// not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Whether both say the same.
     pub agreement: Agreement,
     /// What was measured that explains the figure.
@@ -572,11 +640,11 @@ pub struct PublishedRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
-    /// The measured interval, with what does not count as a difference, holds the published figure.
+    /// The whole measured interval lies within the margin of the published figure.
     Agrees,
-    /// It does not.
+    /// All of the measured interval is further from the published figure than the margin.
     Differs,
-    /// The interval is too wide, or nothing was measured.
+    /// The interval or the noise is too wide, or nothing was measured.
     CannotTell,
 }
 

@@ -93,11 +93,44 @@ impl ConnectTrace {
         self.phases[phase.index()] = Some(trace);
     }
 
+    /// Notes what a phase took that has ended just now, `elapsed_ns` after the connect began: all the time that the phases
+    /// before it did not take. So the phases of a connect add up to it.
+    pub fn set_until_now(&mut self, phase: Phase, elapsed_ns: u64, trace: PhaseTrace) {
+        let before: u64 = self.phases().map(|(_, trace)| trace.wall_ns).sum();
+        self.set(
+            phase,
+            PhaseTrace {
+                wall_ns: elapsed_ns.saturating_sub(before),
+                ..trace
+            },
+        );
+    }
+
     /// The phases that happened, in order.
     pub fn phases(&self) -> impl Iterator<Item = (Phase, &PhaseTrace)> {
         Phase::ALL
             .into_iter()
             .zip(&self.phases)
             .filter_map(|(phase, trace)| Some((phase, trace.as_ref()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phases_of_a_connect_add_up_to_it() {
+        let took = |wall_ns| PhaseTrace {
+            wall_ns,
+            ..PhaseTrace::default()
+        };
+        let mut trace = ConnectTrace::default();
+        trace.set(Phase::Tcp, took(20));
+        trace.set(Phase::Auth, took(40));
+        trace.set_until_now(Phase::FirstOperation, 100, took(30));
+        trace.set_until_now(Phase::Close, 170, took(50));
+        let walls: Vec<u64> = trace.phases().map(|(_, trace)| trace.wall_ns).collect();
+        assert_eq!(walls, [20, 40, 40, 70]);
     }
 }

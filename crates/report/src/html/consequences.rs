@@ -4,7 +4,7 @@ use ciphertax_model::record::{CapacityRow, ChurnRow, Interval, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
-use crate::{format, lookup};
+use crate::format;
 
 /// The sides that have a churn curve, in the order of the record.
 pub(super) fn sides(run: &Run) -> Vec<String> {
@@ -60,8 +60,9 @@ impl ChurnView {
             side: row.side.clone(),
             connect: [row.connect_baseline_us, row.connect_variant_us].map(Figure::microseconds),
             query: [row.query_baseline_us, row.query_variant_us].map(Figure::microseconds),
-            query_overhead: lookup::query_overhead(row)
-                .map(|overhead| Figure::percent(overhead, format::change(overhead))),
+            query_overhead: row
+                .query_overhead
+                .map(|overhead| Figure::percent(overhead.value, format::change(overhead.value))),
             break_even: budget_values(run)
                 .into_iter()
                 .map(|budget| {

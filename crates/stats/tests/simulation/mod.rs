@@ -8,6 +8,7 @@
 
 use ciphertax_model::Direction;
 use ciphertax_model::record::Verdict;
+use ciphertax_stats::difference;
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
 use ciphertax_stats::stopping::{Target, is_precise};
@@ -188,7 +189,7 @@ impl Outcome {
         let baseline_again = Estimate::of_log_ratios(&cell.baseline_again[..blocks]).unwrap();
         let criteria = Criteria {
             direction: Direction::HigherCosts,
-            floor: noise_floor(&baseline_again),
+            floor: Some(noise_floor(&baseline_again)),
             // Whatever is not a false alarm is then "no cost", which needs no forecast of missing blocks.
             margin: f64::INFINITY,
             adjusted_p_value: estimate.p_value,
@@ -282,6 +283,27 @@ pub(crate) fn churn_coverage(connect_blocks: usize, query_blocks: usize, repetit
         };
         let (connects, queries) = (cell(connect, connect_blocks), cell(query, query_blocks));
         let interval = interval_of(&connects, &queries, overhead).unwrap();
+        share(interval.low <= truth && truth <= interval.high)
+    });
+    covered.sum::<f64>() / repetitions as f64
+}
+
+/// Share of the intervals of a difference in µs that contain the truth: a baseline of 20 µs whose speed drifts with the
+/// machine's, and a variant that takes `factor` as much.
+pub(crate) fn difference_coverage(factor: f64, blocks: usize, repetitions: u64) -> f64 {
+    let baseline_us = 20.0_f64;
+    let truth = baseline_us * (factor - 1.0);
+    let covered = (0..repetitions).map(|seed| {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut logs = |mean: f64, noise: f64| -> Vec<f64> {
+            (0..blocks)
+                .map(|_| mean + noise * gaussian(&mut random))
+                .collect()
+        };
+        let baseline = logs(baseline_us.ln(), 0.06);
+        let ratio = Estimate::of_log_ratios(&logs(factor.ln(), 0.03)).unwrap();
+        let level = (baseline.iter().sum::<f64>() / blocks as f64).exp();
+        let interval = difference(level, &baseline, &ratio).unwrap();
         share(interval.low <= truth && truth <= interval.high)
     });
     covered.sum::<f64>() / repetitions as f64

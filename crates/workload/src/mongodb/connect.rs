@@ -80,6 +80,7 @@ impl Workload for MongodbConnect {
             random,
             reader,
         } = dialer;
+        let began = Instant::now();
         let (mut session, mut trace) = Session::connect(reactor, options).await.map_err(failure)?;
         self.access
             .expectation
@@ -88,22 +89,20 @@ impl Workload for MongodbConnect {
 
         let mut queries = 0;
         if let Some((reader, records)) = reader {
-            let began = Instant::now();
             let before = session.traffic();
             let key = Key::of(random.random_range(0..*records).into());
             reader.read(&mut session, &key).await?;
             queries = 1;
-            trace.set(
-                Phase::FirstOperation,
-                session.traffic().phase_since(began, before),
-            );
+            let query = session.traffic().phase_since(began, before);
+            trace.set_until_now(Phase::FirstOperation, query.wall_ns, query);
         }
 
         let traffic = session.traffic();
         let authentication = session.authentication().clone();
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
-        record(recorder, &mut trace, close, &authentication, handshake);
+        trace.set_until_now(Phase::Close, began.elapsed().as_nanos() as u64, close);
+        record(recorder, &trace, &authentication, handshake);
         Ok(operation(queries, traffic, close))
     }
 }

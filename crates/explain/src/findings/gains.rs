@@ -1,0 +1,45 @@
+//! Protection that seems to make things faster.
+
+use ciphertax_model::Tunnel;
+use ciphertax_model::record::{EstimateRow, Finding, Run, Severity, Verdict};
+
+use super::finding;
+use crate::sentence::change;
+
+/// Protection that seems to make things faster.
+pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
+    let is_impossible =
+        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.study.adds_protection(&row.arm);
+    run.estimates.iter().filter(is_impossible).map(|row| {
+        let (severity, summary) = match saved_round_trip(run, row) {
+            Some(rtt_ms) => (
+                Severity::Cause,
+                format!(
+                    "{}: {} improves the {}: TCP's handshake ends at the near end of the tunnel, whose connection to the far \
+                     end is open already, which saves every new connection a round trip of {rtt_ms} ms.",
+                    row.cell, row.arm, row.metric
+                ),
+            ),
+            None => (
+                Severity::Suspicion,
+                format!(
+                    "{}: {} seems to improve the {}; a protection cannot do that by itself, so suspect the environment: fewer \
+                     requests in flight, other threads placed elsewhere, or batching by a slower client.",
+                    row.cell, row.arm, row.metric
+                ),
+            ),
+        };
+        let evidence = format!("{} over {} blocks", change(row), row.blocks);
+        finding("impossible-gain", severity, summary, evidence)
+    })
+}
+
+/// The round trip in milliseconds that a new connection is spared by a tunnel that is open already; `None` if that explains
+/// nothing.
+fn saved_round_trip(run: &Run, row: &EstimateRow) -> Option<f64> {
+    let arm = run.study.arms.iter().find(|arm| arm.name == row.arm)?;
+    let cell = run.cells.iter().find(|cell| cell.name == row.cell)?;
+    let stays_open = matches!(arm.tunnel, Some(Tunnel::Ssh(_)));
+    let is_explained = stays_open && cell.workload.makes_connections() && !row.metric.is_cpu();
+    cell.link.filter(|_| is_explained).map(|link| link.rtt_ms)
+}

@@ -1,0 +1,48 @@
+//! Pool connections, if the connect is what costs.
+
+use ciphertax_model::record::{ChurnRow, Finding, Severity};
+
+use super::finding;
+use crate::sentence::{change_of, micros, more};
+
+/// The cost with one query a connection from which on, for sure, it is worth keeping connections.
+const WORTH_KEEPING: f64 = 0.20;
+
+pub(super) fn keep_connections(row: &ChurnRow) -> Option<Finding> {
+    let arm = &row.arm;
+    let single = row.points.first()?.overhead;
+    let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
+    if row.side != "server" || single.low < WORTH_KEEPING {
+        return None;
+    }
+    let query = row
+        .query_overhead
+        .map_or_else(|| "an unknown share".into(), change_of);
+    let later = match (budget.queries, budget.queries_low, budget.queries_high) {
+        (Some(queries), _, Some(high)) => {
+            format!("from about {queries:.0} queries on less than 5 % more (at most {high:.0})")
+        }
+        (Some(queries), _, None) => format!(
+            "from about {queries:.0} queries on less than 5 % more, if at all: what a query itself costs is {query}"
+        ),
+        (None, Some(_), _) => {
+            format!("and whether it is ever below 5 % cannot be told: what a query itself costs is {query}")
+        }
+        (None, None, _) => format!("with many queries what a query itself costs, {query}"),
+    };
+    Some(finding(
+        "keep-connections",
+        Severity::Advice,
+        format!(
+            "Keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
+            more(single.value)
+        ),
+        format!(
+            "server CPU of a connect {} instead of {}, of a query {} instead of {}",
+            micros(row.connect_variant_us),
+            micros(row.connect_baseline_us),
+            micros(row.query_variant_us),
+            micros(row.query_baseline_us)
+        ),
+    ))
+}

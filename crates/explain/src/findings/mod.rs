@@ -1,0 +1,74 @@
+//! Causes, advice and suspicions, each with the measured evidence that triggered it. One finding a file; each has an
+//! identifier that stays the same from release to release.
+
+mod client_bound;
+mod full_logins;
+mod gains;
+mod keep_connections;
+mod late_links;
+mod lateness;
+mod login_rate;
+mod noisy;
+mod not_in_memory;
+mod record_layer;
+mod servers_of_their_own;
+mod shared_cpus;
+mod slowest_phase;
+mod unverified;
+mod waits_for_cpu;
+
+use ciphertax_model::record::{ArmRole, EstimateRow, Finding, Rule, Run, Severity, Verdict};
+
+use crate::cell::CellSamples;
+
+pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (cell, samples) in run.cells.iter().zip(cells) {
+        findings.extend(variants(run).filter_map(|arm| slowest_phase::slowest_phase(run, cell, arm)));
+        findings
+            .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
+    }
+    findings.extend(run.churn.iter().filter_map(keep_connections::keep_connections));
+    findings.extend(shared_cpus::shared_cpus(run));
+    findings.extend(client_bound::client_bound(run));
+    findings.extend(cells.iter().filter_map(lateness::lateness));
+    findings.extend(gains::gains(run));
+    findings.extend(late_links::late_links(run));
+    findings.extend(unverified::unverified(run));
+    findings.extend(not_in_memory::not_in_memory(cells));
+    findings.extend(full_logins::full_logins(&run.study, cells));
+    findings.extend(noisy::noisy(run));
+    findings.extend(servers_of_their_own::servers_of_their_own(run));
+    findings.extend(variants(run).filter_map(|arm| login_rate::login_rate(run, arm)));
+    findings
+}
+
+fn variants(run: &Run) -> impl Iterator<Item = &str> {
+    run.arms
+        .iter()
+        .filter(|arm| arm.role == ArmRole::Variant)
+        .map(|arm| arm.name.as_str())
+}
+
+fn finding(id: &str, severity: Severity, summary: String, evidence: String) -> Finding {
+    Finding {
+        id: id.to_owned(),
+        severity,
+        summary,
+        evidence,
+    }
+}
+
+/// True if the change is one: it has the verdict, or lacks it only because the figure is not the server's alone.
+fn is_sure(row: &EstimateRow) -> bool {
+    match row.verdict {
+        Verdict::Costs | Verdict::Gains => true,
+        Verdict::NoCost => false,
+        Verdict::CannotTell => row.rule == Rule::ClientBound && (row.low > 0.0 || row.high < 0.0),
+    }
+}
+
+fn share(part: f64, whole: f64) -> String {
+    format!("{:.0} %", part / whole * 100.0)
+}

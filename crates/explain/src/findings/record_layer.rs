@@ -1,0 +1,66 @@
+//! What the record cipher costs where there is much to carry.
+
+use ciphertax_model::record::{CellRecord, EstimateRow, Finding, Interval, Run, Severity, Verdict};
+use ciphertax_model::{Metric, Workload};
+
+use super::finding;
+use crate::sentence::{change, micros_between};
+
+/// Bytes of a result of the workload, in megabytes.
+const MEGABYTES: f64 = 1.048_576;
+
+pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
+    if cell.workload != Workload::BulkRead {
+        return None;
+    }
+    let sides: Vec<(&str, &EstimateRow)> = [
+        ("client", Metric::ClientCpuPerOp),
+        ("server", Metric::ServerCpuPerOp),
+    ]
+    .into_iter()
+    .filter_map(|(side, metric)| Some((side, run.estimate(&cell.name, arm, metric)?)))
+    .filter(|(_, row)| row.verdict == Verdict::Costs)
+    .collect();
+    let per_megabyte: Vec<String> = sides
+        .iter()
+        .filter_map(|(side, row)| {
+            let Interval { value, low, high } = row.difference?;
+            let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
+            Some(format!(
+                "{side} {}",
+                micros_between(Interval { value, low, high })
+            ))
+        })
+        .collect();
+    if per_megabyte.is_empty() {
+        return None;
+    }
+    let cipher = run
+        .arms
+        .iter()
+        .find(|other| other.name == arm)?
+        .on(&cell.server)?
+        .facts
+        .tls
+        .as_ref()?
+        .cipher
+        .clone();
+    let changes: Vec<String> = sides
+        .iter()
+        .map(|(side, row)| format!("{side} CPU {}", change(row)))
+        .collect();
+    Some(finding(
+        "record-layer",
+        Severity::Cause,
+        format!(
+            "Encrypting a megabyte with {cipher} ({arm}) takes this much more CPU: {}.",
+            per_megabyte.join(", ")
+        ),
+        format!(
+            "cell {}: results of 1 MiB, {arm} against {}: {}",
+            cell.name,
+            run.study.baseline().name,
+            changes.join(", ")
+        ),
+    ))
+}

@@ -1,0 +1,28 @@
+//! Arms that no server can have together with the baseline.
+
+use ciphertax_model::record::{ArmRole, Finding, Run, Severity};
+
+use super::finding;
+
+/// Arms that no server can have together with the baseline.
+pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
+    let mut apart: Vec<&str> = Vec::new();
+    for arm in run.arms.iter().filter(|arm| arm.role == ArmRole::Variant) {
+        if arm.sessions.iter().any(|session| session.beside.is_some()) {
+            apart.push(&arm.name);
+        }
+    }
+    (!apart.is_empty()).then(|| {
+        let names: Vec<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+        finding(
+            "different-servers",
+            Severity::Cause,
+            format!(
+                "{} and the baseline need different servers, so two processes are compared; the noise floor is that of two \
+                 identical ones, side by side like these.",
+                apart.join(", ")
+            ),
+            format!("servers with equal memory and the same data: {}", names.join("; ")),
+        )
+    })
+}

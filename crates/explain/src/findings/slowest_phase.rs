@@ -1,0 +1,70 @@
+//! Which phase makes a connect slower.
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{CellRecord, Finding, Interval, Phase, Run, Severity};
+
+use super::{finding, is_sure, share};
+use crate::sentence::{micros, micros_between};
+
+pub(super) fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
+    let baseline = &run.arms.first()?.name;
+    let row = |arm: &str, phase| {
+        run.connect_phases
+            .iter()
+            .find(|row| row.cell == cell.name && row.arm == arm && row.phase == phase)
+    };
+    let longer = longer(run, cell, arm)?;
+    let mean_us = |arm: &str, phase| row(arm, phase).map(|row| row.mean_us);
+    let extra = |phase| mean_us(arm, phase).map(|us| us - mean_us(baseline, phase).unwrap_or(0.0));
+    let (phase, most) = Phase::ALL
+        .into_iter()
+        .filter_map(|phase| Some((phase, extra(phase)?)))
+        .max_by(|one, other| one.1.total_cmp(&other.1))?;
+    if most < 0.25 * longer.value {
+        return None;
+    }
+    let in_the_phase = if most <= longer.value {
+        format!("{} of it in the phase {phase}", share(most, longer.value))
+    } else {
+        format!(
+            "{} more in the phase {phase} and {} less in the others",
+            micros(most),
+            micros(most - longer.value)
+        )
+    };
+    let row = row(arm, phase)?;
+    let cpu = row
+        .client_cpu_us
+        .map(|us| format!(", of which the client's cryptography computes {}", micros(us)));
+    Some(finding(
+        "slowest-phase",
+        Severity::Cause,
+        format!(
+            "{}: a connect over {arm} takes {} longer than over {baseline}, {in_the_phase}.",
+            cell.name,
+            micros_between(longer)
+        ),
+        format!(
+            "{phase}: {} on average{}, {:.1} flights, {:.0} bytes sent and {:.0} received",
+            micros(row.mean_us),
+            cpu.unwrap_or_default(),
+            row.flights,
+            row.bytes_sent,
+            row.bytes_received
+        ),
+    ))
+}
+
+/// By how much a whole connect takes longer, in microseconds; `None` if that is not sure. In a closed loop that is the
+/// latency, which the phases add up to.
+pub(super) fn longer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Interval> {
+    let row = [
+        Metric::LatencyMean,
+        Metric::TimeToFirstQueryMean,
+        Metric::ConnectMean,
+    ]
+    .into_iter()
+    .find_map(|metric| run.estimate(&cell.name, arm, metric))?;
+    row.difference
+        .filter(|difference| cell.workload.makes_connections() && is_sure(row) && difference.low > 0.0)
+}

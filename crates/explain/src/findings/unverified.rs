@@ -1,0 +1,32 @@
+//! TLS sessions of which nobody knows with whom.
+
+use ciphertax_model::record::{ArmRecord, Finding, Run, ServerPlacement, Severity};
+
+use super::finding;
+
+/// Of a server of the user's own; whether a private one is verified is what a study says.
+pub(super) fn unverified(run: &Run) -> Option<Finding> {
+    let server = run
+        .servers
+        .iter()
+        .find(|server| server.placement == ServerPlacement::External)?;
+    let option = match server.product.as_str() {
+        "MongoDB" => "tlsCAFile",
+        _ => "ssl-ca",
+    };
+    let is_unverified = |arm: &&ArmRecord| {
+        let mut tls = arm
+            .sessions
+            .iter()
+            .filter_map(|session| session.facts.tls.as_ref());
+        tls.any(|tls| tls.verification == "none")
+    };
+    run.arms.iter().find(is_unverified).map(|arm| {
+        finding(
+            "unverified-server",
+            Severity::Advice,
+            format!("The TLS sessions were encrypted, but to whom was not verified: give {option}=… in the target."),
+            format!("arm {}: verification none", arm.name),
+        )
+    })
+}

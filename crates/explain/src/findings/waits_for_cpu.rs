@@ -1,0 +1,112 @@
+//! Phases of a connect that take longer because something else has the CPU.
+
+use ciphertax_model::Placement;
+use ciphertax_model::record::{CellRecord, Finding, Phase, Run, Sample, Severity};
+
+use super::finding;
+use super::slowest_phase::longer;
+use crate::cell::{BASELINE, CellSamples};
+use crate::sentence::micros;
+
+/// The part of what a connect takes longer from which on phases without cryptography are worth a word.
+const WORTH_A_WORD: f64 = 0.10;
+/// The part of the time that a CPU is used, from which on connects queue for it.
+const BUSY: f64 = 0.85;
+
+/// In the phases without a handshake or a login an arm has the same work to do as the baseline. What they take longer,
+/// while several connects share a CPU, is waiting for those that compute.
+pub(super) fn waits_for_cpu(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: &CellRecord,
+    arm: &str,
+) -> Option<Finding> {
+    if cell.connections < 2 {
+        return None;
+    }
+    let baseline = &run.arms.first()?.name;
+    let longer = longer(run, cell, arm)?;
+    let elsewhere = |arm: &str| -> f64 {
+        let rows = run
+            .connect_phases
+            .iter()
+            .filter(|row| row.cell == cell.name && row.arm == arm);
+        rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth))
+            .map(|row| row.mean_us)
+            .sum()
+    };
+    let (before, after) = (elsewhere(baseline), elsewhere(arm));
+    if after - before < WORTH_A_WORD * longer.value {
+        return None;
+    }
+    let of_arm: Vec<&Sample> = samples
+        .valid(samples.arms.iter().position(|name| name == arm)?)
+        .collect();
+    let of_baseline: Vec<&Sample> = samples.valid(BASELINE).collect();
+    let waits = wait_us(&of_baseline).zip(wait_us(&of_arm));
+    let cpus = match run.study.placement {
+        Placement::Together => 1,
+        Placement::Free => run.host.cpus.max(1),
+    };
+    let used = used(&of_arm) / f64::from(cpus);
+    let with_the_server = match run.servers.iter().any(|server| server.same_host) {
+        true => " with the server",
+        false => "",
+    };
+    // The run queue holds what waits for another thread; a connect that waits for another one of its own thread is only
+    // seen by how busy the CPU is.
+    let is_told = waits.is_some_and(|(before_us, after_us)| after_us - before_us >= 0.5 * (after - before));
+    if !is_told && used < BUSY {
+        return None;
+    }
+    let queue = waits.map(|(before, after)| {
+        format!(
+            "threads were ready to run but waited for a CPU {} per connect instead of {}; ",
+            micros(after),
+            micros(before)
+        )
+    });
+    Some(finding(
+        "waits-for-cpu",
+        Severity::Cause,
+        format!(
+            "{}: over {arm} the phases without cryptography take {} instead of {}, and that is waiting: {} connects at a time \
+             share {}. One at a time (load.connections=1) shows each phase by itself.",
+            cell.name,
+            micros(after),
+            micros(before),
+            cell.connections,
+            match cpus {
+                1 => format!("one CPU{with_the_server}"),
+                cpus => format!("{cpus} CPUs{with_the_server}"),
+            }
+        ),
+        format!(
+            "{}both sides used {:.0} % of the CPU time",
+            queue.unwrap_or_default(),
+            100.0 * used
+        ),
+    ))
+}
+
+/// What the threads of both sides waited in the run queue, per operation; `None` where it was not seen.
+fn wait_us(samples: &[&Sample]) -> Option<f64> {
+    let waits = samples.iter().map(|sample| {
+        let (client, server) = (sample.client_run_queue_wait_ns, sample.server_run_queue_wait_ns);
+        client
+            .or(server)
+            .map(|_| client.unwrap_or(0) + server.unwrap_or(0))
+    });
+    let sum = waits.sum::<Option<u64>>()?;
+    let operations: u64 = samples.iter().map(|sample| sample.operation_count()).sum();
+    (operations > 0).then(|| sum as f64 / 1e3 / operations as f64)
+}
+
+/// CPUs that both sides used.
+fn used(samples: &[&Sample]) -> f64 {
+    let cpu = samples
+        .iter()
+        .map(|sample| sample.client_cpu.total_ns + sample.server_cpu.map_or(0, |cpu| cpu.total_ns));
+    let time: u64 = samples.iter().map(|sample| sample.duration_ns).sum();
+    cpu.sum::<u64>() as f64 / (time as f64).max(1.0)
+}

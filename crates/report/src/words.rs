@@ -1,0 +1,254 @@
+//! What follows from figures, in sentences that all outputs share. What is not decided says so.
+
+use ciphertax_model::record::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Rule, Verdict};
+use ciphertax_model::{Direction, Metric};
+
+use crate::format;
+
+/// Why a verdict is what it is: the rule and the figures it was applied to, in a sentence.
+pub(crate) fn rule(row: &EstimateRow) -> String {
+    let floor = row
+        .floor
+        .map_or(format::ABSENT.into(), |floor| bound(floor, row.metric));
+    let margin = bound(row.margin, row.metric);
+    let margin_is = match row.floor {
+        Some(floor) if floor >= row.margin => "the noise floor",
+        _ => "twice the precision asked for",
+    };
+    let p_value = match row.adjusted_p_value {
+        p if p < 0.001 => "p < 0.001".to_owned(),
+        p => format!("p = {p:.3}"),
+    };
+    match row.rule {
+        Rule::BeyondFloor => format!(
+            "the interval excludes no change, the change exceeds the noise floor of {floor}, and it is significant among all \
+             comparisons of the run (Holm, {p_value})"
+        ),
+        Rule::WithinMargin => format!("the interval ends below the margin of {margin} ({margin_is})"),
+        Rule::IntervalTooWide => {
+            format!("the interval holds no change, and more than the margin of {margin} ({margin_is})")
+        }
+        Rule::WithinFloor => format!(
+            "the interval excludes no change, but the change does not exceed the noise floor of {floor}, which the baseline \
+             against itself shows too"
+        ),
+        Rule::ManyComparisons => format!(
+            "the interval excludes no change and the change exceeds the noise floor of {floor}, but among so many comparisons \
+             one like it is likely by chance (Holm, {p_value})"
+        ),
+        Rule::FloorTooWide => {
+            format!("the noise floor of {floor} is so wide that a change within it may well matter")
+        }
+        Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
+        Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
+    }
+}
+
+/// The verdicts that only a reader of the rule would not wonder at: undecided although the interval excludes no change, or
+/// no cost although it does.
+pub(crate) fn is_surprising(row: &EstimateRow) -> bool {
+    let excludes_no_change = row.low > 0.0 || row.high < 0.0;
+    match row.verdict {
+        Verdict::Costs | Verdict::Gains => false,
+        Verdict::NoCost | Verdict::CannotTell => excludes_no_change && row.rule != Rule::ClientBound,
+    }
+}
+
+/// A floor or margin on the side of cost, as percent: of a factor of two throughput loses 50 %, CPU gains 100 %.
+pub(crate) fn bound(factor_less_one: f64, metric: Metric) -> String {
+    let fraction = match metric.direction() {
+        Direction::HigherCosts => factor_less_one,
+        Direction::LowerCosts => factor_less_one / (1.0 + factor_less_one),
+    };
+    format::change(fraction).trim_start_matches('+').to_owned()
+}
+
+/// `server CPU: less than 10 % from 210 queries per connection on [180, 260]; never less than 5 %, …`
+pub(crate) fn churn(row: &ChurnRow) -> String {
+    let side = match row.side.as_str() {
+        "both" => "both sides' CPU".into(),
+        side => format!("{side} CPU"),
+    };
+    let query = row.query_overhead.map(|Interval { value, low, high }| {
+        format!(
+            "a query alone costs {} {}",
+            format::change(value),
+            format::change_interval(value, low, high)
+        )
+    });
+    let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
+    points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
+    let mut parts = Vec::new();
+    for point in points {
+        let budget = format::share(point.budget);
+        let [queries, low, high] =
+            [point.queries, point.queries_low, point.queries_high].map(|queries| queries.map(format::count));
+        let because = query
+            .as_ref()
+            .map_or(String::new(), |query| format!(", because {query}"));
+        match (queries, low, high) {
+            (Some(_), _, Some(_)) if point.queries_high.is_some_and(|queries| queries <= 1.0) => {
+                parts.push(format!(
+                    "less than {budget} at any number of queries per connection"
+                ));
+            }
+            (Some(queries), Some(low), Some(high)) => {
+                parts.push(format!(
+                    "less than {budget} from {queries} queries per connection on [{low}, {high}]"
+                ));
+            }
+            (None, None, _) => {
+                parts.push(format!("never less than {budget}{because}"));
+                break;
+            }
+            (_, low, _) => {
+                let earliest = low.map_or(String::new(), |low| {
+                    format!(", from {low} queries per connection on at the earliest")
+                });
+                parts.push(format!(
+                    "cannot tell whether ever less than {budget}{earliest}{because}"
+                ));
+                break;
+            }
+        }
+    }
+    format!("{side}: {}", parts.join("; "))
+}
+
+/// `0.16 more server cores per 10,000 queries/s [0.15, 0.17]`
+pub(crate) fn capacity(row: &CapacityRow) -> String {
+    let Interval { value, low, high } = row.extra_cores;
+    let [text, low_text, high_text] = format::cores(value, low, high);
+    let of = match row.of.as_str() {
+        "connections" => "new connections",
+        of => of,
+    };
+    let rate = format!("{} cores per {} {of}/s", row.side, format::count(row.rate));
+    let interval = format!("[{low_text}, {high_text}]");
+    match row.verdict {
+        Verdict::CannotTell => format!("cannot tell: {text} more {rate} {interval}"),
+        Verdict::NoCost => format!("at most {} more {rate}", high_text),
+        Verdict::Costs | Verdict::Gains => match text.strip_prefix('−') {
+            Some(number) => format!("{number} fewer {rate} {interval}"),
+            None => format!("{text} more {rate} {interval}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(change: [f64; 3], verdict: Verdict, rule: Rule) -> EstimateRow {
+        EstimateRow {
+            cell: "select".into(),
+            arm: "tls".into(),
+            metric: Metric::Throughput,
+            unit: "op/s".into(),
+            baseline: 100.0,
+            variant: 100.0 * (1.0 + change[0]),
+            change: change[0],
+            low: change[1],
+            high: change[2],
+            difference: None,
+            blocks: 20,
+            verdict,
+            rule,
+            floor: Some(0.058),
+            margin: 0.06,
+            adjusted_p_value: 0.07,
+            more_time_s: None,
+            caveat: None,
+        }
+    }
+
+    #[test]
+    fn a_verdict_that_its_interval_does_not_explain_is_explained() {
+        let of_many = row(
+            [-0.143, -0.215, -0.064],
+            Verdict::CannotTell,
+            Rule::ManyComparisons,
+        );
+        assert!(is_surprising(&of_many));
+        let words = super::rule(&of_many);
+        assert!(words.contains("5.5 %") && words.contains("p = 0.070"), "{words}");
+        let wide = row([0.1, -0.1, 0.3], Verdict::CannotTell, Rule::IntervalTooWide);
+        assert!(!is_surprising(&wide));
+        assert!(super::rule(&wide).contains("twice the precision"));
+    }
+
+    #[test]
+    fn a_margin_is_told_on_the_side_of_cost() {
+        assert_eq!(bound(1.0, Metric::Throughput), "50.0 %");
+        assert_eq!(bound(1.0, Metric::ServerCpuPerOp), "100 %");
+    }
+
+    fn with(query: [f64; 3], [queries, low, high]: [Option<f64>; 3]) -> String {
+        churn(&ChurnRow {
+            cell: "connect".into(),
+            arm: "tls".into(),
+            side: "server".into(),
+            connect_baseline_us: 80.0,
+            connect_variant_us: 640.0,
+            query_baseline_us: 20.0,
+            query_variant_us: 20.0 * (1.0 + query[0]),
+            query_overhead: Some(Interval {
+                value: query[0],
+                low: query[1],
+                high: query[2],
+            }),
+            points: Vec::new(),
+            break_even: vec![ChurnBreakEven {
+                budget: 0.1,
+                queries,
+                queries_low: low,
+                queries_high: high,
+            }],
+        })
+    }
+
+    #[test]
+    fn what_a_query_costs_must_be_sure_before_never_is_said() {
+        assert_eq!(
+            with([0.181, -0.028, 0.434], [None, Some(310.0), None]),
+            "server CPU: cannot tell whether ever less than 10 %, from 310 queries per connection on at the earliest, because a \
+             query alone costs +18.1 % [−2.8, 43.4]"
+        );
+        assert_eq!(
+            with([0.181, 0.16, 0.2], [None, None, None]),
+            "server CPU: never less than 10 %, because a query alone costs +18.1 % [16.0, 20.0]"
+        );
+        assert_eq!(
+            with([0.02, 0.01, 0.03], [Some(521.0), Some(379.0), Some(834.0)]),
+            "server CPU: less than 10 % from 521 queries per connection on [379, 834]"
+        );
+        assert!(with([0.08, 0.01, 0.15], [Some(521.0), Some(379.0), None]).contains("cannot tell whether"));
+    }
+
+    #[test]
+    fn cores_that_are_not_sure_are_called_that() {
+        let cores = |verdict, value, low, high| {
+            capacity(&CapacityRow {
+                arm: "tls".into(),
+                side: "server".into(),
+                of: "queries".into(),
+                cell: "select".into(),
+                rate: 10_000.0,
+                extra_cores: Interval { value, low, high },
+                verdict,
+            })
+        };
+        assert_eq!(
+            cores(Verdict::CannotTell, 1.1, -1.0, 3.3),
+            "cannot tell: 1.1 more server cores per 10,000 queries/s [−1.0, 3.3]"
+        );
+        assert_eq!(
+            cores(Verdict::Costs, 0.21, 0.19, 0.23),
+            "0.21 more server cores per 10,000 queries/s [0.19, 0.23]"
+        );
+        assert_eq!(
+            cores(Verdict::NoCost, 0.001, -0.001, 0.003),
+            "at most 0.0030 more server cores per 10,000 queries/s"
+        );
+    }
+}

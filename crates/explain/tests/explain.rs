@@ -454,6 +454,8 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
         client_context_switches: 0,
         server_context_switches: None,
+        client_run_queue_wait_ns: None,
+        server_run_queue_wait_ns: None,
         server_counters: BTreeMap::new(),
         steal_ns: 0,
         workers: 2,

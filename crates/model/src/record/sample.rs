@@ -41,6 +41,14 @@ pub struct Sample {
     pub client_context_switches: u64,
     /// Context switches of the server's threads; absent where they cannot be seen.
     pub server_context_switches: Option<u64>,
+    /// How long the load threads could have run but waited for a CPU, all together, in nanoseconds; absent where the kernel
+    /// does not say, and for a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_run_queue_wait_ns: Option<u64>,
+    /// The same of the server's threads; absent also where threads that did more than a tenth of the work ended within the
+    /// slice, as they do where a server starts one for each connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_run_queue_wait_ns: Option<u64>,
     /// Differences of the server's own counters over the slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server_counters: BTreeMap<String, i64>,

@@ -59,6 +59,8 @@ pub struct SliceYield {
     pub client_cpu: CpuTime,
     /// Their context switches.
     pub client_context_switches: u64,
+    /// How long they could have run but waited for a CPU, in nanoseconds; `None` if the kernel does not say.
+    pub client_run_queue_wait_ns: Option<u64>,
     /// Operations by kind.
     pub operations: Vec<OperationSample>,
     /// Statements answered, all operations together.
@@ -316,6 +318,7 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         system_ns: works.iter().map(|work| work.cpu.system_ns).sum(),
     };
     let client_context_switches = works.iter().map(|work| work.context_switches).sum();
+    let client_run_queue_wait_ns = works.iter().map(|work| work.run_queue_wait_ns).sum();
     let unfinished = works.iter().map(|work| work.unfinished).sum();
     let merged = works
         .into_iter()
@@ -335,6 +338,7 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         duration,
         client_cpu,
         client_context_switches,
+        client_run_queue_wait_ns,
         operations: recorder.operations(),
         queries: recorder.queries,
         restarts: recorder.restarts,

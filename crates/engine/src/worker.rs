@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::record::CpuTime;
-use ciphertax_observe::{ThreadUsage, placement};
+use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{Gather, Reactor};
 
 use crate::course::{Batch, Course, Schedule};
@@ -46,6 +46,8 @@ pub(crate) struct Work {
     pub(crate) ended: Instant,
     pub(crate) cpu: CpuTime,
     pub(crate) context_switches: u64,
+    /// `None` if the kernel does not say.
+    pub(crate) run_queue_wait_ns: Option<u64>,
     pub(crate) recorder: Recorder,
     /// Empty in a closed loop.
     pub(crate) responses: Responses,
@@ -165,6 +167,7 @@ impl<W: Workload> Worker<W> {
         let connections = connections.into_iter();
         let responses = RefCell::new(Responses::new());
 
+        let waited = thread_run_queue_wait_ns();
         let usage = ThreadUsage::now();
         let began = Instant::now();
         let load = Load {
@@ -195,6 +198,9 @@ impl<W: Workload> Worker<W> {
         };
         let ended = Instant::now();
         let used = ThreadUsage::now().since(&usage);
+        let run_queue_wait_ns = thread_run_queue_wait_ns()
+            .zip(waited)
+            .map(|(after, before)| after - before);
 
         let unfinished = outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64;
         for (place, connection) in places.into_iter().zip(outcomes) {
@@ -205,6 +211,7 @@ impl<W: Workload> Worker<W> {
             ended,
             cpu: used.cpu,
             context_switches: used.context_switches,
+            run_queue_wait_ns,
             recorder: recorder.into_inner(),
             responses: responses.into_inner(),
             unfinished,

@@ -1,4 +1,4 @@
-//! CPU time, context switches, steal and host facts from the kernel.
+//! CPU time, waits for a CPU, context switches, steal and host facts from the kernel.
 //!
 //! Nothing here samples: every figure is the difference of two readings of a clock or counter that the kernel keeps
 //! anyway, so watching a process costs it nothing.
@@ -8,6 +8,7 @@ mod host;
 mod listener;
 pub mod placement;
 mod process_cpu;
+mod run_queue;
 mod system_cpu;
 mod thread_cpu;
 
@@ -15,6 +16,7 @@ pub use error::{Error, Result};
 pub use host::host;
 pub use listener::listening_process;
 pub use process_cpu::{ProcessCpu, settle};
+pub use run_queue::{RunQueueWaits, thread_run_queue_wait_ns};
 pub use system_cpu::SystemCpu;
 pub use thread_cpu::ThreadUsage;
 

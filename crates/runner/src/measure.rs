@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::{Failure, KeptOperation, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
 use ciphertax_model::record::{CpuTime, Sample, VoidReason};
-use ciphertax_observe::{ProcessCpu, SystemCpu, settle};
+use ciphertax_observe::{ProcessCpu, RunQueueWaits, SystemCpu, settle};
 
 use crate::counters::change;
 use crate::error::RunError;
@@ -132,6 +132,7 @@ impl Meter<'_> {
             bytes_sent: yielded.bytes_sent,
             bytes_received: yielded.bytes_received,
             client_context_switches: yielded.client_context_switches,
+            client_run_queue_wait_ns: yielded.client_run_queue_wait_ns,
             workers: generator.workers(),
             logins: yielded.logins.clone(),
             handshakes: yielded.handshakes,
@@ -147,6 +148,7 @@ impl Meter<'_> {
             sample.server_cpu = after.cpu_since(before);
             sample.tunnel_cpu = place.tunnel.map(|_| after.tunnel_cpu_since(before));
             sample.server_context_switches = after.switches_since(before);
+            sample.server_run_queue_wait_ns = after.run_queue_wait_since(before);
             sample.server_counters = after.counters_since(before);
             let system = after.clocks.system.since(&before.clocks.system);
             sample.steal_ns = system.steal_ns;
@@ -248,10 +250,15 @@ struct Clocks {
     cpu: Vec<Option<CpuTime>>,
     /// The same.
     switches: Vec<Option<u64>>,
+    /// The same.
+    waits: Vec<Option<Waits>>,
     system: SystemCpu,
     /// By process; empty without a tunnel.
     tunnel: BTreeMap<u32, CpuTime>,
 }
+
+/// What a process's threads waited, with the CPU time of all of it.
+type Waits = (RunQueueWaits, CpuTime);
 
 impl Reading {
     fn before(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
@@ -271,7 +278,7 @@ impl Reading {
     }
 
     fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        let change = |before: CpuTime, after: CpuTime| {
+        let change = |before: &CpuTime, after: &CpuTime| {
             Some(CpuTime {
                 total_ns: after.total_ns.checked_sub(before.total_ns)?,
                 system_ns: after.system_ns.saturating_sub(before.system_ns),
@@ -296,9 +303,20 @@ impl Reading {
     }
 
     fn switches_since(&self, before: &Self) -> Option<u64> {
-        let change = |before: u64, after: u64| Some(after.saturating_sub(before));
+        let change = |before: &u64, after: &u64| Some(after.saturating_sub(*before));
         Some(
             risen(&before.clocks.switches, &self.clocks.switches, change)?
+                .iter()
+                .sum(),
+        )
+    }
+
+    fn run_queue_wait_since(&self, before: &Self) -> Option<u64> {
+        let change = |(before, cpu_before): &Waits, (after, cpu_after): &Waits| {
+            after.since(before, cpu_after.total_ns.checked_sub(cpu_before.total_ns)?)
+        };
+        Some(
+            risen(&before.clocks.waits, &self.clocks.waits, change)?
                 .iter()
                 .sum(),
         )
@@ -321,11 +339,16 @@ impl Clocks {
             // A process that has ended has no clock; that is noticed by whoever asks the server something.
             let _ = settle(process, QUIET, QUIET_AT_MOST);
         }
-        let each = |process: &ProcessCpu| (process.read().ok(), process.context_switches().ok());
-        let (cpu, switches) = host.processes().iter().map(each).unzip();
+        let each = |process: &ProcessCpu| {
+            let cpu = process.read().ok();
+            let waits = RunQueueWaits::of(process.pid());
+            (cpu, (process.context_switches().ok(), waits.zip(cpu)))
+        };
+        let (cpu, (switches, waits)) = host.processes().iter().map(each).unzip();
         Ok(Self {
             cpu,
             switches,
+            waits,
             system: SystemCpu::now()?,
             tunnel: tunnel.map(|tunnel| host.tunnel_cpu(tunnel)).unwrap_or_default(),
         })
@@ -333,17 +356,17 @@ impl Clocks {
 }
 
 /// What the clocks of all processes rose by; `None` where there is none, or one was lost meanwhile.
-fn risen<T: Copy>(
+fn risen<T, C>(
     before: &[Option<T>],
     after: &[Option<T>],
-    change: impl Fn(T, T) -> Option<T>,
-) -> Option<Vec<T>> {
+    change: impl Fn(&T, &T) -> Option<C>,
+) -> Option<Vec<C>> {
     let mut changes = Vec::with_capacity(after.len());
     for pair in before.iter().zip(after) {
         match pair {
             // Gone for long, as a member of a replica set may be.
             (None, None) => {}
-            (Some(before), Some(after)) => changes.push(change(*before, *after)?),
+            (Some(before), Some(after)) => changes.push(change(before, after)?),
             _ => return None,
         }
     }

@@ -263,6 +263,7 @@ fn nothing(began: Instant) -> SliceYield {
         duration: Duration::ZERO,
         client_cpu: CpuTime::default(),
         client_context_switches: 0,
+        client_run_queue_wait_ns: None,
         operations: Vec::new(),
         queries: 0,
         restarts: 0,

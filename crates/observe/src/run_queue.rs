@@ -1,0 +1,57 @@
+//! How long threads waited for a CPU: they could have run, but it ran others.
+//!
+//! The kernel keeps this of every thread while it lives, as the second field of `schedstat`, in nanoseconds
+//! (<https://docs.kernel.org/scheduler/sched-stats.html>).
+
+use std::collections::HashMap;
+use std::fs::File;
+
+use procfs::process::{Process, Schedstat};
+use procfs::{FromRead, ProcResult};
+
+/// Share of a process's CPU time that the threads seen must have used, so that their waiting stands for its waiting.
+const LEAST_SEEN: f64 = 0.9;
+
+/// How long the calling thread has waited for a CPU since it began, in nanoseconds; `None` if the kernel does not say.
+pub fn thread_run_queue_wait_ns() -> Option<u64> {
+    let file = File::open("/proc/thread-self/schedstat").ok()?;
+    let thread = Schedstat::from_read(file).ok()?;
+    // It runs, so it was given the CPU once at least; a kernel that does not count says 0.
+    (thread.pcount > 0).then_some(thread.run_delay)
+}
+
+/// What the present threads of a process have waited and run since each began.
+#[derive(Debug, Clone)]
+pub struct RunQueueWaits {
+    threads: HashMap<i32, Schedstat>,
+}
+
+impl RunQueueWaits {
+    /// Reads those of the process `pid`, which may belong to any user; `None` if it has ended or the kernel does not say.
+    pub fn of(pid: u32) -> Option<Self> {
+        let process = Process::new(pid.try_into().ok()?).ok()?;
+        // A thread may end between being listed and being read.
+        let read = |task: ProcResult<procfs::process::Task>| {
+            let task = task.ok()?;
+            Some((task.tid, task.schedstat().ok()?))
+        };
+        let threads: HashMap<i32, Schedstat> = process.tasks().ok()?.filter_map(read).collect();
+        let is_counted = threads.values().any(|thread| thread.pcount > 0);
+        is_counted.then_some(Self { threads })
+    }
+
+    /// How long the threads have waited for a CPU since an earlier reading, all together, in nanoseconds. What a thread
+    /// waited that has ended since is lost: `None` if those that have not used less than nine tenths of `cpu_ns`, which is
+    /// the CPU time of the process in between.
+    pub fn since(&self, earlier: &Self, cpu_ns: u64) -> Option<u64> {
+        let (mut waited_ns, mut ran_ns) = (0, 0);
+        for (tid, now) in &self.threads {
+            let earlier = earlier.threads.get(tid);
+            // One that has run for less than before is another, with the number of one that ended.
+            let earlier = earlier.filter(|earlier| earlier.sum_exec_runtime <= now.sum_exec_runtime);
+            waited_ns += now.run_delay - earlier.map_or(0, |earlier| earlier.run_delay.min(now.run_delay));
+            ran_ns += now.sum_exec_runtime - earlier.map_or(0, |earlier| earlier.sum_exec_runtime);
+        }
+        (ran_ns as f64 >= LEAST_SEEN * cpu_ns as f64).then_some(waited_ns)
+    }
+}

@@ -1,0 +1,124 @@
+//! The time that threads wait for a CPU, where the truth is made: whoever never sleeps waits whenever it does not run.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::hint;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_observe::{ProcessCpu, RunQueueWaits, ThreadUsage, placement, thread_run_queue_wait_ns};
+
+const SPIN: Duration = Duration::from_millis(400);
+
+/// Holds what was waited to the wall time that was not run, to a tenth of the wall time. Who shares a CPU with one other
+/// waits for half of the time, with more others longer.
+#[track_caller]
+fn assert_waited(waited_ns: u64, wall: Duration, cpu_ns: u64) {
+    let wall = wall.as_nanos() as f64;
+    let expected = wall - cpu_ns as f64;
+    assert!(
+        (waited_ns as f64 - expected).abs() < 0.1 * wall,
+        "waited {waited_ns} ns, not run for {expected} of {wall} ns"
+    );
+    assert!(
+        waited_ns as f64 > 0.25 * wall,
+        "no competition: {waited_ns} of {wall} ns"
+    );
+}
+
+#[test]
+fn two_threads_that_spin_on_one_cpu_wait_for_each_other() {
+    let cpu = placement::last_allowed_cpu().unwrap();
+    let together = Arc::new(Barrier::new(2));
+    let spin = move |together: Arc<Barrier>| {
+        placement::confine_thread(cpu).unwrap();
+        together.wait();
+        let (waited, used, began) = (
+            thread_run_queue_wait_ns().unwrap(),
+            ThreadUsage::now(),
+            Instant::now(),
+        );
+        while began.elapsed() < SPIN {
+            hint::spin_loop();
+        }
+        let cpu_ns = ThreadUsage::now().since(&used).cpu.total_ns;
+        (
+            thread_run_queue_wait_ns().unwrap() - waited,
+            began.elapsed(),
+            cpu_ns,
+        )
+    };
+    let threads = [(); 2].map(|()| {
+        let together = Arc::clone(&together);
+        thread::spawn(move || spin(together))
+    });
+    for spun in threads.map(|thread| thread.join().unwrap()) {
+        assert_waited(spun.0, spun.1, spun.2);
+    }
+}
+
+#[test]
+fn two_processes_that_spin_on_one_cpu_wait_for_each_other() {
+    let cpu = placement::last_allowed_cpu().unwrap();
+    let mut spinners = [(); 2].map(|()| {
+        let child = sh("while :; do :; done");
+        placement::confine_process(child.id(), cpu).unwrap();
+        child
+    });
+    let pid = spinners[0].id();
+    let clock = ProcessCpu::open(pid).unwrap();
+    let read = || {
+        (
+            RunQueueWaits::of(pid).unwrap(),
+            clock.read().unwrap().total_ns,
+            Instant::now(),
+        )
+    };
+    let before = read();
+    thread::sleep(SPIN);
+    let after = read();
+    let cpu_ns = after.1 - before.1;
+    let waited = after.0.since(&before.0, cpu_ns).unwrap();
+    for child in &mut spinners {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_waited(waited, after.2 - before.2, cpu_ns);
+    assert!(RunQueueWaits::of(pid).is_none(), "it has ended");
+}
+
+#[test]
+fn what_sleeps_does_not_wait_for_a_cpu() {
+    let mut child = sh("read line");
+    let before = RunQueueWaits::of(child.id()).unwrap();
+    thread::sleep(SPIN);
+    let waited = RunQueueWaits::of(child.id()).unwrap().since(&before, 0).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(waited < 100_000_000, "{waited}");
+}
+
+#[test]
+fn nothing_is_said_where_the_threads_that_worked_have_ended() {
+    let own = std::process::id();
+    let clock = ProcessCpu::open(own).unwrap();
+    let before = (RunQueueWaits::of(own).unwrap(), clock.read().unwrap().total_ns);
+    let worker = thread::spawn(|| {
+        let began = ThreadUsage::now();
+        while ThreadUsage::now().since(&began).cpu.total_ns < 100_000_000 {
+            hint::spin_loop();
+        }
+    });
+    worker.join().unwrap();
+    // The threads of other tests, which share one CPU, do not hide that a good part is missing.
+    let cpu_ns = clock.read().unwrap().total_ns - before.1;
+    assert_eq!(RunQueueWaits::of(own).unwrap().since(&before.0, cpu_ns), None);
+}
+
+fn sh(script: &str) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::piped());
+    command.spawn().unwrap()
+}

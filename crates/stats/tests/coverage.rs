@@ -163,8 +163,14 @@ fn differences_in_microseconds_cover_the_truth_for_small_changes_and_large() {
     for factor in [0.9, 1.02, 1.2, 3.0, 12.0] {
         for blocks in [5, 12, 40] {
             let coverage = difference_coverage(factor, blocks, REPETITIONS);
+            // Two uncertainties of five blocks each, both with Student's wide quantile, are put together too cautiously.
+            let most = match blocks {
+                5 => 0.99,
+                12 => 0.985,
+                _ => 0.975,
+            };
             assert!(
-                (0.93..=0.985).contains(&coverage),
+                (0.93..=most).contains(&coverage),
                 "{factor}, {blocks} blocks: {coverage}"
             );
         }

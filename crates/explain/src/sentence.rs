@@ -224,32 +224,32 @@ fn magnitude(fraction: f64) -> String {
     }
 }
 
-/// Microseconds in the unit a reader expects.
+/// Microseconds in the unit a reader expects, the unit that tables give it in.
 pub(crate) fn micros(us: f64) -> String {
-    match us.abs() {
-        us_abs if us_abs < 10.0 => format!("{us:.1} µs"),
-        us_abs if us_abs < 10_000.0 => format!("{us:.0} µs"),
-        _ => format!("{:.1} ms", us / 1e3),
-    }
+    let (size, decimals, unit) = scale(us);
+    format!("{:.decimals$} {unit}", us / size)
 }
 
 /// `5.5 µs [4.9, 6.1]`, all in the unit of the value.
 pub(crate) fn micros_between(Interval { value, low, high }: Interval) -> String {
-    let (size, decimals) = match value.abs() {
-        below if below < 10.0 => (1.0, 1),
-        below if below < 10_000.0 => (1.0, 0),
-        _ => (1e3, 1),
-    };
+    let (size, decimals, _) = scale(value);
     let bound = |us: f64| {
         let text = format!("{:.decimals$}", us.abs() / size);
-        let sign = if us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-            "−"
-        } else {
-            ""
-        };
-        format!("{sign}{text}")
+        let is_negative = us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+        format!("{}{text}", if is_negative { "−" } else { "" })
     };
     format!("{} [{}, {}]", micros(value), bound(low), bound(high))
+}
+
+/// Microseconds in the unit of a time, its decimals, and its name.
+fn scale(us: f64) -> (f64, usize, &'static str) {
+    match us.abs() {
+        below if below < 9.95 => (1.0, 1, "µs"),
+        below if below < 999.5 => (1.0, 0, "µs"),
+        below if below < 9_995.0 => (1e3, 2, "ms"),
+        below if below < 999_500.0 => (1e3, 1, "ms"),
+        _ => (1e6, 2, "s"),
+    }
 }
 
 #[cfg(test)]
@@ -273,6 +273,7 @@ mod tests {
     fn durations_are_given_in_the_unit_a_reader_expects() {
         assert_eq!(micros(1.26), "1.3 µs");
         assert_eq!(micros(652.4), "652 µs");
+        assert_eq!(micros(5_458.0), "5.46 ms");
         assert_eq!(micros(22_000.0), "22.0 ms");
     }
 

@@ -99,11 +99,11 @@ fn ctrl_c_while_mongodb_is_loaded_is_heard_and_leaves_nothing() {
 }
 
 #[test]
-fn ctrl_c_in_a_long_slice_is_heard() {
+fn ctrl_c_cuts_a_long_slice_short() {
     let server = OwnServer::start();
     let before = server.schemas();
     let target = server.url_with(server.password());
-    for load in ["slice_s=60", "load.batch=2000000000", "load.rate=10"] {
+    for load in ["load.connections=2", "load.batch=1000000", "load.rate=10"] {
         let sandbox = Sandbox::new();
         let mut running = sandbox.start(&[
             "run",
@@ -114,7 +114,7 @@ fn ctrl_c_in_a_long_slice_is_heard() {
             "--time",
             "3600",
             "--set",
-            "slice_s=60",
+            "slice_s=10",
             "--set",
             load,
         ]);
@@ -123,6 +123,11 @@ fn ctrl_c_in_a_long_slice_is_heard() {
         running.signal(Signal::INT);
         let finished = running.finish_within(SOON);
         assert_eq!(finished.code, Some(130), "{finished:?}");
+        let samples = samples(&sandbox.run());
+        let [only] = samples.as_slice() else {
+            panic!("{load}: {} slices", samples.len())
+        };
+        assert_eq!(only.void, Some(VoidReason::Interrupted), "{load}");
         assert_eq!(server.schemas(), before);
     }
 }

@@ -179,3 +179,41 @@ fn try_out(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn void(reason: VoidReason, not_begun: u64) -> Sample {
+        let sample = serde_json::json!({
+            "cell": "c", "block": 0, "position": 0, "arm": "plain", "start_ns": 0, "duration_ns": 0, "operations": [],
+            "client_cpu": { "total_ns": 0, "system_ns": 0 }, "server_cpu": null, "bytes_sent": 0, "bytes_received": 0,
+            "client_context_switches": 0, "server_context_switches": null, "steal_ns": 0, "workers": 1,
+            "open_loop": { "planned": 9, "not_begun": not_begun, "late": 0, "delay_sum_ns": 0, "response_sum_ns": 0, "response": "" }
+        });
+        Sample {
+            void: Some(reason),
+            ..serde_json::from_value(sample).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_others_did_to_the_machine_passes_and_nothing_else() {
+        let detail = || "why".to_owned();
+        assert!(passes(&void(VoidReason::Steal { fraction: 0.2 }, 0)));
+        assert!(passes(&void(VoidReason::ScheduleMissed { detail: detail() }, 0)));
+        for reason in [
+            VoidReason::ScheduleMissed { detail: detail() },
+            VoidReason::Errors {
+                count: 1,
+                first: detail(),
+            },
+            VoidReason::FactsDiffer { detail: detail() },
+            VoidReason::ServerDied { detail: detail() },
+            VoidReason::Stalled { detail: detail() },
+            VoidReason::Empty,
+        ] {
+            assert!(!passes(&void(reason.clone(), 1)), "{reason}");
+        }
+    }
+}

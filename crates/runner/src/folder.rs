@@ -380,3 +380,61 @@ fn read_samples(path: &Path) -> io::Result<Vec<Sample>> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_name_have_folders_of_their_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let name = parent.path().join("ciphertax-quick-20260101-120000");
+        let made: Vec<PathBuf> = (0..3)
+            .map(|_| {
+                Destination::FirstFree(name.clone())
+                    .open()
+                    .unwrap()
+                    .0
+                    .path()
+                    .to_owned()
+            })
+            .collect();
+        let named = |end: &str| {
+            parent
+                .path()
+                .join(format!("ciphertax-quick-20260101-120000{end}"))
+        };
+        assert_eq!(made, [named(""), named("-2"), named("-3")]);
+        let error = Destination::New(name).open().err().unwrap();
+        assert!(matches!(error, RunError::FolderExists(_)), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_as_a_whole_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        write_whole(&path, |file| file.write_all(b"old")).unwrap();
+        let fails = |file: &mut BufWriter<File>| {
+            file.write_all(&[b'n'; 1 << 16])?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        let error = write_whole(&path, fails).unwrap_err().to_string();
+        assert!(
+            error.contains("report.html cannot be written") && error.contains("make room"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_removed_before_others_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("operations.csv");
+        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
+            fs::write(&path, text).unwrap();
+            cut_to_whole_lines(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        }
+    }
+}

@@ -267,3 +267,24 @@ fn contents(server: &PrivateServer) -> Vec<String> {
     }
     contents
 }
+
+#[test]
+fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
+    let server = empty_server();
+    administer(
+        &server,
+        &[
+            "CREATE DATABASE ciphertax",
+            "CREATE TABLE ciphertax.made_by_ciphertax (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)",
+        ],
+    );
+    assert!(with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    assert!(!with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    administer(&server, &["CREATE DATABASE ciphertax"]);
+    let refused = with_session(&server, async |session| dataset::remove(session).await);
+    assert!(matches!(refused, Err(DatasetError::Empty)), "{refused:?}");
+}

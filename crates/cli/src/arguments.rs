@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Studies(StudiesArguments),
     /// Make the report of a run again, also of one that was cut off
     Report(ReportArguments),
+    /// Remove what a run that was killed has left on your own server
+    Clean(CleanArguments),
     /// List the servers that ciphertax can get and start by itself, or install some
     Servers(ServersArguments),
     /// Remove a private server whose owner is gone; started by ciphertax itself
@@ -41,8 +43,9 @@ pub(crate) enum Command {
 /// How every command that measures ends.
 macro_rules! exit_status {
     () => {
-        "Exit status: 0 measured; 1 the run ended early, its partial report is kept; 2 nothing was measured, the \
-         message says why; 130 stopped by Ctrl-C."
+        "Exit status: 0 measured; 2 nothing was measured, or wrong use; 3 measured, but nothing can be said; 4 ended early or \
+         not cleaned up, what was measured is kept; 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. The message says \
+         why."
     };
 }
 
@@ -123,6 +126,7 @@ Examples:
   ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
   ciphertax run mine.toml 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
   CIPHERTAX_PASSWORD=… ciphertax run mongodb-tls-connection mongodb://app@db.example:27017/
+  ciphertax run --resume ciphertax-quick-20260101-120000     go on with a run that was cut off
 
 docs/study-files.md describes every key.
 
@@ -134,9 +138,17 @@ docs/study-files.md describes every key.
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunArguments {
     /// Name of a built-in study, or a study file
-    pub(crate) study: String,
+    #[arg(required_unless_present = "resume")]
+    pub(crate) study: Option<String>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArguments,
+    /// Go on with a run that was cut off: the same study, order and time, in its folder
+    ///
+    /// Neither the study nor the target has to be given; a target's password is taken from CIPHERTAX_PASSWORD.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = [
+        "out", "time", "seed", "precision", "scale", "tables", "table_size", "threads", "verify", "keep_operations", "set",
+    ])]
+    pub(crate) resume: Option<PathBuf>,
     /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]
     #[arg(long, value_name = "CPU", value_parser = fraction, allow_negative_numbers = true)]
     pub(crate) precision: Option<f64>,
@@ -188,6 +200,23 @@ pub(crate) struct ReportArguments {
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const CLEAN_HELP: &str = "\
+Removes the schema (on MongoDB the database) ciphertax, if it is marked as ciphertax's own, and nothing else. A schema of that \
+name that ciphertax did not make is left alone. Runs clean up after themselves; this is for one that was killed.
+
+Examples:
+  CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example:3306/
+  ciphertax clean 'mongodb://a.example,b.example/?replicaSet=rs0'
+
+Exit status: 0 removed, or there was nothing; 2 not removed, the message says why; 130 stopped by Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = CLEAN_HELP)]
+pub(crate) struct CleanArguments {
+    /// Your own server, as for `quick` and `run`
+    pub(crate) target: String,
 }
 
 const SERVERS_HELP: &str = "\

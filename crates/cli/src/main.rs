@@ -1,11 +1,17 @@
 //! The `ciphertax` command.
 
+// A closed or full standard error ends nothing: see `ciphertax_lab::say`.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod arguments;
 mod built_in;
+mod clean;
+mod exit;
 mod measuring;
 mod progress;
 mod quick;
 mod report;
+mod resume;
 mod run;
 mod servers;
 mod show;
@@ -15,10 +21,9 @@ mod studies;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
+use ciphertax_lab::say;
 use clap::Parser;
-
-/// The exit code of everything the user can mend: wrong input, a server that is not there, a full disk.
-const UNUSABLE: u8 = 2;
+use exit::Exit;
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
@@ -30,9 +35,11 @@ fn main() -> ExitCode {
         Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Servers(arguments) => servers::run(&arguments),
+        Command::Clean(arguments) => clean::run(&arguments),
     };
-    outcome.unwrap_or_else(|problem| {
-        eprintln!("ciphertax: {problem}");
-        ExitCode::from(UNUSABLE)
-    })
+    let exit = outcome.unwrap_or_else(|problem| {
+        say(format_args!("ciphertax: {problem}"));
+        Exit::Nothing
+    });
+    exit.into()
 }

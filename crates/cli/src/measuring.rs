@@ -3,23 +3,21 @@
 use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
+use ciphertax_lab::say;
 use ciphertax_model::record::{RunStatus, Tool};
 use ciphertax_model::{Secret, Study};
-use ciphertax_runner::{Plan, play};
+use ciphertax_runner::{Destination, Plan, Played, RunError, play};
 use ciphertax_wire::Target;
 
 use crate::arguments::MeasuringArguments;
+use crate::exit::Exit;
 use crate::progress::Reporter;
 use crate::show;
-use crate::signals;
+use crate::signals::Stop;
 
 /// Holds the password of a target whose URL has none.
 const PASSWORD_VARIABLE: &str = "CIPHERTAX_PASSWORD";
-
-/// The run ended early; its partial report is kept.
-const PARTIAL: u8 = 1;
 
 /// The words of a command that say which study it measures.
 pub(crate) struct Words {
@@ -33,31 +31,79 @@ pub(crate) struct Words {
 ///
 /// # Errors
 /// When nothing could be measured.
-pub(crate) fn measure(
-    study: Study,
-    arguments: &MeasuringArguments,
-    words: Words,
-) -> Result<ExitCode, String> {
+pub(crate) fn measure(study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Exit, String> {
     let plan = plan(study, arguments, words)?;
-    let stop = signals::stop_flag().map_err(|error| format!("signals cannot be watched: {error}"))?;
-    let mut reporter = Reporter::start(&plan.study);
-    let outcome = play(&plan, &mut reporter, &stop);
-    reporter.finish();
-    let run = match outcome {
-        Ok(run) => run,
-        Err(_) if signals::caught(&stop) && !plan.folder.exists() => return Ok(signals::exit_code()),
-        Err(error) => return Err(error.to_string()),
+    let destination = match &arguments.out {
+        Some(folder) => Destination::New(folder.clone()),
+        None => Destination::FirstFree(default_folder(&plan.study.name)),
     };
-    show::everything(&run, &plan.folder, arguments.json)?;
-    Ok(match &run.status {
-        RunStatus::Complete => ExitCode::SUCCESS,
-        RunStatus::Partial { .. } if signals::caught(&stop) => signals::exit_code(),
-        RunStatus::Partial { reason } => {
-            eprintln!("ciphertax: the run ended early: {reason}");
-            ExitCode::from(PARTIAL)
+    play_and_show(&plan, destination, arguments.json)
+}
+
+/// Plays a study, shows the report, and says how the process ends.
+///
+/// # Errors
+/// When nothing could be measured.
+pub(crate) fn play_and_show(plan: &Plan, destination: Destination, as_json: bool) -> Result<Exit, String> {
+    let stop = Stop::watch()?;
+    let mut reporter = Reporter::start(&plan.study, plan.target.as_ref(), stop.clone());
+    let played = play(plan, destination, &mut reporter, stop.flag());
+    reporter.finish();
+    // What is left from now on is said below.
+    stop.leaves(|left| left.made_on = None);
+    match (played, stop.caught()) {
+        (Ok(played), caught) => Ok(show(&played, as_json, caught)),
+        (Err(error), Some(exit)) => {
+            say(format_args!("ciphertax: {error}"));
+            Ok(exit)
         }
-        RunStatus::Running => ExitCode::from(PARTIAL),
-    })
+        (Err(error), None) => Err(error.to_string()),
+    }
+}
+
+/// Shows what was measured, whatever of it could be written.
+fn show(played: &Played, as_json: bool, caught: Option<Exit>) -> Exit {
+    let Played { run, folder, unsaved } = played;
+    let shown = show::everything(run, folder, as_json);
+    let goes_on = format!("`ciphertax run --resume {}` goes on with it", folder.display());
+    match &run.status {
+        RunStatus::Complete | RunStatus::Running => {}
+        RunStatus::Partial { reason } => {
+            say(format_args!(
+                "ciphertax: the run ended early: {reason}; {goes_on}"
+            ));
+        }
+        RunStatus::NotCleanedUp { problem } => say(format_args!("ciphertax: {problem}")),
+    }
+    let unsaved: Vec<String> = unsaved
+        .iter()
+        .map(RunError::to_string)
+        .chain(shown.err())
+        .collect();
+    if !unsaved.is_empty() {
+        let problems = unsaved.join("; ");
+        say(format_args!(
+            "ciphertax: {problems}; what could be written is whole, and `ciphertax report {}` writes the rest when that is \
+             mended",
+            folder.display()
+        ));
+    }
+    match &run.status {
+        RunStatus::Partial { .. } => caught.unwrap_or(Exit::Partial),
+        RunStatus::NotCleanedUp { .. } | RunStatus::Running => Exit::Partial,
+        RunStatus::Complete if !unsaved.is_empty() => Exit::Partial,
+        RunStatus::Complete if run.estimates.is_empty() => Exit::CannotTell,
+        RunStatus::Complete => Exit::Done,
+    }
+}
+
+/// This program.
+pub(crate) fn tool() -> Tool {
+    Tool {
+        name: "ciphertax".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("CIPHERTAX_COMMIT").into(),
+    }
 }
 
 fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Plan, String> {
@@ -70,15 +116,7 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
     let seed = arguments.seed.unwrap_or_else(rand::random);
     Ok(Plan {
         command: command(words, arguments, target.as_ref(), seed),
-        folder: arguments
-            .out
-            .clone()
-            .unwrap_or_else(|| default_folder(&study.name)),
-        tool: Tool {
-            name: "ciphertax".into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            commit: env!("CIPHERTAX_COMMIT").into(),
-        },
+        tool: tool(),
         study,
         target,
         seed,
@@ -90,9 +128,16 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
 /// # Errors
 /// When the URL is not understood.
 pub(crate) fn target(arguments: &MeasuringArguments) -> Result<Option<Target>, String> {
+    arguments.target.as_deref().map(parse_target).transpose()
+}
+
+/// A server by its URL, with the password that the environment has for it.
+///
+/// # Errors
+/// When the URL is not understood.
+pub(crate) fn parse_target(url: &str) -> Result<Target, String> {
     let password = env::var(PASSWORD_VARIABLE).ok().map(Secret::new);
-    let parse = |text: &String| Target::parse(text, password).map_err(|error| error.to_string());
-    arguments.target.as_ref().map(parse).transpose()
+    Target::parse(url, password).map_err(|error| error.to_string())
 }
 
 /// The command that repeats the run, without its password.

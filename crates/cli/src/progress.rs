@@ -1,10 +1,15 @@
 //! Progress on standard error: a bar on a terminal, plain lines elsewhere.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::say;
 use ciphertax_model::{Precision, Study};
 use ciphertax_runner::{Headline, Progress, Stage};
+use ciphertax_wire::Target;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::signals::Stop;
 
 /// How often plain lines say how measuring goes.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -17,6 +22,9 @@ pub(crate) struct Reporter {
     cells: Vec<Cell>,
     last_line: Option<Instant>,
     last_stage: String,
+    target: Option<Target>,
+    /// Hears what is left behind.
+    stop: Stop,
 }
 
 /// How far a cell got.
@@ -29,7 +37,7 @@ struct Cell {
 }
 
 impl Reporter {
-    pub(crate) fn start(study: &Study) -> Self {
+    pub(crate) fn start(study: &Study, target: Option<&Target>, stop: Stop) -> Self {
         let budget = Duration::from_secs_f64(study.time_s);
         let bar = ProgressBar::with_draw_target(Some(budget.as_secs()), ProgressDrawTarget::stderr());
         bar.set_style(spinner());
@@ -49,6 +57,8 @@ impl Reporter {
             cells,
             last_line: None,
             last_stage: String::new(),
+            target: target.cloned(),
+            stop,
         }
     }
 
@@ -58,7 +68,7 @@ impl Reporter {
 
     fn line(&self, text: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{text}");
+            say(text);
         } else {
             self.bar.println(text);
         }
@@ -66,7 +76,14 @@ impl Reporter {
 }
 
 impl Progress for Reporter {
+    fn folder(&mut self, path: &Path) {
+        self.stop.leaves(|left| left.folder = Some(path.to_owned()));
+    }
+
     fn stage(&mut self, stage: &Stage) {
+        if let (Stage::Proving(_) | Stage::Loading { .. }, Some(target)) = (stage, &self.target) {
+            self.stop.leaves(|left| left.made_on = Some(target.clone()));
+        }
         let text = match stage {
             Stage::StartingServer(which) => format!("Starting a private server: {which}"),
             Stage::Connecting(target) => format!("Connecting to {target}"),
@@ -81,11 +98,12 @@ impl Progress for Reporter {
                     self.budget.as_secs()
                 )
             }
+            Stage::Waiting(reason) => format!("Waiting until the machine is quiet again: {reason}"),
             Stage::Evaluating => "Evaluating".to_owned(),
             Stage::CleaningUp => "Removing what was made".to_owned(),
         };
         if self.bar.is_hidden() && text != self.last_stage {
-            eprintln!("{text}");
+            say(&text);
         }
         self.bar.set_style(spinner());
         self.bar.set_message(text.clone());
@@ -107,10 +125,10 @@ impl Progress for Reporter {
         } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
             self.last_line = Some(Instant::now());
             let cells: Vec<String> = self.cells.iter().map(|cell| cell.in_words(self.goal)).collect();
-            eprintln!(
+            say(format_args!(
                 "measured {seconds} s, at most {left} s more: {}",
                 cells.join("; ")
-            );
+            ));
         }
     }
 

@@ -1,18 +1,17 @@
 //! `ciphertax quick`.
 
-use std::process::ExitCode;
-
 use ciphertax_model::Study;
 use ciphertax_wire::Target;
 
 use crate::arguments::QuickArguments;
 use crate::built_in;
+use crate::exit::Exit;
 use crate::measuring::{Words, measure, option, quoted, target};
 
 /// The study that answers on MongoDB what `quick` answers elsewhere.
 const FOR_MONGODB: &str = "mongodb-tls-connection";
 
-pub(crate) fn run(arguments: &QuickArguments) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &QuickArguments) -> Result<Exit, String> {
     if let Some(Target::MongoDb(target)) = target(&arguments.measuring)? {
         let url = quoted(Target::MongoDb(target).url());
         return Err(format!(

@@ -1,14 +1,13 @@
 //! `ciphertax report`.
 
-use std::process::ExitCode;
-
 use ciphertax_model::record::RunStatus;
 use ciphertax_runner::RunFolder;
 
 use crate::arguments::ReportArguments;
+use crate::exit::Exit;
 use crate::show;
 
-pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
     let mut run = RunFolder::load(&arguments.run).map_err(|error| error.to_string())?;
     if run.status == RunStatus::Running {
         run.status = RunStatus::Partial {
@@ -17,5 +16,5 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<ExitCode, String> {
     }
     RunFolder::update(&arguments.run, &run).map_err(|error| error.to_string())?;
     show::everything(&run, &arguments.run, arguments.json)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Done)
 }

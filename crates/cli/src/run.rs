@@ -2,17 +2,22 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 use ciphertax_model::{Study, StudyText, Workload, nearest};
 
 use crate::arguments::RunArguments;
 use crate::built_in;
+use crate::exit::Exit;
 use crate::measuring::{Words, measure, option};
+use crate::resume::resume;
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
-    let (name, text) = find(&arguments.study)?;
-    let mut study = StudyText::new(&name, &text)
+pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
+    if let Some(folder) = &arguments.resume {
+        return resume(folder, arguments);
+    }
+    let name = arguments.study.as_deref().unwrap_or_default();
+    let (file, text) = find(name)?;
+    let mut study = StudyText::new(&file, &text)
         .scale(arguments.scale.as_deref())
         .settings(&settings(arguments))
         .study()
@@ -22,7 +27,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, String> {
     if arguments.keep_operations {
         keep_operations(&mut study);
     }
-    measure(study, &arguments.measuring, words(arguments))
+    measure(study, &arguments.measuring, words(name, arguments))
 }
 
 /// Has every cell keep its operations. Those of a program nobody but the program knows.
@@ -33,7 +38,7 @@ fn keep_operations(study: &mut Study) {
 }
 
 /// The name and the text of a study. A file is named as the user has named it.
-fn find(study: &str) -> Result<(String, String), String> {
+pub(crate) fn find(study: &str) -> Result<(String, String), String> {
     if let Some(text) = built_in::text(study) {
         return Ok((format!("{study}.toml"), text.to_owned()));
     }
@@ -71,9 +76,9 @@ fn settings(arguments: &RunArguments) -> Vec<String> {
     arguments.set.iter().cloned().chain(short).collect()
 }
 
-fn words(arguments: &RunArguments) -> Words {
+fn words(study: &str, arguments: &RunArguments) -> Words {
     Words {
-        command: vec!["run".to_owned(), arguments.study.clone()],
+        command: vec!["run".to_owned(), study.to_owned()],
         options: option("--precision", arguments.precision)
             .chain(option("--scale", arguments.scale.as_ref()))
             .chain(arguments.verify.then(|| "--verify".to_owned()))

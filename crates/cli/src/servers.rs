@@ -1,12 +1,10 @@
 //! `ciphertax servers`.
 
 use std::fmt::Display;
-use std::io::{self, Write};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
-use ciphertax_lab::{Error, InstallStep, Installation, install};
+use ciphertax_lab::{Error, InstallStep, Installation, install, say};
 use ciphertax_model::{Resumption, TlsVersion};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use console::Term;
@@ -14,12 +12,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::arguments::{ServersArguments, ServersCommand};
-use crate::signals;
+use crate::exit::Exit;
+use crate::show;
+use crate::signals::Stop;
 
 const NARROWEST: u16 = 60;
 const WIDEST: u16 = 140;
 
-pub(crate) fn run(arguments: &ServersArguments) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
     if let Some(ServersCommand::Install { servers }) = &arguments.command {
         return install_all(servers);
     }
@@ -29,13 +29,7 @@ pub(crate) fn run(arguments: &ServersArguments) -> Result<ExitCode, String> {
     } else {
         table(&servers)
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        // Whoever closed the other end has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        other => other
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(|error| format!("standard output cannot be written: {error}")),
-    }
+    show::print(&text).map(|()| Exit::Done)
 }
 
 /// A server of the catalogue and what this machine has of it.
@@ -170,19 +164,22 @@ fn list(words: &[impl Display]) -> String {
     words.join(", ")
 }
 
-fn install_all(servers: &[&'static Entry]) -> Result<ExitCode, String> {
-    let stop = signals::stop_flag().map_err(|error| format!("signals cannot be watched: {error}"))?;
+fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
+    let stop = Stop::watch()?;
     for entry in servers {
         let steps = Steps::of(entry.name);
-        let outcome = install(entry, &stop, &mut |step| steps.show(&step));
+        let outcome = install(entry, stop.flag(), &mut |step| steps.show(&step));
         steps.bar.finish_and_clear();
         match outcome {
-            Ok(installation) => eprintln!("{}: installed, {}", entry.name, installation.program().display()),
-            Err(_) if signals::caught(&stop) => return Ok(signals::exit_code()),
-            Err(error) => return Err(error.to_string()),
+            Ok(installation) => say(format_args!(
+                "{}: installed, {}",
+                entry.name,
+                installation.program().display()
+            )),
+            Err(error) => return stop.caught().ok_or_else(|| error.to_string()),
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Done)
 }
 
 /// The steps of an installation on standard error: a spinner on a terminal, lines elsewhere.
@@ -205,7 +202,7 @@ impl Steps {
     fn show(&self, step: &InstallStep) {
         let text = format!("{}: {step}", self.name);
         if self.bar.is_hidden() {
-            eprintln!("{text}");
+            say(&text);
         }
         self.bar.set_message(text);
     }

@@ -1,24 +1,26 @@
 //! A run on the terminal and in its folder.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use ciphertax_lab::say;
 use ciphertax_model::record::Run;
 use ciphertax_report::{html, json, terminal};
+use ciphertax_runner::write_whole;
 use console::Term;
 
 const REPORT: &str = "report.html";
 const NARROWEST: usize = 60;
 const WIDEST: usize = 120;
 
-/// Writes `report.html` and prints the run: as text, or as JSON and nothing else.
+/// Writes `report.html` and prints the run: as text, or as JSON and nothing else. It is printed also where it cannot be
+/// written.
 pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), String> {
     let path = folder.join(REPORT);
     let page = html::render(run).map_err(|error| error.to_string())?;
-    fs::write(&path, page).map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+    let written = write_whole(&path, |file| file.write_all(page.as_bytes()));
     let text = if as_json {
-        eprintln!("Report: {}", path.display());
+        say(format_args!("Report: {}", path.display()));
         json::render(run)
     } else {
         let style = style();
@@ -28,12 +30,14 @@ pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), 
             terminal::closing(run, &path, style)
         )
     };
-    print(&text)
+    let printed = print(&text);
+    written.map_err(|error| error.to_string()).and(printed)
 }
 
 /// Writes to standard output.
 pub(crate) fn print(text: &str) -> Result<(), String> {
-    match io::stdout().write_all(text.as_bytes()) {
+    let mut stdout = io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         // Whoever closed the other end has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| format!("standard output cannot be written: {error}")),

@@ -1,16 +1,15 @@
 //! `ciphertax studies`.
 
-use std::process::ExitCode;
-
 use ciphertax_model::{LinkKind, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
 use crate::built_in;
+use crate::exit::Exit;
 use crate::run;
 use crate::show;
 
-pub(crate) fn run(arguments: &StudiesArguments) -> Result<ExitCode, String> {
+pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
         Some(name) => built_in::text(name).ok_or_else(|| run::unknown(name))?.to_owned(),
         None => {
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &StudiesArguments) -> Result<ExitCode, String> {
         }
     };
     show::print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(Exit::Done)
 }
 
 /// A built-in study and what it needs.

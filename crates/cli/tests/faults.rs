@@ -15,21 +15,26 @@ use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, se
 
 #[test]
 fn ctrl_c_ends_the_run_in_order() {
-    stopped_in_order(Signal::INT);
+    stopped_in_order(Signal::INT, 130);
 }
 
 #[test]
 fn sigterm_ends_the_run_in_order() {
-    stopped_in_order(Signal::TERM);
+    stopped_in_order(Signal::TERM, 143);
 }
 
-fn stopped_in_order(signal: Signal) {
+#[test]
+fn a_terminal_that_hangs_up_ends_the_run_in_order() {
+    stopped_in_order(Signal::HUP, 129);
+}
+
+fn stopped_in_order(signal: Signal, code: i32) {
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
     running.measures();
     running.signal(signal);
     let finished = running.finish_within(Duration::from_secs(20));
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert_eq!(finished.code, Some(code), "{}", finished.stderr);
     assert!(
         finished.stdout.contains("stopped by the user"),
         "{}",
@@ -54,20 +59,25 @@ fn ctrl_c_before_anything_is_measured_leaves_nothing_at_all() {
 }
 
 #[test]
-fn a_second_ctrl_c_does_not_wait() {
-    // A server that takes connections and never says a word keeps the first from being heard.
+fn ctrl_c_is_heard_while_a_server_says_nothing() {
+    // It takes connections and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = format!("mysql://app:secret@{}/", silent.local_addr().unwrap());
     let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&["quick", &target, "--out", "run"]);
-    running.says("Connecting to ");
-    let (_connection, _) = silent.accept().unwrap();
-    running.signal(Signal::INT);
-    thread::sleep(Duration::from_millis(200));
-    running.signal(Signal::INT);
-    let finished = running.finish_within(Duration::from_secs(5));
-    assert_eq!(finished.code, Some(130), "{finished:?}");
-    sandbox.expect_nothing_left();
+    for scheme in ["mysql://app:secret", "mongodb://app:secret"] {
+        let target = format!("{scheme}@{}/", silent.local_addr().unwrap());
+        let study = match scheme.starts_with("mysql") {
+            true => "quick",
+            false => "mongodb-tls-connection",
+        };
+        let mut running = sandbox.start(&["run", study, &target, "--out", "run"]);
+        running.says("Connecting to ");
+        let (_connection, _) = silent.accept().unwrap();
+        running.signal(Signal::INT);
+        let finished = running.finish_within(Duration::from_secs(10));
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        assert!(!sandbox.run().exists());
+        sandbox.expect_nothing_left();
+    }
 }
 
 #[test]
@@ -150,7 +160,7 @@ fn a_server_of_the_users_own_that_dies_ends_the_run_with_a_partial_report() {
 }
 
 fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let last = finished.stderr.lines().last().unwrap();
     assert!(
         last.starts_with("ciphertax: the run ended early: the server died: "),
@@ -176,25 +186,48 @@ fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
 }
 
 #[test]
-fn a_full_disk_is_said_and_leaves_no_server() {
+fn a_full_disk_ends_the_run_with_what_was_measured_on_standard_output_and_no_truncated_file() {
     let sandbox = Sandbox::new();
     let small = sandbox.work().join("small");
     fs::create_dir(&small).unwrap();
+    // What is left on the disk that goes with the mount.
     let line = format!(
-        "mount -t tmpfs -o size=64k none {} && exec {} quick --time 20 --out small/run",
+        "mount -t tmpfs -o size=64k none {} && {} quick --time 20 --out small/run; code=$?; \
+         cp small/run/samples.jsonl small/run/run.json . && ls -A small/run > files; exit $code",
         small.display(),
         env!("CARGO_BIN_EXE_ciphertax")
     );
     if !mounting_is_allowed(&small) {
         // Past the capture of the test's output: a test that did not happen must be seen.
-        let _ = std::io::stderr().write_all(
-            b"\nNOT TESTED: a_full_disk_is_said_and_leaves_no_server, because no tmpfs may be mounted here\n",
-        );
+        let _ =
+            std::io::stderr().write_all(b"\nNOT TESTED: a full disk, because no tmpfs may be mounted here\n");
         return;
     }
     let arguments = [private_mounts(), &["sh", "-c", &line]].concat();
     let finished = Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish();
-    finished.refuses(&["small/run/", "cannot be written", "No space left", "make room"]);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    for words in [
+        "the run ended early: small/run/samples.jsonl cannot be written: No space left",
+        "make room",
+        "--resume small/run",
+        "small/run/report.html cannot be written",
+        "`ciphertax report small/run` writes the rest",
+    ] {
+        assert!(
+            finished.stderr.contains(words),
+            "{words:?} is not in {}",
+            finished.stderr
+        );
+    }
+    assert!(
+        finished.stdout.contains("This run ended early: "),
+        "{}",
+        finished.stdout
+    );
+    let files = fs::read_to_string(sandbox.work().join("files")).unwrap();
+    assert_eq!(files, "run.json\nsamples.jsonl\n");
+    assert!(samples(&sandbox.work()).len() > 1);
+    assert_eq!(record(&sandbox.work()).status, RunStatus::Running);
     sandbox.expect_nothing_left();
 }
 

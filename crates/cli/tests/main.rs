@@ -13,6 +13,8 @@ mod ordinary_user;
 mod own_mongodb;
 mod own_server;
 mod quick;
+mod resume;
+mod safety;
 mod servers;
 mod studies;
 mod transit;

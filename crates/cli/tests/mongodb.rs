@@ -251,7 +251,7 @@ fn a_single_mongodb_that_dies_ends_the_run_with_a_partial_report() {
         kill_process(server, Signal::KILL).unwrap();
     }
     let finished = running.finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     assert!(finished.stderr.contains("the server died"), "{}", finished.stderr);
     sandbox.expect_nothing_left();
 }

@@ -2,14 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::record::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
 use ciphertax_model::{Load, Pace};
-use ciphertax_reactor::Gather;
+use ciphertax_reactor::{Gather, stop};
 
 use crate::course::{Batch, Course, Schedule};
 use crate::recorder::{KeptOperation, Recorder};
@@ -87,7 +86,7 @@ pub struct SliceYield {
     pub unfinished: u64,
     /// How the schedule was kept; `None` in a closed loop.
     pub open_loop: Option<OpenLoopSample>,
-    /// True if a batch was cut short.
+    /// True if it was cut short because somebody wanted to stop.
     pub interrupted: bool,
     /// Share of the CPUs the load threads may use that they used, as a fraction.
     pub saturation: f64,
@@ -134,9 +133,14 @@ impl Engine {
             };
             first_seat += connections as u32;
             let reply = reply.clone();
+            let stop = stop::heeded();
+            let work = move || worker::run(share, &inbox, &reply);
             let thread = thread::Builder::new()
                 .name(format!("load-{index}"))
-                .spawn(move || worker::run(share, &inbox, &reply))?;
+                .spawn(move || match stop {
+                    Some(stop) => stop::heed(&stop, work),
+                    None => work(),
+                })?;
             workers.push(Handle {
                 commands: Some(commands),
                 thread: Some(thread),
@@ -185,35 +189,23 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done.
+    /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done. Where the
+    /// thread that started the engine heeds a flag, it is cut short when that is set.
     ///
     /// # Errors
     /// For an engine that cannot go on; what goes wrong with operations is in the yield.
     pub fn slice(&mut self, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
-        self.slice_unless(&AtomicBool::new(false), arm, duration)
-    }
-
-    /// As [`Engine::slice`]; a batch, which takes as long as it takes, is cut short when `stop` becomes true.
-    ///
-    /// # Errors
-    /// As [`Engine::slice`].
-    pub fn slice_unless(
-        &mut self,
-        stop: &AtomicBool,
-        arm: usize,
-        duration: Duration,
-    ) -> Result<SliceYield, EngineError> {
         let course = self.course(duration);
         for index in 0..self.workers.len() {
             let course = course.clone();
             let keep = self.keeps_operations;
             self.tell(index, Command::Run { arm, course, keep })?;
         }
-        let mut interrupted = false;
+        let mut is_cut = false;
         let mut glance = || {
-            if let (Course::Batch(batch), true) = (&course, stop.load(Ordering::Relaxed)) {
+            if let (Course::Batch(batch), true) = (&course, stop::is_requested()) {
                 batch.cut();
-                interrupted = true;
+                is_cut = true;
             }
         };
         let mut works = Vec::with_capacity(self.workers.len());
@@ -223,9 +215,10 @@ impl Engine {
                 Reply::Prepared(_) | Reply::Broken(_) => return Err(EngineError::WorkerEnded),
             }
         }
+        let merged = merge(works, &course);
         Ok(SliceYield {
-            interrupted,
-            ..merge(works, &course)
+            interrupted: is_cut || (merged.unfinished > 0 && stop::is_requested()),
+            ..merged
         })
     }
 
@@ -362,6 +355,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use ciphertax_reactor::Reactor;
 
@@ -497,14 +491,46 @@ mod tests {
             ..LOAD
         };
         let errands = Errands::that_take(Duration::from_millis(20));
-        let mut engine = Engine::start(vec![errands], &load, 1).unwrap();
-        engine.prepare(0).unwrap().unwrap();
-        let yielded = engine
-            .slice_unless(&AtomicBool::new(true), 0, Duration::ZERO)
-            .unwrap();
+        let yielded = cut_short(errands, &load, Duration::ZERO);
         assert!(yielded.interrupted);
         assert!((1..1_000_000).contains(&yielded.operations[0].count));
         assert_eq!((yielded.failures, yielded.unfinished), (0, 0));
+    }
+
+    #[test]
+    fn operations_that_nobody_answers_are_not_waited_for_when_told_to_stop() {
+        let hour = Duration::from_secs(3600);
+        for load in [
+            Load::closed(3),
+            Load {
+                batch: Some(9),
+                ..LOAD
+            },
+            Load {
+                rate: Some(100),
+                ..LOAD
+            },
+        ] {
+            let yielded = cut_short(Errands::that_take(hour), &load, hour);
+            assert!(yielded.interrupted && yielded.unfinished > 0, "{load:?}");
+        }
+    }
+
+    /// A slice during which somebody wants to stop.
+    fn cut_short(errands: Errands, load: &Load, duration: Duration) -> SliceYield {
+        let flag = Arc::new(AtomicBool::new(false));
+        stop::heed(&flag, || {
+            let mut engine = Engine::start(vec![errands], load, 1).unwrap();
+            engine.prepare(0).unwrap().unwrap();
+            let later = Arc::clone(&flag);
+            let stopper = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(100));
+                later.store(true, Ordering::Relaxed);
+            });
+            let yielded = engine.slice(0, duration).unwrap();
+            stopper.join().unwrap();
+            yielded
+        })
     }
 
     #[test]

@@ -42,6 +42,7 @@ use crate::folder::{self, MARKER, PREFIX, PrivateFolder};
 use crate::log::LOG;
 use crate::namespace::run_inside;
 use crate::privilege::run_as_nobody;
+use crate::say::say;
 use crate::sweep::remove_folder;
 use order::Order;
 pub(crate) use order::{Helper, User};
@@ -117,9 +118,7 @@ pub fn main() -> ExitCode {
     close_inherited_descriptors();
     outlive_signals();
     let Some(owner) = owner_on_standard_input() else {
-        eprintln!(
-            "`guard` is started by ciphertax itself, to remove a private server when its owner is gone"
-        );
+        say("`guard` is started by ciphertax itself, to remove a private server when its owner is gone");
         return ExitCode::FAILURE;
     };
     match Watch::begin(owner) {

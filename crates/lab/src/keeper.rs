@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::family::kill_descendants;
 use crate::guard::{GuardProgram, adopt_orphans, die_with_this_thread, owner_on_standard_input};
+use crate::say::say;
 
 /// How a kept program ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,7 +122,7 @@ impl Drop for Kept {
 /// What a keeper does; the whole of the hidden command `keep`.
 pub fn main() -> ExitCode {
     let Some(owner) = owner_on_standard_input() else {
-        eprintln!("`keep` is started by ciphertax itself, to run a program of the user's own");
+        say("`keep` is started by ciphertax itself, to run a program of the user's own");
         return ExitCode::FAILURE;
     };
     match keep(owner) {

@@ -7,6 +7,7 @@
 //! client and server, and a [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod accounts;
 pub mod catalogue;
@@ -29,6 +30,7 @@ mod privilege;
 mod process;
 mod proof;
 mod relay;
+mod say;
 mod search;
 mod server;
 mod statements;
@@ -48,5 +50,6 @@ pub use mongodb::{PrivateMongoDb, PrivateMongoDbBuilder};
 pub use private_files::PrivateFiles;
 pub use proof::{ProofError, Proved, prove};
 pub use relay::Relay;
+pub use say::say;
 pub use server::{PrivateServer, PrivateServerBuilder};
 pub use sweep::sweep_stale;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_reactor::stop;
+
 use crate::error::{Error, Result};
 use crate::folder::{NEEDED_MB, PrivateFolder};
 use crate::process::Process;
@@ -63,7 +65,7 @@ impl Log {
                     log: tail(&self.folder),
                 }));
             }
-            if Instant::now() > deadline {
+            if stop::is_over(deadline) {
                 return Err(Error::NotReady {
                     seconds: STARTUP.as_secs(),
                     log: tail(&self.folder),

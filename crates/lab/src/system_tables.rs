@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_reactor::stop;
+
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
 use crate::guard;
@@ -103,7 +105,7 @@ fn run(
                     log: log::tail(folder),
                 }));
             }
-            None if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+            None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
             None => {
                 let _ = process.kill();
                 let _ = process.wait();

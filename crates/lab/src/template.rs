@@ -6,8 +6,12 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
+use ciphertax_reactor::stop;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::folder::{NEEDED_MB, free_mb};
@@ -18,6 +22,9 @@ use crate::system_tables;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
+
+/// How often a lock that somebody else holds is tried again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
@@ -71,15 +78,25 @@ impl<'a> Template<'a> {
     /// Locks the template against being replaced, for as long as this lives, after making it if it has to be made.
     fn locked(&self) -> Result<()> {
         let lock = |operation| {
-            rustix::io::retry_on_intr(|| flock(&self.lock, operation))
-                .map_err(io::Error::from)
-                .map_err(Error::write(&self.folder))
+            // Whoever holds it may be at work for seconds.
+            loop {
+                match flock(&self.lock, operation) {
+                    Err(Errno::INTR | Errno::WOULDBLOCK) if !stop::is_requested() => {
+                        thread::sleep(LOOK_AGAIN)
+                    }
+                    locked => {
+                        return locked
+                            .map_err(io::Error::from)
+                            .map_err(Error::write(&self.folder));
+                    }
+                }
+            }
         };
-        lock(FlockOperation::LockShared)?;
+        lock(FlockOperation::NonBlockingLockShared)?;
         if self.is_current() {
             return Ok(());
         }
-        lock(FlockOperation::LockExclusive)?;
+        lock(FlockOperation::NonBlockingLockExclusive)?;
         if self.is_current() {
             return Ok(());
         }

@@ -6,6 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -14,12 +16,15 @@ use rustix::io::Errno;
 
 use crate::alarm::Alarms;
 use crate::gather::{self, Gather};
+use crate::stop;
 
 const EVENTS_PER_WAIT: usize = 256;
 /// What every socket tells: that there is something to read, or that the peer has closed.
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::RDHUP)
     .union(epoll::EventFlags::ET);
+/// How long tasks may go on after somebody wanted to stop: enough to bring to its end what a server answers at all.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
 /// The alarms' timer among the events; no socket has so large a number.
 const TIMER: u64 = u64::MAX;
 
@@ -30,7 +35,16 @@ pub struct Reactor {
     alarms: RefCell<Alarms>,
     current: Cell<u32>,
     deadline: Cell<Option<Instant>>,
+    stop: RefCell<Stop>,
     gather: Cell<Gather>,
+}
+
+/// Somebody's wish to stop, which the tasks that now run heed.
+#[derive(Default)]
+struct Stop {
+    flag: Option<Arc<AtomicBool>>,
+    /// When the tasks must have ended; `None` until the flag was seen set.
+    deadline: Option<Instant>,
 }
 
 /// What the event loop knows of a socket.
@@ -91,6 +105,7 @@ impl Reactor {
             alarms: RefCell::new(alarms),
             current: Cell::new(0),
             deadline: Cell::new(None),
+            stop: RefCell::default(),
             gather: Cell::new(Gather::NONE),
         }))
     }
@@ -122,7 +137,8 @@ impl Reactor {
         .await
     }
 
-    /// Drives all `tasks` until each has ended or `deadline` has passed. Returns the outputs in the order of the
+    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set for half
+    /// a second. Returns the outputs in the order of the
     /// tasks; `None` for a task that had not ended and was dropped.
     ///
     /// # Errors
@@ -141,6 +157,10 @@ impl Reactor {
         let mut context = Context::from_waker(Waker::noop());
         self.alarms.borrow_mut().clear();
         self.set_deadline(deadline);
+        *self.stop.borrow_mut() = Stop {
+            flag: stop::heeded(),
+            deadline: None,
+        };
         while live > 0 {
             while let Some(index) = ready.pop() {
                 // A socket may still name the task of an earlier run that waited for it last.
@@ -177,8 +197,7 @@ impl Reactor {
             events.clear();
             // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.
             let now = Instant::now();
-            let deadline = self.deadline.get().unwrap_or(now);
-            let left = deadline.saturating_duration_since(now);
+            let left = self.left(now);
             if left.is_zero() {
                 return Ok(false);
             }
@@ -256,15 +275,34 @@ impl Reactor {
 
     /// True if the tasks that now run have had their time.
     pub(crate) fn is_late(&self) -> bool {
-        self.deadline
-            .get()
-            .is_some_and(|deadline| Instant::now() >= deadline)
+        self.left(Instant::now()).is_zero()
+    }
+
+    /// How long may be waited at once; zero if the tasks that now run have had their time.
+    fn left(&self, now: Instant) -> Duration {
+        let deadline = self.deadline.get().unwrap_or(now);
+        let left = deadline.saturating_duration_since(now);
+        self.stop.borrow_mut().shorten(left, now)
     }
 
     /// Notes that the task being polled waits for the socket.
     pub(crate) fn park(&self, token: u32) {
         let current = self.current.get();
         self.with_slot(token, |slot| slot.waiting = Some(current));
+    }
+}
+
+impl Stop {
+    /// How long may be waited at once by tasks that have so much time left.
+    fn shorten(&mut self, left: Duration, now: Instant) -> Duration {
+        let Some(flag) = &self.flag else { return left };
+        if self.deadline.is_none() && flag.load(Ordering::Relaxed) {
+            self.deadline = Some(now + LAST_MOMENT);
+        }
+        match self.deadline {
+            Some(deadline) => left.min(deadline.saturating_duration_since(now)),
+            None => left.min(stop::LOOK),
+        }
     }
 }
 

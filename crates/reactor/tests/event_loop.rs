@@ -5,10 +5,12 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::{Gather, Reactor, Socket};
+use ciphertax_reactor::{Gather, Reactor, Socket, stop};
 
 /// A server that answers each of `connections` with the bytes it gets until the client closes.
 fn echo(connections: usize) -> SocketAddr {
@@ -160,4 +162,30 @@ fn a_refused_connection_is_an_error() {
         outcome.err().map(|error| error.kind()),
         Some(std::io::ErrorKind::ConnectionRefused)
     );
+}
+
+#[test]
+fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end() {
+    let reactor = Reactor::new().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap();
+    let far = Instant::now() + Duration::from_secs(3600);
+    let flag = Arc::new(AtomicBool::new(false));
+    stop::heed(&flag, || {
+        let later = Arc::clone(&flag);
+        let stopper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            later.store(true, Ordering::Relaxed);
+        });
+        let waits = async {
+            let socket = Socket::connect(&reactor, silent).await.unwrap();
+            socket.receive(&mut [0; 8]).await.unwrap()
+        };
+        assert_eq!(reactor.run_one(waits, far).unwrap(), None);
+        stopper.join().unwrap();
+        assert_eq!(
+            reactor.run_one(round_trips(&reactor, echo(1), 10), far).unwrap(),
+            Some(10)
+        );
+    });
 }

@@ -298,6 +298,10 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
             "This run ended early: {}. What it measured until then is below.",
             reason.trim_end_matches('.')
         )),
+        RunStatus::NotCleanedUp { problem } => Some(format!(
+            "This run measured all it was to measure, but {}.",
+            problem.trim_end_matches('.')
+        )),
     }
 }
 

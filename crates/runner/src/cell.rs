@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_explain::{CellPrecision, precision};
-use ciphertax_model::record::Sample;
+use ciphertax_model::record::{Sample, VoidReason};
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Pace, Study};
 use ciphertax_stats::BalancedOrder;
@@ -15,8 +15,8 @@ use crate::load;
 use crate::mysql::command::CommandLoad;
 use crate::site::OpenSite;
 
-/// A cell in which so many blocks in a row are void says no more by trying again.
-const MOST_VOID_BLOCKS: u32 = 3;
+/// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
+const MOST_FAILED_BLOCKS: u32 = 3;
 
 /// A cell whose load is ready: its connections are open, or its program works.
 pub(crate) struct OpenCell<'a> {
@@ -27,15 +27,17 @@ pub(crate) struct OpenCell<'a> {
     /// Its arms, in the order of the generator.
     pub(crate) arms: Vec<Arm>,
     order: BalancedOrder,
+    /// Blocks that were begun, so the number of the next.
     pub(crate) blocks: u32,
-    void_in_a_row: u32,
+    failed_in_a_row: u32,
     pub(crate) reached: CellPrecision,
     /// How long the last block took; zero before the first.
     last_block: Duration,
 }
 
 impl<'a> OpenCell<'a> {
-    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm.
+    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `earlier` are the
+    /// samples of a run that goes on.
     ///
     /// # Errors
     /// If there are no load threads, or the program does not work.
@@ -44,6 +46,7 @@ impl<'a> OpenCell<'a> {
         cell: &'a Cell,
         (site, open_site): (usize, &mut OpenSite),
         seed: u64,
+        earlier: &[Sample],
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
@@ -57,15 +60,20 @@ impl<'a> OpenCell<'a> {
                 Generator::Command(command) => try_out(command, index, arm, open_site, cell, go_on)?,
             }
         }
+        let blocks = earlier.iter().filter(|sample| sample.cell == cell.name);
+        let blocks = blocks.map(|sample| sample.block + 1).max().unwrap_or(0);
+        let mut order = BalancedOrder::new(arms.len(), seed);
+        // The orders of the blocks that were measured.
+        order.by_ref().take(blocks as usize).for_each(drop);
         Ok(Self {
             cell,
             site,
             generator,
-            order: BalancedOrder::new(arms.len(), seed),
+            order,
             arms,
-            blocks: 0,
-            void_in_a_row: 0,
-            reached: precision(study, cell, &[])?,
+            blocks,
+            failed_in_a_row: 0,
+            reached: precision(study, cell, earlier)?,
             last_block: Duration::ZERO,
         })
     }
@@ -87,37 +95,68 @@ impl<'a> OpenCell<'a> {
         }
     }
 
-    /// Takes note of a block, which took so long.
+    /// Takes note of a block, which took so long, and tells what follows for those to come.
     pub(crate) fn end_block(
         &mut self,
         study: &Study,
         samples: &[Sample],
         took: Duration,
-    ) -> Result<(), RunError> {
+    ) -> Result<BlockOutcome, RunError> {
+        let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;
-        let before = self.reached.blocks;
         self.reached = precision(study, self.cell, samples)?;
-        self.void_in_a_row = if self.reached.blocks == before {
-            self.void_in_a_row + 1
-        } else {
-            0
+        let of_block = |sample: &&Sample| sample.cell == self.cell.name && sample.block == block;
+        let void: Vec<&Sample> = samples
+            .iter()
+            .rev()
+            .take_while(of_block)
+            .filter(|sample| !sample.is_valid())
+            .collect();
+        let reason = |sample: &&Sample| sample.void.as_ref().map(ToString::to_string).unwrap_or_default();
+        let Some(first) = void.last().map(reason) else {
+            self.failed_in_a_row = 0;
+            return Ok(BlockOutcome::Valid);
         };
-        Ok(())
-    }
-
-    /// Why measuring it further is of no use; `None` if it is.
-    pub(crate) fn hopeless(&self, samples: &[Sample]) -> Option<String> {
-        if self.void_in_a_row < MOST_VOID_BLOCKS {
-            return None;
+        let Some(failure) = void.iter().find(|sample| !passes(sample)).map(reason) else {
+            return Ok(BlockOutcome::Disturbed(first));
+        };
+        self.failed_in_a_row += 1;
+        if self.failed_in_a_row < MOST_FAILED_BLOCKS {
+            return Ok(BlockOutcome::Failed);
         }
-        let last = samples.iter().rev().find_map(|sample| sample.void.as_ref());
-        Some(format!(
-            "{} blocks in a row of {} are void, the last because: {}",
-            self.void_in_a_row,
-            self.cell.name,
-            last.map(ToString::to_string).unwrap_or_default()
-        ))
+        Ok(BlockOutcome::Hopeless(format!(
+            "{} blocks in a row of {} are void, the last because: {failure}",
+            self.failed_in_a_row, self.cell.name
+        )))
+    }
+}
+
+/// What a block says of those to come.
+pub(crate) enum BlockOutcome {
+    /// Every slice counts.
+    Valid,
+    /// Void because of what passes by itself.
+    Disturbed(String),
+    /// Void because of something else.
+    Failed,
+    /// The same so often that trying again is of no use.
+    Hopeless(String),
+}
+
+/// True if a slice is void because of what passes: that others had the CPU, or held up the load generator. A rate that is more
+/// than an arm can do does not pass.
+fn passes(sample: &Sample) -> bool {
+    let is_beyond_reach = || {
+        sample
+            .open_loop
+            .as_ref()
+            .is_some_and(|open_loop| open_loop.not_begun > 0)
+    };
+    match &sample.void {
+        Some(VoidReason::Steal { .. }) => true,
+        Some(VoidReason::ScheduleMissed { .. }) => !is_beyond_reach(),
+        _ => false,
     }
 }
 
@@ -138,5 +177,43 @@ fn try_out(
             arm: arm.name.clone(),
             problem: "programs are measured on servers that speak MySQL's protocol alone".into(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn void(reason: VoidReason, not_begun: u64) -> Sample {
+        let sample = serde_json::json!({
+            "cell": "c", "block": 0, "position": 0, "arm": "plain", "start_ns": 0, "duration_ns": 0, "operations": [],
+            "client_cpu": { "total_ns": 0, "system_ns": 0 }, "server_cpu": null, "bytes_sent": 0, "bytes_received": 0,
+            "client_context_switches": 0, "server_context_switches": null, "steal_ns": 0, "workers": 1,
+            "open_loop": { "planned": 9, "not_begun": not_begun, "late": 0, "delay_sum_ns": 0, "response_sum_ns": 0, "response": "" }
+        });
+        Sample {
+            void: Some(reason),
+            ..serde_json::from_value(sample).unwrap()
+        }
+    }
+
+    #[test]
+    fn what_others_did_to_the_machine_passes_and_nothing_else() {
+        let detail = || "why".to_owned();
+        assert!(passes(&void(VoidReason::Steal { fraction: 0.2 }, 0)));
+        assert!(passes(&void(VoidReason::ScheduleMissed { detail: detail() }, 0)));
+        for reason in [
+            VoidReason::ScheduleMissed { detail: detail() },
+            VoidReason::Errors {
+                count: 1,
+                first: detail(),
+            },
+            VoidReason::FactsDiffer { detail: detail() },
+            VoidReason::ServerDied { detail: detail() },
+            VoidReason::Stalled { detail: detail() },
+            VoidReason::Empty,
+        ] {
+            assert!(!passes(&void(reason.clone(), 1)), "{reason}");
+        }
     }
 }

@@ -65,6 +65,25 @@ pub enum RunError {
     /// The server cannot be kept on one CPU.
     #[error("the private server cannot be kept on one CPU: {0}")]
     Placement(io::Error),
+    /// What was made on a server, or a private server, is not gone.
+    #[error("cleaning up failed: {problem}{}", with_command(.remedy.as_deref()))]
+    NotCleanedUp {
+        /// What is left, and why.
+        problem: String,
+        /// The command that removes it; `None` where the problem says what to do.
+        remedy: Option<String>,
+    },
+    /// Cleaning up failed too, after something else had.
+    #[error("{0}; {1}")]
+    AndNotCleanedUp(Box<RunError>, Box<RunError>),
+    /// A run that cannot go on.
+    #[error("the run in {folder} cannot be resumed: {problem}")]
+    NotResumable {
+        /// Its folder.
+        folder: PathBuf,
+        /// Why, with the remedy where there is one.
+        problem: String,
+    },
     /// The run folder exists already.
     #[error("{0} exists already; choose another folder with --out")]
     FolderExists(PathBuf),
@@ -87,6 +106,10 @@ pub enum RunError {
     /// The user stopped it before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,
+}
+
+fn with_command(remedy: Option<&str>) -> String {
+    remedy.map_or(String::new(), |command| format!("; to remove it: {command}"))
 }
 
 fn lines(refusals: &[String]) -> String {

@@ -1,10 +1,10 @@
 //! What makes the load of a cell: ciphertax itself, or a program of the user's own.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_model::record::VoidReason;
+use ciphertax_reactor::stop;
 
 use crate::error::RunError;
 use crate::mysql::command::CommandLoad;
@@ -32,19 +32,14 @@ impl Generator {
         }
     }
 
-    /// Load on one arm for `duration`, or for as long as a batch or a program takes, which `stop` cuts short.
-    pub(crate) fn slice(
-        &mut self,
-        arm: usize,
-        duration: Duration,
-        stop: &AtomicBool,
-    ) -> Result<Slice, RunError> {
+    /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short.
+    pub(crate) fn slice(&mut self, arm: usize, duration: Duration) -> Result<Slice, RunError> {
         match self {
             Self::Engine(engine) => Ok(Slice {
-                yielded: engine.slice_unless(stop, arm, duration)?,
+                yielded: engine.slice(arm, duration)?,
                 void: None,
             }),
-            Self::Command(command) => command.slice(arm, &|| stop.load(Ordering::Relaxed)),
+            Self::Command(command) => command.slice(arm, &stop::is_requested),
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod access;
 mod cell;
+mod clean;
 mod counters;
 mod distance;
 mod entry;
@@ -27,7 +28,8 @@ mod site;
 mod trust;
 mod whereabouts;
 
+pub use clean::{clean, made_on, remedy};
 pub use error::RunError;
-pub use folder::RunFolder;
-pub use play::{Plan, play};
+pub use folder::{CutOff, Destination, RunFolder, write_whole};
+pub use play::{Plan, Played, play};
 pub use progress::{Headline, Progress, Stage};

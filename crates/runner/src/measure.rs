@@ -1,7 +1,6 @@
 //! One slice: quiet before, exact clocks around, and what makes it void.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,8 +57,6 @@ pub(crate) struct Meter<'a> {
     pub(crate) site: &'a mut OpenSite,
     pub(crate) began: Instant,
     pub(crate) slice: Duration,
-    /// Becomes true when the user wants to stop.
-    pub(crate) stop: &'a AtomicBool,
 }
 
 impl Meter<'_> {
@@ -82,7 +79,7 @@ impl Meter<'_> {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(generator, place, since_start, &gone).into());
         };
-        let mut slice = generator.slice(place.arm_index, self.slice, self.stop)?;
+        let mut slice = generator.slice(place.arm_index, self.slice)?;
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.site.host_mut(place.arm), place).ok();
         if let (Generator::Command(command), Some(after)) = (&*generator, &after) {

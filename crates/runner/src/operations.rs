@@ -16,10 +16,14 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Begins the file, which must not exist.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    /// Begins the file, or goes on with it.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let is_empty = file.metadata()?.len() == 0;
         let mut writer = Writer::from_writer(file);
+        if !is_empty {
+            return Ok(Self { writer });
+        }
         let of_slice = ["cell", "block", "arm", "operation", "latency_us"];
         let of_phases = Phase::ALL.map(|phase| format!("{}_us", key(phase)));
         writer.write_record(of_slice.into_iter().chain(of_phases.iter().map(String::as_str)))?;
@@ -90,7 +94,7 @@ mod tests {
             "workers": 1
         }))
         .unwrap();
-        let mut operations = Operations::create(&path).unwrap();
+        let mut operations = Operations::open(&path).unwrap();
         operations
             .append(&sample, &[operation(Some(connect)), operation(None)])
             .unwrap();

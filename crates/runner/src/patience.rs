@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, stop};
 
 use crate::error::RunError;
 
 /// Runs a task that asks a server, and gives what it came to.
 ///
 /// # Errors
-/// Names the server if there is no answer in time, or nobody can wait for one.
+/// Names the server if there is no answer in time, or nobody can wait for one; and when somebody wants to stop.
 pub(crate) fn wait_for<T>(
     reactor: &Reactor,
     server: &str,
@@ -19,6 +19,7 @@ pub(crate) fn wait_for<T>(
 ) -> Result<T, RunError> {
     match reactor.run_one(task, Instant::now() + patience) {
         Ok(Some(outcome)) => Ok(outcome),
+        Ok(None) if stop::is_requested() => Err(RunError::Stopped),
         Ok(None) => Err(unusable(
             server,
             format!("no answer within {} s", patience.as_secs()),

@@ -1,16 +1,19 @@
 //! A study from beginning to end.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ciphertax_explain::explain;
-use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Tool};
+use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Sample, ServerRecord, Tool};
 use ciphertax_model::{Arm, Study};
+use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;
+use crate::clean::{made_on, remedy};
 use crate::error::RunError;
-use crate::folder::RunFolder;
+use crate::folder::{Destination, Earlier, RunFolder};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
@@ -22,8 +25,6 @@ pub struct Plan {
     pub study: Study,
     /// The user's own server; `None` for private ones.
     pub target: Option<Target>,
-    /// Where the run goes.
-    pub folder: PathBuf,
     /// Seed of the order of the slices.
     pub seed: u64,
     /// Who measures.
@@ -32,20 +33,38 @@ pub struct Plan {
     pub command: String,
 }
 
-/// Plays a study and leaves a run folder. `stop` ends it at the next edge of a slice; what was measured until then is
+/// What a study came to.
+pub struct Played {
+    /// What was measured and what it means.
+    pub run: Run,
+    /// Where it is.
+    pub folder: PathBuf,
+    /// Why not all of it could be written there; what could be is whole.
+    pub unsaved: Option<RunError>,
+}
+
+/// Plays a study and leaves a run folder. `stop` ends it within a second, whatever it does; what was measured until then is
 /// kept and evaluated.
 ///
 /// # Errors
-/// When nothing could be measured, or the run folder cannot be written.
-pub fn play(plan: &Plan, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Run, RunError> {
+/// When nothing could be measured. A run that should have gone on is then as it was.
+pub fn play(
+    plan: &Plan,
+    destination: Destination,
+    progress: &mut dyn Progress,
+    stop: &Arc<AtomicBool>,
+) -> Result<Played, RunError> {
     refuse_impossible(plan)?;
-    let folder = RunFolder::create(&plan.folder)?;
-    match Player::set_up(plan, &folder, progress, stop) {
-        Err(error) => {
+    let (folder, earlier) = destination.open()?;
+    let is_new = earlier.is_none();
+    progress.folder(folder.path());
+    match Player::set_up(plan, &folder, earlier, progress, stop) {
+        Ok(player) => player.play(folder, progress, stop),
+        Err(error) if is_new => {
             folder.discard();
             Err(error)
         }
-        Ok(player) => player.play(folder, progress, stop),
+        Err(error) => Err(error),
     }
 }
 
@@ -55,41 +74,53 @@ struct Player<'a> {
     sites: Vec<OpenSite>,
     cells: Vec<OpenCell<'a>>,
     head: Run,
+    /// What was measured of it before.
+    earlier: Vec<Sample>,
 }
 
 impl<'a> Player<'a> {
     fn set_up(
         plan: &'a Plan,
         folder: &RunFolder,
+        earlier: Option<Earlier>,
         progress: &mut dyn Progress,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> Result<Self, RunError> {
-        let go_on = || {
-            if stop.load(Ordering::Relaxed) {
-                Err(RunError::Stopped)
-            } else {
-                Ok(())
-            }
-        };
         let arms = plan.study.measured_arms();
         let mut sites = Vec::new();
-        for place in places(plan) {
-            sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
-        }
-        let head = head(plan, &arms, &sites);
-        match open_cells(plan, &mut sites, progress, &go_on)
-            .and_then(|cells| folder.write_run(&head).map(|()| cells))
-        {
-            Ok(cells) => Ok(Self {
+        let (before, samples) = match earlier {
+            Some(earlier) => (Some(earlier.run), earlier.samples),
+            None => (None, Vec::new()),
+        };
+        let ready = stop::heed(stop, || {
+            for place in places(plan) {
+                sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
+            }
+            let head = head(plan, &arms, &sites, before.as_ref());
+            before.map_or(Ok(()), |before| {
+                refuse_other_servers(folder, &before, &head.servers)
+            })?;
+            let cells = open_cells(plan, &mut sites, &samples, progress)?;
+            folder.write_run(&head)?;
+            Ok((cells, head))
+        });
+        match ready {
+            Ok((cells, head)) => Ok(Self {
                 plan,
                 sites,
                 cells,
                 head,
+                earlier: samples,
             }),
             Err(error) => {
-                // The error that led here matters more than one of cleaning up.
-                let _ = close_all(sites);
-                Err(error)
+                let error = stop::heed(stop, || if_stopped(error));
+                if plan.target.is_some() && !sites.is_empty() {
+                    progress.stage(&Stage::CleaningUp);
+                }
+                match close_all(plan, sites) {
+                    Ok(()) => Err(error),
+                    Err(left) => Err(RunError::AndNotCleanedUp(error.into(), left.into())),
+                }
             }
         }
     }
@@ -99,36 +130,106 @@ impl<'a> Player<'a> {
         self,
         mut folder: RunFolder,
         progress: &mut dyn Progress,
-        stop: &AtomicBool,
-    ) -> Result<Run, RunError> {
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Played, RunError> {
         let Self {
             plan,
             mut sites,
             mut cells,
             mut head,
+            earlier,
         } = self;
-        let mut rounds = Rounds::begin(&plan.study, &mut sites, &mut folder);
-        let measured = rounds.measure(&mut cells, progress, stop);
-        let samples = rounds.into_samples();
-        drop(cells);
+        let is_new = earlier.is_empty();
+        let (measured, samples) = stop::heed(stop, || {
+            let mut rounds = Rounds::begin(&plan.study, &mut sites, &mut folder, earlier);
+            let measured = rounds.measure(&mut cells, progress);
+            let samples = rounds.into_samples();
+            // Closes the connections.
+            drop(cells);
+            (measured, samples)
+        });
         head.servers = sites.iter().flat_map(OpenSite::records).collect();
 
         progress.stage(&Stage::CleaningUp);
-        let cleaned = close_all(sites);
+        let cleaned = close_all(plan, sites);
+        if samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
+            folder.discard();
+            let error = measured.err().unwrap_or(RunError::Stopped);
+            return Err(match cleaned {
+                Ok(()) => error,
+                Err(left) => RunError::AndNotCleanedUp(error.into(), left.into()),
+            });
+        }
         progress.stage(&Stage::Evaluating);
-        head.status = match (&measured, &cleaned) {
-            (Ok(RunStatus::Complete), Err(error)) | (Err(error), _) => RunStatus::Partial {
-                reason: error.to_string(),
-            },
-            (Ok(status), _) => status.clone(),
-        };
+        head.status = status(&measured, &cleaned);
         let run = explain(head, &samples)?;
-        folder.write_run(&run)?;
-        match measured {
-            Err(error @ RunError::Write { .. }) => Err(error),
-            _ => Ok(run),
+        Ok(Played {
+            unsaved: folder.write_run(&run).err(),
+            folder: folder.path().to_owned(),
+            run,
+        })
+    }
+}
+
+/// Whether a run came to its end, and whether something is left of it.
+fn status(measured: &Result<RunStatus, RunError>, cleaned: &Result<(), RunError>) -> RunStatus {
+    let reason = match measured {
+        Ok(RunStatus::Partial { reason }) => reason.clone(),
+        Ok(status) => {
+            return match cleaned {
+                Ok(()) => status.clone(),
+                Err(left) => RunStatus::NotCleanedUp {
+                    problem: left.to_string(),
+                },
+            };
+        }
+        Err(error) => error.to_string(),
+    };
+    RunStatus::Partial {
+        reason: match cleaned {
+            Ok(()) => reason,
+            Err(left) => format!("{reason}; {left}"),
+        },
+    }
+}
+
+fn go_on() -> Result<(), RunError> {
+    match stop::is_requested() {
+        true => Err(RunError::Stopped),
+        false => Ok(()),
+    }
+}
+
+/// Whatever goes wrong while somebody wants to stop, that is why.
+fn if_stopped(error: RunError) -> RunError {
+    go_on().err().unwrap_or(error)
+}
+
+/// The slices of a run are of the same servers, also when it goes on later.
+fn refuse_other_servers(folder: &RunFolder, before: &Run, now: &[ServerRecord]) -> Result<(), RunError> {
+    for (before, now) in before.servers.iter().zip(now) {
+        let words = |server: &ServerRecord| {
+            let ServerRecord {
+                product,
+                version,
+                tls_library,
+                ..
+            } = server;
+            format!("{product} {version} with {tls_library}")
+        };
+        if words(before) != words(now) {
+            return Err(RunError::NotResumable {
+                folder: folder.path().to_owned(),
+                problem: format!(
+                    "{} was {} and is {} now; begin a new run",
+                    now.name,
+                    words(before),
+                    words(now)
+                ),
+            });
         }
     }
+    Ok(())
 }
 
 /// Where the cells are measured: on the user's own server, which is all there is, or on private ones.
@@ -143,8 +244,8 @@ fn places(plan: &Plan) -> Vec<Place<'_>> {
 fn open_cells<'a>(
     plan: &'a Plan,
     sites: &mut [OpenSite],
+    earlier: &[Sample],
     progress: &mut dyn Progress,
-    go_on: &dyn Fn() -> Result<(), RunError>,
 ) -> Result<Vec<OpenCell<'a>>, RunError> {
     for site in &mut *sites {
         go_on()?;
@@ -162,19 +263,38 @@ fn open_cells<'a>(
             cell,
             (at, &mut sites[at]),
             seed,
-            go_on,
+            earlier,
+            &go_on,
         )?);
     }
+    go_on()?;
     Ok(cells)
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(sites: Vec<OpenSite>) -> Result<(), RunError> {
-    sites.into_iter().map(OpenSite::close).fold(Ok(()), Result::and)
+fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
+    let closed = sites.into_iter().map(OpenSite::close).fold(Ok(()), Result::and);
+    closed.map_err(|error| match (&plan.target, error) {
+        (None, error) => RunError::NotCleanedUp {
+            problem: error.to_string(),
+            remedy: None,
+        },
+        (Some(target), error) => RunError::NotCleanedUp {
+            problem: format!(
+                "{} is left on {target}: {}",
+                made_on(target),
+                match error {
+                    RunError::Server { problem, .. } => problem,
+                    error => error.to_string(),
+                }
+            ),
+            remedy: Some(remedy(target)),
+        },
+    })
 }
 
-/// What is known before the first slice.
-fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
+/// What is known before the first slice; of a run that goes on, when it began.
+fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Run>) -> Run {
     let role = |index| match index {
         0 => ArmRole::Baseline,
         1 => ArmRole::BaselineAgain,
@@ -190,7 +310,11 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite]) -> Run {
             .collect(),
     });
     Run {
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started: match before {
+            Some(run) => run.started.clone(),
+            None => jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        },
+        target: plan.target.as_ref().map(Target::url),
         servers: sites.iter().flat_map(OpenSite::first_records).collect(),
         arms: arms.collect(),
         ..Run::begin(

@@ -1,5 +1,6 @@
 //! What a run tells while it works.
 
+use std::path::Path;
 use std::time::Duration;
 
 /// A step before or after measuring.
@@ -20,6 +21,8 @@ pub enum Stage {
     Proving(String),
     /// Opening connections.
     Opening,
+    /// Waiting until the machine is fit for measuring again, and why it is not.
+    Waiting(String),
     /// Evaluating the samples.
     Evaluating,
     /// Removing data set and server.
@@ -48,6 +51,8 @@ pub struct Headline {
 
 /// Hears what a run does.
 pub trait Progress {
+    /// The run folder is there.
+    fn folder(&mut self, _path: &Path) {}
     /// A step before or after measuring began, or got further.
     fn stage(&mut self, stage: &Stage);
     /// A block ended.

@@ -1,8 +1,11 @@
 //! Where a server of the user's own runs, as far as it can be seen from here.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 
 use ciphertax_observe::{ProcessCpu, listening_process};
+use ciphertax_reactor::stop;
 
 /// Where a server of the user's own runs, as far as it can be seen from here.
 pub(crate) struct Whereabouts {
@@ -26,6 +29,19 @@ impl Whereabouts {
     }
 }
 
+/// The address of a name. A resolver that nobody answers takes long to say so, and cannot be told to stop: so another thread
+/// waits for it.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
-    (host, port).to_socket_addrs().ok()?.next()
+    let name = (host.to_owned(), port);
+    let (sender, answer) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(name.to_socket_addrs().ok().and_then(|mut found| found.next()));
+    });
+    loop {
+        match answer.recv_timeout(stop::LOOK) {
+            Err(RecvTimeoutError::Timeout) if !stop::is_requested() => {}
+            found => return found.ok().flatten(),
+        }
+    }
 }

@@ -4,12 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use ciphertax_model::record::{EstimateRow, Run, RunStatus, Tool, Verdict};
 use ciphertax_model::{Arm, Metric, Study, Transport};
-use ciphertax_runner::{Plan, Progress, play};
+use ciphertax_runner::{Destination, Plan, Progress, play};
 
 /// The cells, slices and precision of `ciphertax quick`.
 const QUICK: &str = include_str!("../../cli/studies/quick.toml");
@@ -37,7 +36,9 @@ fn plain_against_plain_seldom_costs() {
     let folder = tempfile::tempdir().unwrap();
     let mut tally = Tally::default();
     for number in 0..runs {
-        let run = play(&plan(folder.path(), number), &mut Silent, &AtomicBool::new(false)).unwrap();
+        let destination = Destination::New(folder.path().join(number.to_string()));
+        let played = play(&plan(number), destination, &mut Silent, &Arc::default()).unwrap();
+        let run = played.run;
         match &run.status {
             RunStatus::Complete => tally.count(&run),
             // What a busy machine did to one run must not cost the others.
@@ -62,7 +63,7 @@ fn plain_against_plain_seldom_costs() {
 }
 
 /// The study of `ciphertax quick`, whose only variant is the baseline under another name.
-fn plan(folder: &Path, number: u32) -> Plan {
+fn plan(number: u32) -> Plan {
     let plain = |name: &str| Arm::new(name, Transport::Plain);
     let mut study = Study::from_toml(QUICK).unwrap();
     study.arms = vec![plain("plain"), plain("plain too")];
@@ -70,7 +71,6 @@ fn plan(folder: &Path, number: u32) -> Plan {
     Plan {
         study: study.validated().unwrap(),
         target: None,
-        folder: folder.join(number.to_string()),
         seed: number.into(),
         tool: Tool {
             name: "ciphertax".into(),

@@ -101,8 +101,9 @@ impl WireError {
     /// True if the server said no to user or password, or to what the user may do.
     pub fn is_access_denied(&self) -> bool {
         match self {
-            // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
-            Self::Server { code, .. } => matches!(code, 1044 | 1045 | 1698),
+            // ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
+            // ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+            Self::Server { code, .. } => matches!(code, 1044 | 1045 | 1142 | 1227 | 1698),
             // Unauthorized, AuthenticationFailed
             Self::Command { code, .. } => matches!(code, 13 | 18),
             _ => false,

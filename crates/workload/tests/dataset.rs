@@ -196,7 +196,7 @@ fn a_schema_of_somebody_else_is_refused_and_left_as_it_is() {
         let before = contents(&server);
         let outcomes = [
             prepare(&server, &DATASET, |_| ()),
-            with_session(&server, async |session| dataset::remove(session).await),
+            with_session(&server, async |session| dataset::remove(session).await.map(drop)),
         ];
         for outcome in outcomes {
             let problem = outcome.expect_err("it was taken for ours").to_string();
@@ -266,4 +266,25 @@ fn contents(server: &PrivateServer) -> Vec<String> {
         contents.extend(administer(server, &[&format!("SELECT * FROM ciphertax.{table}")]));
     }
     contents
+}
+
+#[test]
+fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
+    let server = empty_server();
+    administer(
+        &server,
+        &[
+            "CREATE DATABASE ciphertax",
+            "CREATE TABLE ciphertax.made_by_ciphertax (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)",
+        ],
+    );
+    assert!(with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    assert!(!with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    administer(&server, &["CREATE DATABASE ciphertax"]);
+    let refused = with_session(&server, async |session| dataset::remove(session).await);
+    assert!(matches!(refused, Err(DatasetError::Empty)), "{refused:?}");
 }

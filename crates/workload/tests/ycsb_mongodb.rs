@@ -188,7 +188,9 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     );
     let refused = [
         load(&server, TABLE).map(|_| ()),
-        with_session(&server, async |session| dataset::mongodb::remove(session).await),
+        with_session(&server, async |session| {
+            dataset::mongodb::remove(session).await.map(drop)
+        }),
         with_session(&server, async |session| {
             dataset::mongodb::refuse_foreign(session).await
         }),

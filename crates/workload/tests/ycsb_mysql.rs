@@ -71,7 +71,14 @@ fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     }
     run(async |reactor| {
         let contents = Contents::from(TABLE);
-        dataset::prepare_contents(reactor, &options(&server, None, None), &contents, |_| ()).await
+        dataset::prepare_contents(
+            reactor,
+            &options(&server, None, None),
+            &contents,
+            &mut Vec::new(),
+            |_| (),
+        )
+        .await
     })
     .unwrap();
 }
@@ -230,7 +237,9 @@ fn prepare(
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let options = options(server, None, None);
-    run(async |reactor| dataset::prepare_contents(reactor, &options, contents, progress).await)
+    run(async |reactor| {
+        dataset::prepare_contents(reactor, &options, contents, &mut Vec::new(), progress).await
+    })
 }
 
 fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MysqlTable> {

@@ -144,7 +144,7 @@ impl Finished {
 }
 
 fn is_progress(line: &str) -> bool {
-    const STAGES: [&str; 8] = [
+    const STAGES: [&str; 9] = [
         "Starting a private",
         "Connecting to ",
         "Proving that ",
@@ -153,6 +153,7 @@ fn is_progress(line: &str) -> bool {
         "measured ",
         "Removing what was made",
         "Evaluating",
+        "Waiting until",
     ];
     STAGES.iter().any(|stage| line.starts_with(stage))
 }

@@ -19,17 +19,18 @@ use super::settings::Settings;
 use super::timing::{run_first, sleep_precisely};
 use crate::folder::MARKER;
 use crate::guard::raise_limit_of_files;
+use crate::say::say;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {
     if !Path::new(MARKER).exists() {
-        eprintln!("`link` is started by ciphertax itself, to put a distance between client and server");
+        say("`link` is started by ciphertax itself, to put a distance between client and server");
         return ExitCode::FAILURE;
     }
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("the link ends: {error}");
+            say(format_args!("the link ends: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model as model;
+use ciphertax_reactor::stop;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::devices::TUN;
@@ -284,7 +285,7 @@ fn connect(process: &Process, folder: &Path) -> std::result::Result<Conversation
                 if matches!(
                     error.kind(),
                     io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-                ) && Instant::now() < deadline =>
+                ) && !stop::is_over(deadline) =>
             {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_reactor::stop;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -71,7 +72,7 @@ impl Log {
             if ended {
                 return Err(Failure::Other(Error::EndedEarly { log: self.tail() }));
             }
-            if Instant::now() > deadline {
+            if stop::is_over(deadline) {
                 return Err(Failure::Other(Error::NotReady {
                     seconds: STARTUP.as_secs(),
                     log: self.tail(),

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_reactor::stop;
+
 use crate::error::{Error, Result};
 use crate::family::descendants;
 use crate::guard::{Guard, Helper};
@@ -146,7 +148,7 @@ impl Half {
             if ended {
                 return Err(self.ended());
             }
-            if Instant::now() > deadline {
+            if stop::is_over(deadline) {
                 return Err(self.not_ready());
             }
             thread::sleep(Duration::from_millis(5));

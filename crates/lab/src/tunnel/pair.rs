@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::Tunnel;
+use ciphertax_reactor::stop;
 
 use crate::error::Result;
 use crate::guard::{Guard, Helper};
@@ -160,7 +161,7 @@ impl RunningPair {
                     )),
                 };
             }
-            if Instant::now() > deadline {
+            if stop::is_over(deadline) {
                 return Err(disproved(tunnel, "its program does not say which cipher is used"));
             }
             thread::sleep(Duration::from_millis(10));

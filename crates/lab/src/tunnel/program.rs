@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use ciphertax_reactor::stop;
+
 use crate::error::{Error, Result};
 use crate::folder::create_private_file;
 use crate::guard;
@@ -171,7 +173,7 @@ fn wait_at_most(process: &mut Child, time: Duration) -> io::Result<Option<bool>>
         if let Some(status) = process.try_wait()? {
             return Ok(Some(status.success()));
         }
-        if Instant::now() > deadline {
+        if stop::is_over(deadline) {
             return Ok(None);
         }
         thread::sleep(Duration::from_millis(2));

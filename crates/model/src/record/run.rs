@@ -39,6 +39,9 @@ pub struct Run {
     pub status: RunStatus,
     /// The command that repeats it; passwords are left out.
     pub command: String,
+    /// The user's own server as a URL without its password; absent for private ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// Seed of the order of the slices.
     pub seed: u64,
     /// What was asked.
@@ -94,6 +97,7 @@ impl Run {
             elapsed_s: 0.0,
             status: RunStatus::Running,
             command,
+            target: None,
             seed,
             study,
             servers: Vec::new(),
@@ -169,6 +173,11 @@ pub enum RunStatus {
     Partial {
         /// Why.
         reason: String,
+    },
+    /// Measured to the end, but something that was made for it is left.
+    NotCleanedUp {
+        /// What, why, and how to remove it.
+        problem: String,
     },
 }
 

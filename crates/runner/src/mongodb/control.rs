@@ -18,6 +18,8 @@ use crate::host::UPTIME;
 use crate::patience::{unusable, wait_for};
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long servers may take to remove a data set of any size.
+const REMOVAL: Duration = Duration::from_secs(600);
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`.
 const COUNTERS: [(&str, &[&str]); 9] = [
@@ -150,28 +152,53 @@ impl Control {
         }
     }
 
-    /// Makes sure that nobody else has a database of ciphertax's name, before anything is written.
-    pub(super) fn refuse_foreign(&self, everyday: &MongodbAccess) -> Result<(), RunError> {
+    /// Makes sure that nobody else has a database of ciphertax's name, and that the account may remove one: before anything is
+    /// written.
+    pub(super) fn refuse_what_cannot_be_removed(&self, everyday: &MongodbAccess) -> Result<(), RunError> {
         let look = async {
             let primary = everyday
                 .primary(&self.reactor)
                 .await
                 .map_err(DatasetError::from)?;
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
-            let found = dataset::mongodb::refuse_foreign(&mut session).await;
+            let mut found = dataset::mongodb::refuse_foreign(&mut session).await;
+            if found.is_ok() {
+                found = dataset::mongodb::refuse_without_drop(&mut session).await;
+            }
             let _ = session.close().await;
             found
         };
         match wait_for(&self.reactor, &self.server, PATIENCE, look)? {
             Err(DatasetError::Wire(error)) if error.is_access_denied() => Err(self.broken(format!(
                 "{error}; {}",
-                match everyday.options.login {
-                    Login::None => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD",
-                    _ => "the user needs the role dbOwner on the database ciphertax",
+                match &everyday.options.login {
+                    Login::None =>
+                        "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".to_owned(),
+                    login => format!(
+                        "the user needs the role dbOwner on the database ciphertax{}",
+                        grant(login)
+                    ),
                 }
             ))),
             found => Ok(found?),
         }
+    }
+
+    /// Removes the data set if there is one, and tells whether there was.
+    pub(super) fn remove(&self, everyday: &MongodbAccess) -> Result<bool, RunError> {
+        let remove = async {
+            let primary = everyday
+                .primary(&self.reactor)
+                .await
+                .map_err(DatasetError::from)?;
+            let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
+            dataset::mongodb::remove(&mut session).await
+        };
+        wait_for(&self.reactor, &self.server, REMOVAL, remove)?.map_err(|error| match error {
+            DatasetError::Wire(error) => self.broken(error.to_string()),
+            DatasetError::Failed(failure) => self.broken(failure.message().to_owned()),
+            error => error.into(),
+        })
     }
 
     /// Which server it is.
@@ -277,6 +304,19 @@ impl Control {
 fn has_empty_password(ways: &[ConnectOptions]) -> bool {
     let mut logins = ways.iter().map(|options| &options.login);
     logins.any(|login| matches!(login, Login::Scram(account) if account.password.expose().is_empty()))
+}
+
+/// The command that gives a user what it needs, as the rest of a sentence.
+fn grant(login: &Login) -> String {
+    match login {
+        Login::Scram(account) => format!(
+            "; let an administrator run: db.getSiblingDB({:?}).grantRolesToUser({:?}, [{{ role: \"dbOwner\", db: {:?} }}])",
+            account.source,
+            account.user,
+            dataset::SCHEMA
+        ),
+        Login::X509 | Login::None => String::new(),
+    }
 }
 
 fn server_status() -> RawDocumentBuf {

@@ -17,6 +17,7 @@ use ciphertax_workload::mongodb::MongodbAccess;
 use crate::access::Access;
 use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
+use crate::patience::unusable;
 
 use control::{Control, PATIENCE};
 use deployment::Deployment;
@@ -61,7 +62,7 @@ impl MongoDbHost {
             let topology = control.topology(target.replica_set.as_deref())?;
             deployment.find_members(&topology);
         }
-        control.refuse_foreign(&deployment.everyday())?;
+        control.refuse_what_cannot_be_removed(&deployment.everyday())?;
         let settings = control.settings()?;
         let record = deployment.record(control.identity()?, settings);
         Ok(Self {
@@ -70,6 +71,21 @@ impl MongoDbHost {
             record,
             loaded: None,
         })
+    }
+
+    /// Removes what a run left on servers of the user's own, and tells whether there was anything.
+    ///
+    /// # Errors
+    /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
+    pub(crate) fn clean(target: &MongoDbTarget) -> Result<bool, RunError> {
+        let mut deployment = Deployment::external(target);
+        let mut control = Control::connect(deployment.display(), deployment.ways(), &[])?;
+        control.claim()?;
+        if target.is_replica_set() {
+            let topology = control.topology(target.replica_set.as_deref())?;
+            deployment.find_members(&topology);
+        }
+        control.remove(&deployment.everyday())
     }
 }
 
@@ -180,16 +196,10 @@ impl Host for MongoDbHost {
         } = *self;
         let removed = match loaded {
             // What private servers hold goes with them.
-            Some(table) if !deployment.is_private() && deployment.death().is_none() => {
-                let everyday = deployment.everyday();
-                let reactor = &control.reactor;
-                let remove = async {
-                    let primary = everyday.primary(reactor).await.map_err(DatasetError::from)?;
-                    let (mut session, _) = Session::connect(reactor, &primary).await?;
-                    dataset::mongodb::remove(&mut session).await
-                };
-                control.run(Contents::from(table).patience(), remove)
-            }
+            Some(_) if !deployment.is_private() => match deployment.death() {
+                Some(death) => Err(unusable(deployment.display(), death)),
+                None => control.remove(&deployment.everyday()).map(drop),
+            },
             _ => Ok(()),
         };
         removed.and(deployment.stop())

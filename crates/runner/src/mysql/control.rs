@@ -25,6 +25,8 @@ pub(crate) struct Control {
     reactor: Rc<Reactor>,
     session: Session,
     server: String,
+    /// Sessions that loaded and were given up, for which the server may still work.
+    given_up: Vec<u32>,
 }
 
 impl Control {
@@ -68,6 +70,7 @@ impl Control {
                 reactor,
                 session,
                 server: server.to_owned(),
+                given_up: Vec::new(),
             }),
         }
     }
@@ -117,6 +120,42 @@ impl Control {
             .collect())
     }
 
+    /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may remove it: before
+    /// anything is written.
+    ///
+    /// # Errors
+    /// Names what is missing, and the statement that gives it.
+    pub(crate) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
+        let Self {
+            reactor,
+            session,
+            server,
+            ..
+        } = self;
+        let look = async {
+            dataset::refuse_foreign(session).await?;
+            match dataset::refuse_without_drop(session).await {
+                Err(DatasetError::Wire(error)) if error.is_access_denied() => {
+                    let rows = session.query("SELECT CURRENT_USER()").await?;
+                    let account = rows.first().map(|row| row.text(0)).unwrap_or_default();
+                    Ok(Some((error, account)))
+                }
+                allowed => allowed.map(|()| None),
+            }
+        };
+        match finish(reactor, server, PATIENCE, look)? {
+            None => Ok(()),
+            Some((error, account)) => Err(unusable(
+                server,
+                format!(
+                    "{error}; ciphertax could not remove what it makes there, so it makes nothing. Let an administrator \
+                     run: {}",
+                    grant(&account)
+                ),
+            )),
+        }
+    }
+
     /// Makes the data set, over sessions opened by `options`.
     pub(crate) fn prepare(
         &mut self,
@@ -124,22 +163,33 @@ impl Control {
         contents: &Contents,
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
-        finish(
+        let mut opened = Vec::new();
+        let prepared = finish(
             &self.reactor,
             &self.server,
             contents.patience(),
-            dataset::prepare_contents(&self.reactor, options, contents, progress),
-        )
+            dataset::prepare_contents(&self.reactor, options, contents, &mut opened, progress),
+        );
+        if prepared.is_err() {
+            self.given_up = opened;
+        }
+        prepared
     }
 
-    /// Removes the data set.
-    pub(crate) fn remove(&mut self, contents: &Contents) -> Result<(), RunError> {
-        let Self {
-            reactor,
-            session,
-            server,
-        } = self;
-        finish(reactor, server, contents.patience(), dataset::remove(session))
+    /// Removes the data set if there is one, and tells whether there was. That takes a session of its own: this one may have
+    /// been cut off in the middle of an answer, or ended by the server meanwhile.
+    pub(crate) fn remove(&self, options: &ConnectOptions, patience: Duration) -> Result<bool, RunError> {
+        let remove = async {
+            let (mut session, _) = Session::connect(&self.reactor, options).await?;
+            dataset::end_sessions(&mut session, &self.given_up).await?;
+            let removed = dataset::remove(&mut session).await?;
+            session.close().await?;
+            Ok(removed)
+        };
+        wait_for(&self.reactor, &self.server, patience, remove)?.map_err(|error| match error {
+            DatasetError::Wire(error) => unusable(&self.server, error.to_string()),
+            error => error.into(),
+        })
     }
 
     /// Runs a statement that answers nothing.
@@ -153,11 +203,24 @@ impl Control {
             reactor,
             session,
             server,
+            ..
         } = self;
         let query = async { session.query(sql).await.map_err(DatasetError::from) };
         let rows = finish(reactor, server, PATIENCE, query)?;
         Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
     }
+}
+
+/// The statement that gives an account, written `user@host`, all it needs.
+fn grant(account: &str) -> String {
+    let (user, host) = account.rsplit_once('@').unwrap_or((account, "%"));
+    let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
+    format!(
+        "GRANT ALL ON {}.* TO {}@{}",
+        dataset::SCHEMA,
+        quoted(user),
+        quoted(host)
+    )
 }
 
 fn finish<T>(
@@ -171,4 +234,18 @@ fn finish<T>(
         DatasetError::Wire(error) => unusable(server, error.to_string()),
         error => error.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_names_an_account_as_servers_write_it() {
+        assert_eq!(grant("app@%"), "GRANT ALL ON ciphertax.* TO 'app'@'%'");
+        assert_eq!(
+            grant("o'neil@home@db.example"),
+            "GRANT ALL ON ciphertax.* TO 'o''neil@home'@'db.example'"
+        );
+    }
 }

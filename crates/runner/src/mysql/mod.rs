@@ -7,6 +7,7 @@ mod product;
 mod server;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
@@ -19,9 +20,13 @@ use ciphertax_workload::dataset::{self, Contents};
 use crate::access::Access;
 use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
+use crate::patience::unusable;
 
 use control::Control;
 use server::{IDENTITY, SETTINGS, Server};
+
+/// How long a server may take to remove a data set of any size.
+const REMOVAL: Duration = Duration::from_secs(600);
 
 /// A server that speaks MySQL's protocol, ready for its data set; nothing was written to it.
 pub(crate) struct MySqlHost {
@@ -46,7 +51,20 @@ impl MySqlHost {
     /// # Errors
     /// When it cannot be used.
     pub(crate) fn external(study: &Study, target: &MySqlTarget, arms: &[&Arm]) -> Result<Self, RunError> {
-        Self::open(study, arms, Server::external(target))
+        let mut host = Self::open(study, arms, Server::external(target))?;
+        host.control.refuse_what_cannot_be_removed()?;
+        Ok(host)
+    }
+
+    /// Removes what a run left on the user's own server, and tells whether there was anything.
+    ///
+    /// # Errors
+    /// When the server cannot be used, what is there is not ciphertax's own, or a run is measuring.
+    pub(crate) fn clean(target: &MySqlTarget) -> Result<bool, RunError> {
+        let server = Server::external(target);
+        let mut control = Control::connect(server.display(), &server.options(), &[])?;
+        control.claim()?;
+        control.remove(&server.options(), REMOVAL)
     }
 
     fn open(study: &Study, arms: &[&Arm], mut server: Server) -> Result<Self, RunError> {
@@ -147,10 +165,13 @@ impl Host for MySqlHost {
         Some(self)
     }
 
-    fn close(mut self: Box<Self>) -> Result<(), RunError> {
+    fn close(self: Box<Self>) -> Result<(), RunError> {
         let removed = match (self.server.death(), &self.loaded) {
-            (None, Some(contents)) => self.control.remove(contents),
-            _ => Ok(()),
+            // What a private server holds goes with it.
+            _ if self.server.is_private() => Ok(()),
+            (_, None) => Ok(()),
+            (Some(death), _) => Err(unusable(self.server.display(), death)),
+            (None, Some(_)) => self.control.remove(&self.server.options(), REMOVAL).map(drop),
         };
         removed.and(self.server.stop())
     }

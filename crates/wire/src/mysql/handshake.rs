@@ -135,6 +135,7 @@ pub(super) async fn connect(
 
     let session = Session::new(
         framed,
+        greeting.connection_id(),
         greeting.server_version_str().into_owned(),
         login.facts(),
         capabilities,

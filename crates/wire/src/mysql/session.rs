@@ -29,6 +29,7 @@ const COM_STMT_PREPARE: u8 = 0x16;
 /// A logged-in connection.
 pub struct Session {
     framed: Framed,
+    id: u32,
     server_version: String,
     authentication: AuthenticationFacts,
     capabilities: CapabilityFlags,
@@ -37,16 +38,23 @@ pub struct Session {
 impl Session {
     pub(super) fn new(
         framed: Framed,
+        id: u32,
         server_version: String,
         authentication: AuthenticationFacts,
         capabilities: CapabilityFlags,
     ) -> Self {
         Self {
             framed,
+            id,
             server_version,
             authentication,
             capabilities,
         }
+    }
+
+    /// The number by which the server knows the connection.
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.

@@ -19,7 +19,7 @@ pub(super) async fn tables(
         sbtest::create(session, table).await?;
         let of_table = sbtest::missing(session, table, dataset).await?;
         missing.borrow_mut().extend(of_table);
-        Ok::<_, DatasetError>(())
+        Ok(())
     })
     .await?;
 
@@ -36,7 +36,7 @@ pub(super) async fn tables(
     parallel::each(sessions, missing, async |session, chunk| {
         sbtest::write(session, chunk, dataset).await?;
         written.borrow_mut()(chunk);
-        Ok::<_, DatasetError>(())
+        Ok(())
     })
     .await?;
 

@@ -19,23 +19,51 @@ pub(super) enum Found {
 /// What there is of the schema's name.
 ///
 /// # Errors
-/// When it is somebody else's.
+/// When it is somebody else's, or nobody can tell whose.
 pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     let schema = format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'");
     if session.query(&schema).await?.is_empty() {
         return Ok(Found::Nothing);
     }
-    let table = format!(
-        "SELECT 1 FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}'"
-    );
-    if session.query(&table).await?.is_empty() {
+    let tables = format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'");
+    let tables = session.query(&tables).await?;
+    if tables.is_empty() {
+        return Err(DatasetError::Empty);
+    }
+    if !tables.iter().any(|row| row.text(0) == TABLE) {
         return Err(DatasetError::NotOurs("schema"));
     }
     let mark = session.query(&format!("SELECT * FROM {SCHEMA}.{TABLE}")).await?;
     match mark.first() {
         Some(row) if row.text(0) == MARK => Ok(Found::Ours { dataset: row.text(1) }),
+        // A run that was killed between the two statements that mark a schema.
+        None if tables.len() == 1 && has_our_columns(session).await? => Ok(Found::Ours {
+            dataset: String::new(),
+        }),
         _ => Err(DatasetError::NotOurs("schema")),
     }
+}
+
+/// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
+pub(super) async fn drop_schema(session: &mut Session) -> Result<(), DatasetError> {
+    let tables = format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
+         AND table_type = 'BASE TABLE'"
+    );
+    for row in session.query(&tables).await? {
+        let table = row.text(0).replace('`', "``");
+        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.`{table}`")).await?;
+    }
+    Ok(run(session, &format!("DROP DATABASE {SCHEMA}")).await?)
+}
+
+async fn has_our_columns(session: &mut Session) -> Result<bool, DatasetError> {
+    let columns = format!(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}' \
+         ORDER BY ordinal_position"
+    );
+    let columns = session.query(&columns).await?;
+    Ok(columns.iter().map(|row| row.text(0)).eq(["mark", "dataset"]))
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
@@ -43,7 +71,7 @@ pub(super) async fn claim(session: &mut Session, contents: &Contents) -> Result<
     let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
-        Found::Ours { .. } => run(session, &format!("DROP DATABASE {SCHEMA}")).await?,
+        Found::Ours { .. } => drop_schema(session).await?,
         Found::Nothing => {}
     }
     run(session, &format!("CREATE DATABASE {SCHEMA}")).await?;

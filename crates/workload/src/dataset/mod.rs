@@ -38,12 +38,21 @@ pub enum DatasetError {
          another server"
     )]
     NotOurs(&'static str),
+    /// A schema of the name exists that holds nothing, so that nobody can tell whose it is.
+    #[error(
+        "the server has an empty schema named {SCHEMA}, which is not marked as ciphertax's own; it is left alone: if \
+         nobody needs it, run DROP DATABASE {SCHEMA}"
+    )]
+    Empty,
     /// The server said no, or went away.
     #[error("the data set cannot be made: {0}")]
     Wire(#[from] WireError),
     /// The server said no, or went away, where its answers are known by their meaning alone.
     #[error("the data set cannot be made: {}", .0.message())]
     Failed(Failure),
+    /// Somebody wanted to stop.
+    #[error("the data set is not complete: stopped")]
+    Stopped,
     /// What is there is not what was written.
     #[error("the data set is not what was written: {0}")]
     Wrong(String),
@@ -65,18 +74,27 @@ pub async fn prepare(
     dataset: &Dataset,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    prepare_contents(reactor, options, &Contents::from(*dataset), progress).await
+    prepare_contents(
+        reactor,
+        options,
+        &Contents::from(*dataset),
+        &mut Vec::new(),
+        progress,
+    )
+    .await
 }
 
 /// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
-/// right. `progress` hears the rows that are there, those of all tables, each time that it is more.
+/// right. `opened` gets the numbers of the sessions, which a server may still work for when this was given up. `progress`
+/// hears the rows that are there, those of all tables, each time that it is more.
 ///
 /// # Errors
-/// When the schema is not ciphertax's own, or the server refuses.
+/// When the schema is not ciphertax's own, the server refuses, or somebody wants to stop.
 pub async fn prepare_contents(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     contents: &Contents,
+    opened: &mut Vec<u32>,
     mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let outside = ConnectOptions {
@@ -93,13 +111,14 @@ pub async fn prepare_contents(
     };
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {
-        prepare_sbtest(reactor, &inside, dataset, &mut progress).await?;
+        prepare_sbtest(reactor, &inside, dataset, opened, &mut progress).await?;
         there = dataset.rows();
     }
     if let Some(table) = &contents.usertable {
         let mut loaders = Vec::with_capacity(table.load_threads as usize);
         for _ in 0..table.load_threads {
             let (session, _) = Session::connect(reactor, &inside).await?;
+            opened.push(session.id());
             loaders.push(MysqlLoader::new(session, Table::Usertable, table));
         }
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
@@ -114,11 +133,14 @@ async fn prepare_sbtest(
     reactor: &Rc<Reactor>,
     inside: &ConnectOptions,
     dataset: &Dataset,
+    opened: &mut Vec<u32>,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut sessions = Vec::with_capacity(LOADERS);
     for _ in 0..LOADERS {
-        sessions.push(Session::connect(reactor, inside).await?.0);
+        let (session, _) = Session::connect(reactor, inside).await?;
+        opened.push(session.id());
+        sessions.push(session);
     }
     load::tables(&mut sessions, dataset, progress).await?;
     bulk::load(&mut sessions[0]).await?;
@@ -144,15 +166,65 @@ pub async fn check(session: &mut Session, dataset: &Dataset) -> Result<(), Datas
     bulk::check(session).await
 }
 
-/// Removes the data set if there is one.
+/// Removes the data set if there is one, and tells whether there was.
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
-pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
+pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
     match mark::find(session).await? {
-        mark::Found::Nothing => Ok(()),
-        mark::Found::Ours { .. } => Ok(run(session, &format!("DROP DATABASE {SCHEMA}")).await?),
+        mark::Found::Nothing => Ok(false),
+        mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|()| true),
     }
+}
+
+/// Makes sure that nobody else has a schema of the name; writes nothing.
+///
+/// # Errors
+/// When the schema is not ciphertax's own, or the server refuses.
+pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
+    mark::find(session).await.map(drop)
+}
+
+/// Makes sure that this account may remove the data set, by removing a table of it that never was; writes nothing.
+///
+/// # Errors
+/// When it may not.
+pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
+    match run(
+        session,
+        &format!("DROP TABLE IF EXISTS {SCHEMA}.never_made_by_ciphertax"),
+    )
+    .await
+    {
+        Err(error) if error.is_access_denied() => Err(error.into()),
+        // Servers differ in what they say of a table in a schema that is not there.
+        Ok(()) | Err(WireError::Server { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends sessions that load, so that nobody waits for their last statement: the server does not notice that nobody waits for
+/// it. Of these numbers only those are ended that are at work in the schema.
+///
+/// # Errors
+/// When the server refuses.
+pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<(), DatasetError> {
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let at_work = format!(
+        "SELECT id FROM information_schema.processlist WHERE db = '{SCHEMA}' AND id IN ({})",
+        numbers.join(", ")
+    );
+    for row in session.query(&at_work).await? {
+        match run(session, &format!("KILL {}", row.text(0))).await {
+            // It has ended meanwhile.
+            Ok(()) | Err(WireError::Server { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// How long a data set of this size may take to make, on a slow server.

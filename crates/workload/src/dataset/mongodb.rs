@@ -1,6 +1,8 @@
 //! The data set on MongoDB: a database of ciphertax's own, marked, which holds YCSB's table; no other is touched.
 
 use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
@@ -16,7 +18,13 @@ use crate::ycsb::{Loader, MongodbLoader, Table};
 const COLLECTION: &str = "ciphertax_mark";
 /// What a proof writes and drops at once; where one was interrupted, it is all that there is.
 const PROOFS: &str = "ciphertax_proofs";
+/// What a server says of a collection that is not there (MongoDB's error_codes.yml).
+const NAMESPACE_NOT_FOUND: i32 = 26;
 const MARK: &str = "this database was made by ciphertax, which removes it after a run";
+
+/// How often a database is dropped that comes again, and how long is waited before.
+const MOST_DROPS: u32 = 5;
+const BETWEEN_DROPS: Duration = Duration::from_millis(200);
 
 /// How long members of a replica set may need for what was loaded, in milliseconds.
 const CAUGHT_UP_MS: i64 = 120_000;
@@ -86,14 +94,41 @@ pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
     find(session).await.map(drop)
 }
 
-/// Removes the data set if there is one.
+/// Removes the data set if there is one, and tells whether there was.
 ///
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
-pub async fn remove(session: &mut Session) -> Result<(), DatasetError> {
-    match find(session).await? {
-        Found::Nothing => Ok(()),
-        Found::Ours { .. } => drop_database(session).await,
+pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
+    if let Found::Nothing = find(session).await? {
+        return Ok(false);
+    }
+    for _ in 0..MOST_DROPS {
+        drop_database(session).await?;
+        // The last batch of a connection that was cut off makes its collection anew.
+        let is_ours = |name: &String| name == Table::Usertable.name() || name == Table::Load.name();
+        let left = collections(session).await?;
+        if left.is_empty() || !left.iter().all(is_ours) {
+            break;
+        }
+        // Nobody else is served by this thread.
+        thread::sleep(BETWEEN_DROPS);
+    }
+    Ok(true)
+}
+
+/// Makes sure that this account may remove the database; writes nothing.
+///
+/// # Errors
+/// When it may not.
+pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
+    // The right is looked at before the value, of which 1 alone is allowed.
+    match session
+        .command(&rawdoc! { "dropDatabase": 2_i32, "$db": DATABASE })
+        .await
+    {
+        Err(error) if error.is_access_denied() => Err(error.into()),
+        Ok(_) | Err(WireError::Command { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -108,22 +143,7 @@ enum Found {
 
 async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
-    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
-    let collections = session.command(&list).await?;
-    let collections = collections
-        .get_document("cursor")
-        .and_then(|cursor| cursor.get_array("firstBatch"))
-        .map_err(unreadable)?;
-    let is_of_a_proof = |collection: RawBsonRef<'_>| {
-        let name = collection
-            .as_document()
-            .map(|collection| collection.get_str("name"));
-        matches!(name, Some(Ok(PROOFS)))
-    };
-    if collections
-        .into_iter()
-        .all(|collection| collection.is_ok_and(is_of_a_proof))
-    {
+    if collections(session).await?.iter().all(|name| name == PROOFS) {
         return Ok(Found::Nothing);
     }
     let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
@@ -133,6 +153,21 @@ async fn find(session: &mut Session) -> Result<Found, DatasetError> {
         }),
         _ => Err(DatasetError::NotOurs("database")),
     }
+}
+
+/// The names of the database's collections.
+async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError> {
+    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
+    let answer = session.command(&list).await?;
+    let batch = answer
+        .get_document("cursor")
+        .and_then(|cursor| cursor.get_array("firstBatch"))
+        .map_err(unreadable)?;
+    let name = |collection: RawBsonRef<'_>| Some(collection.as_document()?.get_str("name").ok()?.to_owned());
+    let names = batch
+        .into_iter()
+        .map(|collection| Ok(name(collection.map_err(unreadable)?).unwrap_or_default()));
+    names.collect()
 }
 
 /// Makes sure that there is a database of ciphertax's own for this table; what it holds of it stays.
@@ -151,7 +186,21 @@ async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetEr
     Ok(())
 }
 
+/// Drops the database, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
 async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
+    for table in [Table::Usertable, Table::Load] {
+        match session
+            .command(&rawdoc! { "drop": table.name(), "$db": DATABASE })
+            .await
+        {
+            Err(WireError::Command {
+                code: NAMESPACE_NOT_FOUND,
+                ..
+            })
+            | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
     session.command(&drop).await?;
     Ok(())

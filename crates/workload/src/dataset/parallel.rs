@@ -5,14 +5,25 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
-pub(super) async fn each<S, J, E>(
+use ciphertax_reactor::stop;
+
+use super::DatasetError;
+
+/// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it. Where
+/// somebody wants to stop, those that were begun are ended and no other is.
+///
+/// # Errors
+/// Those of the work, and [`DatasetError::Stopped`].
+pub(super) async fn each<S, J>(
     sessions: &mut [S],
     jobs: impl IntoIterator<Item = J>,
-    work: impl AsyncFn(&mut S, J) -> Result<(), E>,
-) -> Result<(), E> {
+    work: impl AsyncFn(&mut S, J) -> Result<(), DatasetError>,
+) -> Result<(), DatasetError> {
     let jobs = RefCell::new(jobs.into_iter());
-    let next = || jobs.borrow_mut().next();
+    let next = || match stop::is_requested() {
+        true => None,
+        false => jobs.borrow_mut().next(),
+    };
     let (next, work) = (&next, &work);
     let workers = sessions.iter_mut().map(|session| async move {
         while let Some(job) = next() {
@@ -20,11 +31,17 @@ pub(super) async fn each<S, J, E>(
         }
         Ok(())
     });
-    all(workers).await
+    all(workers).await?;
+    match stop::is_requested() {
+        true => Err(DatasetError::Stopped),
+        false => Ok(()),
+    }
 }
 
 /// Drives futures side by side: whenever one of their sockets wakes the task, each is polled.
-async fn all<E, F: Future<Output = Result<(), E>>>(futures: impl Iterator<Item = F>) -> Result<(), E> {
+async fn all<F: Future<Output = Result<(), DatasetError>>>(
+    futures: impl Iterator<Item = F>,
+) -> Result<(), DatasetError> {
     let mut futures: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
     poll_fn(|context| {
         let mut outcome = Ok(());

@@ -76,7 +76,7 @@ async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<
         if there < batch.end - batch.start {
             Vec::push(&mut missing.borrow_mut(), batch);
         }
-        Ok::<_, DatasetError>(())
+        Ok(())
     })
     .await?;
     Ok(missing.into_inner())

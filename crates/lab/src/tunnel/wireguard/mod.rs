@@ -51,6 +51,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_model::Tunnel;
+use ciphertax_reactor::stop;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
@@ -385,7 +386,7 @@ impl Wireguard {
                 if half.has_ended() {
                     return Err(half.ended());
                 }
-                if Instant::now() > deadline {
+                if stop::is_over(deadline) {
                     return Err(half.not_ready());
                 }
             }
@@ -419,7 +420,7 @@ impl Wireguard {
             (&self.devices.server, &self.client_key, from_server.to_string()),
         ];
         let deadline = Instant::now() + STARTUP;
-        while Instant::now() < deadline {
+        while !stop::is_over(deadline) {
             for (device, peer, endpoint) in &ways {
                 self.wg(&["set", device, "peer", &peer.0, "endpoint", endpoint], "")?;
             }
@@ -553,7 +554,7 @@ fn wait_until(half: &Half, done: impl Fn() -> bool) -> Result<()> {
         if half.has_ended() {
             return Err(half.ended());
         }
-        if Instant::now() > deadline {
+        if stop::is_over(deadline) {
             return Err(half.not_ready());
         }
         thread::sleep(Duration::from_millis(5));

@@ -1,0 +1,31 @@
+//! How the process ends.
+
+use std::process::ExitCode;
+
+/// How the process ends, for whoever looks at its exit code. 1 is kept for a budget that is exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked is done; a study was measured.
+    Done,
+    /// Nothing was done: wrong use, or something that the user can mend.
+    Nothing,
+    /// A study was measured, and nothing can be said: there is not one estimate.
+    CannotTell,
+    /// A study ended early, or something is left of it; what was measured is kept.
+    Partial,
+    /// Stopped by the signal of this number.
+    Stopped(i32),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Nothing => 2,
+            Exit::CannotTell => 3,
+            Exit::Partial => 4,
+            // As shells have it.
+            Exit::Stopped(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+        })
+    }
+}

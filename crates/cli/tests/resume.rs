@@ -1,0 +1,155 @@
+//! A run that was cut off goes on: its samples are kept, its time counts, and nothing else is mixed into it.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use ciphertax_model::record::{RunStatus, Sample};
+use rustix::process::Signal;
+
+use crate::common::{CLEANED_UP, OwnServer, Sandbox, record, samples, within};
+
+#[test]
+fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["quick", &server.url(), "--time", "24", "--out", "run"]);
+    command.env("CIPHERTAX_PASSWORD", server.password());
+    let mut running = crate::common::Running::start(command);
+    running.measures();
+    running.signal(Signal::KILL);
+    running.finish();
+    let killed = samples_so_far(&sandbox);
+    let head = record(&sandbox.run());
+    assert_eq!(head.status, RunStatus::Running);
+    assert!(within(CLEANED_UP, || server
+        .query("SELECT IS_FREE_LOCK('ciphertax')")
+        == ["1"]));
+
+    let resume = || {
+        let mut command = sandbox.command(&["run", "--resume", "run"]);
+        command.env("CIPHERTAX_PASSWORD", server.password());
+        crate::common::Running::start(command)
+    };
+    let mut running = resume();
+    running.measures();
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    assert!(
+        finished
+            .stderr
+            .contains("`ciphertax run --resume run` goes on with it"),
+        "{finished:?}"
+    );
+    let stopped = samples(&sandbox.run());
+    assert!(stopped.len() > killed.len());
+    assert_eq!(stopped[..killed.len()], killed);
+    assert!(matches!(record(&sandbox.run()).status, RunStatus::Partial { .. }));
+
+    let finished = resume().finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let all = samples(&sandbox.run());
+    assert!(all.len() > stopped.len());
+    assert_eq!(all[..stopped.len()], stopped);
+    let slices: BTreeSet<(&str, u32, &str)> = all
+        .iter()
+        .map(|sample| (sample.cell.as_str(), sample.block, sample.arm.as_str()))
+        .collect();
+    assert_eq!(slices.len(), all.len(), "a block has two slices of an arm");
+    assert!(
+        all.windows(2).all(|pair| pair[0].start_ns < pair[1].start_ns),
+        "time goes back"
+    );
+
+    let run = record(&sandbox.run());
+    assert_eq!(run.status, RunStatus::Complete);
+    assert_eq!(
+        (&run.started, run.seed, &run.study, &run.command, &run.target),
+        (&head.started, head.seed, &head.study, &head.command, &head.target)
+    );
+    // What was measured before it was cut off counts as time: it does not begin anew.
+    assert!(run.elapsed_s < 24.0 + 5.0, "{}", run.elapsed_s);
+    assert!(sandbox.run().join("report.html").exists());
+    assert_eq!(server.schemas(), before);
+
+    let finished = resume().finish();
+    finished.refuses(&["the run in run cannot be resumed", "it has come to its end"]);
+    assert_eq!(samples(&sandbox.run()), all);
+}
+
+#[test]
+fn only_the_same_run_is_resumed() {
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);
+    running.measures();
+    sandbox
+        .finish(&["run", "--resume", "run"])
+        .refuses(&["another ciphertax still measures it"]);
+    running.signal(Signal::KILL);
+    running.finish();
+    let before = (
+        samples_so_far(&sandbox),
+        fs::read_to_string(sandbox.run().join("run.json")).unwrap(),
+    );
+
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let finished = sandbox.finish(&[&["run", "--resume", "run"], arguments].concat());
+        finished.refuses(words);
+    };
+    refused(
+        &["mysql-tls-library"],
+        &["is of the study quick, not of mysql-tls-library"],
+    );
+    refused(
+        &["mysql://app@127.0.0.1:1/"],
+        &["is of private servers, not of mysql://app@127.0.0.1:1/"],
+    );
+    refused(&["no-such-study"], &["unknown study"]);
+    let finished = sandbox.finish(&["run", "--resume", "run", "--time", "5"]);
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert!(finished.stderr.contains("cannot be used with"), "{finished:?}");
+    let finished = sandbox.finish(&["run", "--resume", "nowhere"]);
+    finished.refuses(&["nowhere is not a run folder"]);
+    for (from, to, word) in [
+        (
+            "\"schema\": \"ciphertax.run/",
+            "\"schema\": \"ciphertax.run/9",
+            "has the format",
+        ),
+        (
+            "\"commit\": \"",
+            "\"commit\": \"0",
+            "a run is measured by one version",
+        ),
+        (
+            "\"kernel\": \"",
+            "\"kernel\": \"0",
+            "a run is measured on one machine",
+        ),
+    ] {
+        fs::write(sandbox.run().join("run.json"), before.1.replace(from, to)).unwrap();
+        refused(&[], &[word]);
+    }
+    fs::write(sandbox.run().join("run.json"), &before.1).unwrap();
+    assert_eq!(samples_so_far(&sandbox), before.0);
+
+    // Set up anew and stopped before anything more is measured, it is as it was.
+    let mut running = sandbox.start(&["run", "quick", "--resume", "run"]);
+    running.says("Proving");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    assert_eq!(samples_so_far(&sandbox), before.0);
+    sandbox.expect_nothing_left();
+}
+
+/// The samples of a run that may have been cut off in the middle of a line.
+fn samples_so_far(sandbox: &Sandbox) -> Vec<Sample> {
+    let path = sandbox.run().join("samples.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

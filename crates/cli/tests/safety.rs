@@ -1,0 +1,445 @@
+//! A server of the user's own is left as it was, however a run ends; and where it cannot be, the user is told what to do.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::pipe;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_wire::mongodb::bson::rawdoc;
+use rustix::process::{Signal, kill_process};
+
+use crate::common::{
+    CLEANED_UP, OwnMongoDb, OwnServer, Running, Sandbox, record, samples, servers_of, within,
+};
+
+/// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
+const SOON: Duration = Duration::from_secs(15);
+
+#[test]
+fn a_standard_error_that_nobody_reads_or_that_is_full_ends_nothing() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    let nobody: fn() -> Stdio = || pipe().unwrap().1.into();
+    let full: fn() -> Stdio = || OpenOptions::new().write(true).open("/dev/full").unwrap().into();
+    for standard_error in [nobody, full] {
+        let sandbox = Sandbox::new();
+        let target = server.url_with(server.password());
+        let mut command = sandbox.command(&["quick", &target, "--time", "4", "--out", "run"]);
+        let status = command
+            .stdout(Stdio::null())
+            .stderr(standard_error())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(0));
+        assert_eq!(server.schemas(), before);
+        assert!(sandbox.run().join("report.html").exists());
+        // What goes wrong is told by the exit code alone then.
+        let mut wrong = sandbox.command(&["quick", "mysql://", "--out", "run"]);
+        assert_eq!(wrong.stderr(standard_error()).status().unwrap().code(), Some(2));
+    }
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_said_and_the_report_is_kept() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["quick", "--time", "4", "--out", "run"]);
+    let errors = File::create(sandbox.work().join("errors")).unwrap();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = command.stdout(full).stderr(errors).status().unwrap();
+    let errors = fs::read_to_string(sandbox.work().join("errors")).unwrap();
+    assert_eq!(status.code(), Some(4), "{errors}");
+    assert!(errors.contains("standard output cannot be written"), "{errors}");
+    assert!(sandbox.run().join("report.html").exists());
+}
+
+#[test]
+fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    for dataset in [
+        ["--set", "dataset.tables=4", "--set", "dataset.table_size=4000000"].as_slice(),
+        &[
+            "--set",
+            "ycsb.record_count=4000000",
+            "--set",
+            "cell.connect.workload=ycsb_c",
+        ],
+    ] {
+        let sandbox = Sandbox::new();
+        let target = server.url_with(server.password());
+        let arguments = [&["run", "quick", target.as_str(), "--out", "run"], dataset].concat();
+        let mut running = sandbox.start(&arguments);
+        running.says("Loading");
+        thread::sleep(Duration::from_secs(2));
+        assert_ne!(server.schemas(), before, "nothing was loaded");
+        running.signal(Signal::INT);
+        let finished = running.finish_within(SOON);
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        assert_eq!(server.schemas(), before);
+        assert!(!sandbox.run().exists());
+    }
+}
+
+#[test]
+fn ctrl_c_while_mongodb_is_loaded_is_heard_and_leaves_nothing() {
+    let server = OwnMongoDb::start();
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&mongodb(&server, &["--set", "ycsb.record_count=4000000"]));
+    running.says("Loading");
+    thread::sleep(Duration::from_secs(2));
+    assert!(server.has("ciphertax"), "nothing was loaded");
+    running.signal(Signal::INT);
+    let finished = running.finish_within(SOON);
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn ctrl_c_cuts_a_long_slice_short() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    let target = server.url_with(server.password());
+    for load in ["load.connections=2", "load.batch=1000000", "load.rate=10"] {
+        let sandbox = Sandbox::new();
+        let mut running = sandbox.start(&[
+            "run",
+            "quick",
+            &target,
+            "--out",
+            "run",
+            "--time",
+            "3600",
+            "--set",
+            "slice_s=10",
+            "--set",
+            load,
+        ]);
+        running.says("Opening");
+        thread::sleep(Duration::from_secs(3));
+        running.signal(Signal::INT);
+        let finished = running.finish_within(SOON);
+        assert_eq!(finished.code, Some(130), "{finished:?}");
+        let samples = samples(&sandbox.run());
+        let [only] = samples.as_slice() else {
+            panic!("{load}: {} slices", samples.len())
+        };
+        assert_eq!(only.void, Some(VoidReason::Interrupted), "{load}");
+        assert_eq!(server.schemas(), before);
+    }
+}
+
+#[test]
+fn ctrl_c_is_heard_where_the_server_has_stopped_answering_and_a_second_says_what_is_left() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    let process = servers_of(server.folder())[0];
+    let sandbox = Sandbox::new();
+    let target = server.url_with(server.password());
+    let mut running = sandbox.start(&["quick", &target, "--time", "600", "--out", "run"]);
+    running.measures();
+    kill_process(process, Signal::STOP).unwrap();
+    running.signal(Signal::INT);
+    running.says("Removing what was made");
+    running.signal(Signal::INT);
+    let finished = running.finish_within(SOON);
+    kill_process(process, Signal::CONT).unwrap();
+
+    assert_eq!(finished.code, Some(130), "{finished:?}");
+    let last = finished.stderr.lines().last().unwrap();
+    let command = format!("to remove it: ciphertax clean '{}'", server.url());
+    for words in [
+        "ended at once",
+        "the schema ciphertax may be left",
+        &command,
+        "the run folder run is left",
+    ] {
+        assert!(last.contains(words), "{words:?} is not in {last}");
+    }
+    assert!(!finished.stderr.contains(server.password()));
+    clean(&sandbox, &target, Some(0), "");
+    assert_eq!(server.schemas(), before);
+}
+
+#[test]
+fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        query("CREATE DATABASE shop");
+        query("CREATE TABLE shop.orders (id INT PRIMARY KEY)");
+    });
+    let before = server.schemas();
+    let sandbox = Sandbox::new();
+    let target = server.url_with(server.password());
+    clean(&sandbox, &target, Some(0), "Nothing to remove");
+
+    for stage in ["Loading", "Opening", "measured "] {
+        let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "killed"]);
+        running.says(stage);
+        running.signal(Signal::KILL);
+        running.finish();
+        assert!(within(CLEANED_UP, || server
+            .query("SELECT IS_FREE_LOCK('ciphertax')")
+            == ["1"]));
+        clean(&sandbox, &target, Some(0), "");
+        assert_eq!(server.schemas(), before, "{stage}");
+        fs::remove_dir_all(sandbox.work().join("killed")).unwrap();
+    }
+
+    server.query("CREATE DATABASE ciphertax");
+    clean(&sandbox, &target, Some(2), "empty schema named ciphertax");
+    server.query("CREATE TABLE ciphertax.precious (id INT)");
+    clean(&sandbox, &target, Some(2), "did not make; it is left alone");
+    assert_eq!(server.query("SHOW TABLES FROM ciphertax"), ["precious"]);
+    clean(&sandbox, "mysql://", Some(2), "target");
+}
+
+#[test]
+fn clean_leaves_a_run_that_measures_alone() {
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let target = server.url_with(server.password());
+    let mut running = sandbox.start(&["quick", &target, "--time", "6", "--out", "run"]);
+    running.measures();
+    clean(&sandbox, &target, Some(2), "another ciphertax measures it");
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
+#[test]
+fn clean_removes_a_database_of_mongodb_that_is_marked_and_no_other() {
+    let server = OwnMongoDb::start();
+    server.insert("shop", "orders", [rawdoc! { "_id": 1_i32 }]);
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = server.url_with(server.password());
+    clean(&sandbox, &target, Some(0), "Nothing to remove");
+    let mut running = sandbox.start(&mongodb(&server, &["--set", "ycsb.record_count=500"]));
+    running.measures();
+    running.signal(Signal::KILL);
+    running.finish();
+    assert!(server.has("ciphertax"));
+    clean(&sandbox, &target, Some(0), "Removed the database ciphertax");
+    assert_eq!(server.contents(), before);
+    server.insert("ciphertax", "precious", [rawdoc! { "_id": 1_i32 }]);
+    clean(&sandbox, &target, Some(2), "did not make; it is left alone");
+    assert!(server.has("ciphertax"));
+}
+
+#[test]
+fn an_account_that_may_not_clean_up_is_refused_before_anything_is_written() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        query("CREATE USER own@'%' IDENTIFIED BY 'word'");
+        query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON ciphertax.* TO own@'%'");
+    });
+    let before = server.schemas();
+    let target = as_user(&server, "own", "word");
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", &target, "--out", "run"]);
+    finished.refuses(&["DROP command denied", "GRANT ALL ON ciphertax.* TO 'own'@'%'"]);
+    assert!(!finished.stderr.contains("Loading"), "{}", finished.stderr);
+    assert_eq!(server.schemas(), before);
+    assert!(!sandbox.run().exists());
+}
+
+#[test]
+fn an_account_of_mongodb_that_may_not_clean_up_is_refused_before_anything_is_written() {
+    let server = OwnMongoDb::start();
+    let user = |role: &str| {
+        rawdoc! {
+            "createUser": role, "pwd": "word", "roles": [{ "role": role, "db": "ciphertax" }], "$db": "admin",
+        }
+    };
+    for role in ["readWrite", "dbOwner"] {
+        server.ask(&user(role));
+    }
+    let before = server.contents();
+    let target = |role: &str| {
+        format!(
+            "mongodb://{role}:word@{}/?tlsCAFile={}",
+            server.hosts(),
+            server.ca_file().display()
+        )
+    };
+    let arguments = |target: &str| -> Vec<String> {
+        let words = [
+            "run",
+            "mongodb-tls-connection",
+            target,
+            "--out",
+            "run",
+            "--time",
+            "3",
+        ];
+        let short = ["--set", "ycsb.record_count=500", "--set", "slice_s=0.05"];
+        words.into_iter().chain(short).map(str::to_owned).collect()
+    };
+    let sandbox = Sandbox::new();
+    let finish = |role: &str| {
+        let arguments = arguments(&target(role));
+        sandbox.finish(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let command = "db.getSiblingDB(\"admin\").grantRolesToUser(\"readWrite\", [{ role: \"dbOwner\", db: \"ciphertax\" }])";
+    finish("readWrite").refuses(&["dropDatabase", command]);
+    assert_eq!(server.contents(), before);
+    let finished = finish("dbOwner");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        query("CREATE USER own@'%' IDENTIFIED BY 'word'");
+        query("GRANT ALL ON ciphertax.* TO own@'%'");
+    });
+    let target = as_user(&server, "own", "word");
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", &target, "--time", "6", "--out", "run"]);
+    running.measures();
+    server.query("REVOKE DROP ON ciphertax.* FROM own@'%'");
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(4), "{finished:?}");
+    let RunStatus::NotCleanedUp { problem } = record(&sandbox.run()).status else {
+        panic!("{:?}", record(&sandbox.run()).status)
+    };
+    let last = finished.stderr.lines().last().unwrap();
+    for words in [
+        "cleaning up failed: the schema ciphertax is left on mysql://own@",
+        "DROP command denied",
+        "to remove it: ciphertax clean 'mysql://own@",
+    ] {
+        assert!(problem.contains(words), "{words:?} is not in {problem}");
+        assert!(last.contains(words), "{words:?} is not in {last}");
+    }
+    assert!(
+        finished.stdout.contains("cleaning up failed"),
+        "{}",
+        finished.stdout
+    );
+    server.query("GRANT DROP ON ciphertax.* TO own@'%'");
+    clean(&sandbox, &target, Some(0), "Removed the schema ciphertax");
+}
+
+#[test]
+fn runs_that_begin_in_the_same_second_have_folders_of_their_own() {
+    let sandbox = Sandbox::new();
+    let runs: Vec<Running> = (0..3).map(|_| sandbox.start(&["quick", "--time", "3"])).collect();
+    for run in runs {
+        let finished = run.finish_within(Duration::from_secs(120));
+        assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    }
+    let folders = fs::read_dir(sandbox.work()).unwrap().flatten();
+    let is_run = |path: &Path| path.join("report.html").exists();
+    assert_eq!(folders.filter(|folder| is_run(&folder.path())).count(), 3);
+}
+
+#[test]
+fn a_run_of_which_nothing_can_be_said_exits_3() {
+    let sandbox = Sandbox::new();
+    // Too short for a block of any cell.
+    let finished = sandbox.finish(&["quick", "--time", "1", "--out", "run"]);
+    assert_eq!(finished.code, Some(3), "{finished:?}");
+    assert!(
+        finished.stdout.contains("Nothing can be said"),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(record(&sandbox.run()).status, RunStatus::Complete);
+}
+
+#[test]
+fn blocks_that_others_disturb_are_waited_out() {
+    let sandbox = Sandbox::new();
+    let study = "name = \"disturbed\"\nquestion = \"?\"\ntime_s = 60\nslice_s = 0.3\n\
+        [precision]\ncpu = 0.5\nthroughput = 0.5\n\
+        [[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \"tls\"\ntransport = \"tls1.3\"\n\
+        [[cell]]\nname = \"rate\"\nworkload = \"oltp_point_select\"\nload = { connections = 4, rate = 200 }\n";
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    let mut running = sandbox.start(&["run", "study.toml", "--out", "run"]);
+    running.says("Opening");
+    // Whoever is not let run misses its schedule, through no fault of the server's.
+    let is_disturbed_enough = || {
+        let text = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap_or_default();
+        text.lines()
+            .filter(|line| line.contains("schedule_missed"))
+            .count()
+            >= 12
+    };
+    for _ in 0..600 {
+        if is_disturbed_enough() {
+            break;
+        }
+        running.signal(Signal::STOP);
+        thread::sleep(Duration::from_millis(60));
+        running.signal(Signal::CONT);
+        thread::sleep(Duration::from_millis(60));
+    }
+    assert!(is_disturbed_enough(), "nothing was disturbed");
+    let finished = running.finish_within(Duration::from_secs(120));
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(
+        finished
+            .stderr
+            .contains("Waiting until the machine is quiet again"),
+        "{}",
+        finished.stderr
+    );
+    let void = |reason: &Option<VoidReason>| matches!(reason, Some(VoidReason::ScheduleMissed { .. }));
+    assert!(
+        samples(&sandbox.run())
+            .iter()
+            .filter(|sample| void(&sample.void))
+            .count()
+            >= 12
+    );
+    assert_eq!(record(&sandbox.run()).status, RunStatus::Complete);
+}
+
+/// `ciphertax clean`, which must end so and say these words.
+fn clean(sandbox: &Sandbox, target: &str, code: Option<i32>, words: &str) {
+    let finished = sandbox.finish(&["clean", target]);
+    assert_eq!(finished.code, code, "{finished:?}");
+    let said = if code == Some(0) {
+        &finished.stdout
+    } else {
+        &finished.stderr
+    };
+    assert!(said.contains(words), "{words:?} is not in {finished:?}");
+}
+
+fn as_user(server: &OwnServer, user: &str, password: &str) -> String {
+    let url = server.url();
+    let address = url.split_once('@').unwrap().1;
+    format!("mysql://{user}:{password}@{address}")
+}
+
+/// The arguments that measure a MongoDB of the user's own.
+fn mongodb<'a>(server: &OwnMongoDb, options: &[&'a str]) -> Vec<&'a str> {
+    let target = format!(
+        "{}?tlsCAFile={}",
+        server.url_with(server.password()),
+        server.ca_file().display()
+    );
+    let target: &'static str = Box::leak(target.into_boxed_str());
+    let words = [
+        "run",
+        "mongodb-tls-connection",
+        target,
+        "--time",
+        "30",
+        "--out",
+        "run",
+    ];
+    let short = ["--set", "slice_s=0.05"];
+    words
+        .into_iter()
+        .chain(short)
+        .chain(options.iter().copied())
+        .collect()
+}

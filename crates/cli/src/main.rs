@@ -3,6 +3,7 @@
 mod arguments;
 mod built_in;
 mod measuring;
+mod passwords;
 mod progress;
 mod quick;
 mod report;
@@ -12,16 +13,34 @@ mod show;
 mod signals;
 mod studies;
 
+use std::env;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use passwords::without_passwords;
 
 /// The exit code of everything the user can mend: wrong input, a server that is not there, a full disk.
 const UNUSABLE: u8 = 2;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let said = |text: &str| {
+        let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+        without_passwords(text, arguments)
+    };
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let text = error.render().to_string();
+            let said = said(&text);
+            if said == text {
+                error.exit();
+            }
+            eprint!("{said}");
+            return ExitCode::from(UNUSABLE);
+        }
+    };
+    let outcome = match arguments.command {
         Command::Guard => return ciphertax_lab::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
         Command::Keep => return ciphertax_lab::keeper::main(),
@@ -32,7 +51,7 @@ fn main() -> ExitCode {
         Command::Servers(arguments) => servers::run(&arguments),
     };
     outcome.unwrap_or_else(|problem| {
-        eprintln!("ciphertax: {problem}");
+        eprintln!("ciphertax: {}", said(&problem));
         ExitCode::from(UNUSABLE)
     })
 }

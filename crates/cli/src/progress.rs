@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ciphertax_model::record::LeftOut;
 use ciphertax_model::{Precision, Study};
 use ciphertax_runner::{Headline, Progress, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -68,6 +69,10 @@ impl Reporter {
 impl Progress for Reporter {
     fn stage(&mut self, stage: &Stage) {
         let text = match stage {
+            Stage::LeavingOut(LeftOut { arm, reason }) => {
+                self.line(&format!("Leaving out {arm}: {reason}"));
+                return;
+            }
             Stage::StartingServer(which) => format!("Starting a private server: {which}"),
             Stage::Connecting(target) => format!("Connecting to {target}"),
             Stage::Loading { rows, of } if *rows > 0 && !self.bar.is_hidden() => {

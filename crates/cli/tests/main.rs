@@ -15,4 +15,5 @@ mod own_server;
 mod quick;
 mod servers;
 mod studies;
+mod targets;
 mod transit;

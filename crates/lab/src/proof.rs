@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::record::{Proof, SessionFacts};
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::{Protocol, WireError};
 
 use crate::accounts::hexadecimal;
 use crate::error::Error;
@@ -221,7 +221,7 @@ impl Prover<'_> {
     }
 
     fn refused(&self, error: &WireError) -> ProofError {
-        self.no_session(format!("{error}{}", error.remedy()))
+        self.no_session(format!("{error}{}", error.remedy(Protocol::MySql)))
     }
 
     fn no_session(&self, problem: String) -> ProofError {

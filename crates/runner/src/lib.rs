@@ -4,10 +4,12 @@
 
 mod access;
 mod cell;
+mod connections;
 mod counters;
 mod distance;
 mod entry;
 mod error;
+mod fit;
 mod folder;
 mod generator;
 mod host;

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ciphertax_explain::explain;
-use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Tool};
+use ciphertax_model::record::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Tool};
 use ciphertax_model::{Arm, Study};
 use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;
 use crate::error::RunError;
+use crate::fit;
 use crate::folder::RunFolder;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
@@ -17,6 +18,7 @@ use crate::rounds::Rounds;
 use crate::site::{OpenSite, Place};
 
 /// What is to be played.
+#[derive(Clone)]
 pub struct Plan {
     /// The study.
     pub study: Study,
@@ -40,7 +42,14 @@ pub struct Plan {
 pub fn play(plan: &Plan, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Run, RunError> {
     refuse_impossible(plan)?;
     let folder = RunFolder::create(&plan.folder)?;
-    match Player::set_up(plan, &folder, progress, stop) {
+    let (plan, left_out) = match fit::to_target(plan, progress) {
+        Ok(fitted) => fitted,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
+    match Player::set_up(&plan, left_out, &folder, progress, stop) {
         Err(error) => {
             folder.discard();
             Err(error)
@@ -60,6 +69,7 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn set_up(
         plan: &'a Plan,
+        left_out: Vec<LeftOut>,
         folder: &RunFolder,
         progress: &mut dyn Progress,
         stop: &AtomicBool,
@@ -76,7 +86,10 @@ impl<'a> Player<'a> {
         for place in places(plan) {
             sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
         }
-        let head = head(plan, &arms, &sites);
+        let head = Run {
+            left_out,
+            ..head(plan, &arms, &sites)
+        };
         match open_cells(plan, &mut sites, progress, &go_on)
             .and_then(|cells| folder.write_run(&head).map(|()| cells))
         {

@@ -8,9 +8,9 @@ mod trace;
 pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
 pub use run::{
     Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
-    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, KindRow, LinkRecord, Measurement,
-    PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity,
-    Tool, Verdict, VoidRow,
+    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, Interval, KindRow, LeftOut, LinkRecord,
+    Measurement, PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord,
+    SessionRecord, Severity, Tool, Verdict, VoidRow,
 };
 pub use sample::{
     CpuTime, Handshakes, HistogramText, OpenLoopSample, OperationSample, PhaseSample, Sample, VoidReason,

@@ -20,8 +20,9 @@ use crate::access::Access;
 use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
 
-use control::Control;
-use server::{IDENTITY, SETTINGS, Server};
+use control::{Control, Ways};
+pub(crate) use server::Server;
+use server::{IDENTITY, SETTINGS};
 
 /// A server that speaks MySQL's protocol, ready for its data set; nothing was written to it.
 pub(crate) struct MySqlHost {
@@ -46,12 +47,19 @@ impl MySqlHost {
     /// # Errors
     /// When it cannot be used.
     pub(crate) fn external(study: &Study, target: &MySqlTarget, arms: &[&Arm]) -> Result<Self, RunError> {
-        Self::open(study, arms, Server::external(target))
+        Self::open(study, arms, Server::external(study, target)?)
     }
 
     fn open(study: &Study, arms: &[&Arm], mut server: Server) -> Result<Self, RunError> {
-        let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
+        let ways = Ways {
+            everyday: server.options(),
+            encrypted: server.encrypted(study),
+        };
+        let mut control = Control::connect(server.display(), &ways, server.url())?;
         control.claim()?;
+        if !server.is_private() {
+            control.leave_connections_to_others(study)?;
+        }
         if arms.iter().copied().any(cold::is_cold) {
             server.make_cold_accounts(&mut control)?;
         }

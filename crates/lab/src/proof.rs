@@ -146,7 +146,7 @@ impl Prover<'_> {
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
     async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
         if let Some(socket) = &self.options.socket {
-            // There is no wire to listen on; that the session is in clear, both sides have said.
+            // There is no wire to listen on; whether the session is in clear, both sides have said.
             return Ok(proof(
                 "wire",
                 "travels over a Unix socket, on this machine alone",

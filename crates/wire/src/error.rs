@@ -173,6 +173,11 @@ impl WireError {
             "; this server demands TLS: leave the plain arms out"
         } else if matches!(self, Self::HungUp { .. }) {
             "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
+        } else if self.is_missing_right() {
+            match protocol {
+                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
+                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
+            }
         } else if self.is_access_denied() {
             "; check user and password"
         } else {

@@ -71,7 +71,7 @@ pub enum TargetError {
     NotAUrl(String),
     /// A database that is not supported.
     #[error(
-        "the target's scheme is {0}://; expected mysql:// (MySQL, MariaDB and their relatives) or mongodb:// (MongoDB)"
+        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL, MariaDB and their relatives), or mongodb:// (MongoDB)"
     )]
     Scheme(String),
     /// Hosts that have to be looked up.

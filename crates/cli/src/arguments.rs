@@ -80,7 +80,8 @@ pub(crate) struct QuickArguments {
 /// What all commands take that measure.
 #[derive(Debug, Args)]
 pub(crate) struct MeasuringArguments {
-    /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA], or
+    /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA],
+    /// mysql://user[:password]@localhost/?socket=FILE, or
     /// mongodb://[user[:password]@]host[:port][,host…]/[?tlsCAFile=FILE&replicaSet=NAME]
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable

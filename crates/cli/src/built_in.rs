@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 13] = [
+const STUDIES: [(&str, &str); 15] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -27,6 +27,10 @@ const STUDIES: [(&str, &str); 13] = [
         include_str!("../studies/mysql-tls-scenarios.toml"),
     ),
     (
+        "mysql-tls-versions",
+        include_str!("../studies/mysql-tls-versions.toml"),
+    ),
+    (
         "mysql-tls-client-library",
         include_str!("../studies/mysql-tls-client-library.toml"),
     ),
@@ -42,6 +46,10 @@ const STUDIES: [(&str, &str); 13] = [
     (
         "mongodb-tls-connection",
         include_str!("../studies/mongodb-tls-connection.toml"),
+    ),
+    (
+        "mongodb-tls-versions",
+        include_str!("../studies/mongodb-tls-versions.toml"),
     ),
     ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
     ("mongodb-login", include_str!("../studies/mongodb-login.toml")),

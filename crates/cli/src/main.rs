@@ -8,6 +8,7 @@ mod built_in;
 mod clean;
 mod exit;
 mod measuring;
+mod passwords;
 mod progress;
 mod quick;
 mod report;
@@ -18,15 +19,33 @@ mod show;
 mod signals;
 mod studies;
 
+use std::env;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use ciphertax_lab::say;
 use clap::Parser;
 use exit::Exit;
+use passwords::without_passwords;
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let said = |text: &str| {
+        let arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+        without_passwords(text, arguments)
+    };
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let text = error.render().to_string();
+            let said = said(&text);
+            if said == text {
+                error.exit();
+            }
+            say(said.trim_end());
+            return Exit::Nothing.into();
+        }
+    };
+    let outcome = match arguments.command {
         Command::Guard => return ciphertax_lab::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
         Command::Keep => return ciphertax_lab::keeper::main(),
@@ -38,7 +57,7 @@ fn main() -> ExitCode {
         Command::Clean(arguments) => clean::run(&arguments),
     };
     let exit = outcome.unwrap_or_else(|problem| {
-        say(format_args!("ciphertax: {problem}"));
+        say(format_args!("ciphertax: {}", said(&problem)));
         Exit::Nothing
     });
     exit.into()

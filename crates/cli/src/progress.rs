@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::say;
+use ciphertax_model::record::LeftOut;
 use ciphertax_model::{Precision, Study};
 use ciphertax_runner::{Headline, Progress, Stage};
 use ciphertax_wire::Target;
@@ -85,6 +86,10 @@ impl Progress for Reporter {
             self.stop.leaves(|left| left.made_on = Some(target.clone()));
         }
         let text = match stage {
+            Stage::LeavingOut(LeftOut { arm, reason }) => {
+                self.line(&format!("Leaving out {arm}: {reason}"));
+                return;
+            }
             Stage::StartingServer(which) => format!("Starting a private server: {which}"),
             Stage::Connecting(target) => format!("Connecting to {target}"),
             Stage::Loading { rows, of } if *rows > 0 && !self.bar.is_hidden() => {

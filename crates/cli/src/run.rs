@@ -42,6 +42,12 @@ pub(crate) fn find(study: &str) -> Result<(String, String), String> {
     if let Some(text) = built_in::text(study) {
         return Ok((format!("{study}.toml"), text.to_owned()));
     }
+    if study.contains("://") {
+        return Err(
+            "a target is given without a study; say ciphertax run STUDY TARGET, where ciphertax studies lists the studies"
+                .into(),
+        );
+    }
     let path = Path::new(study);
     if !path.exists() && !study.contains('/') && !study.ends_with(".toml") {
         return Err(unknown(study));

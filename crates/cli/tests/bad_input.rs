@@ -54,12 +54,39 @@ fn an_option_or_a_part_of_the_url_that_is_not_known() {
             ["\"sslca\"", "did you mean \"ssl-ca\""],
         ),
         ("mysql://app@h/?timeout=3", ["\"timeout\"", "known are"]),
-        ("mysql://app@h/shop", ["\"shop\"", "leave it out"]),
+        ("mysql://app@h/shop", ["names a schema", "leave it out"]),
         ("postgres://app@h/", ["postgres://", "expected mysql://"]),
         ("mysql://h/", ["no user", "mysql://user:password@host:port/"]),
         ("db.example:3306", ["target", "expected mysql://"]),
     ] {
         quick_refuses(&[target], &words);
+    }
+}
+
+#[test]
+fn a_password_with_reserved_characters_is_said_by_nobody() {
+    let sandbox = Sandbox::new();
+    for url in [
+        "mysql://app:p@ss/w#tr0ub4dor@h/",
+        "mongodb://app:p@ss/w#tr0ub4dor@h/",
+    ] {
+        let run = ["run", "mongodb-tls-connection", url, "--out", "run"];
+        for arguments in [&["quick", url, "--out", "run"][..], &run] {
+            let finished = sandbox.finish(arguments);
+            finished.refuses(&["%40 for @", "CIPHERTAX_PASSWORD"]);
+            assert!(!finished.stderr.contains("tr0ub4dor") && !finished.stderr.contains("ss/w"));
+        }
+        // In the place of something else.
+        for arguments in [
+            &["run", url][..],
+            &[url],
+            &["quick", "mysql://h/", url],
+            &["report", url],
+        ] {
+            let finished = sandbox.finish(arguments);
+            assert_eq!(finished.code, Some(2), "{arguments:?}");
+            assert!(!finished.stderr.contains("tr0ub4dor"), "{}", finished.stderr);
+        }
     }
 }
 

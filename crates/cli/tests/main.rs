@@ -17,4 +17,5 @@ mod resume;
 mod safety;
 mod servers;
 mod studies;
+mod targets;
 mod transit;

@@ -59,7 +59,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
 }
 
 /// Runs a copy of the command that `nobody` may run, in a sandbox that `nobody` may write to.
-fn finish_as_nobody(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
+pub(crate) fn finish_as_nobody(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
     let program = sandbox.root().join("ciphertax");
     // By another process: a copy that this one still has open for writing, or that a child forked meanwhile inherited,
     // cannot be executed.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ciphertax_model::ReplicaSet;
+use ciphertax_lab::certificates::Authority;
 use ciphertax_model::record::RunStatus;
-use ciphertax_wire::mongodb::bson::rawdoc;
+use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
 use crate::common::{
@@ -103,7 +104,7 @@ fn a_tls_arm_on_a_server_without_tls_and_without_access_control() {
 }
 
 #[test]
-fn a_plain_arm_on_a_server_that_demands_tls() {
+fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     let server = OwnMongoDb::start();
     server.session(|ask| {
         for mode in ["preferTLS", "requireTLS"] {
@@ -115,7 +116,128 @@ fn a_plain_arm_on_a_server_that_demands_tls() {
         server.url_with(server.password()),
         server.ca_file().display()
     );
-    refused(&target, &["demands TLS", "plain baseline", "preferTLS"]);
+    let said = refused(
+        &target,
+        &[
+            "demands TLS",
+            "plain arm",
+            "ciphertax run mongodb-tls-versions 'mongodb://",
+        ],
+    );
+    // The URL that it names lacks the password alone.
+    let url = said.split('\'').nth(1).unwrap();
+    let sandbox = Sandbox::new();
+    let words = ["run", "mongodb-tls-versions", url, "--out", "run"];
+    let mut command = sandbox.command(&[&words[..], &SHORT].concat());
+    command.env("CIPHERTAX_PASSWORD", server.password());
+    let finished = Running::start(command).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
+    assert!(!run.estimates.is_empty());
+}
+
+#[test]
+fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to_be() {
+    for (has, lacks) in [
+        (TlsVersion::V1_2, TlsVersion::V1_3),
+        (TlsVersion::V1_3, TlsVersion::V1_2),
+    ] {
+        let server = OwnMongoDb::start_with(|builder| builder.tls_versions(&[has]).access_control(false));
+        let target = format!(
+            "mongodb://{}/?tlsCAFile={}",
+            server.hosts(),
+            server.ca_file().display()
+        );
+        let sandbox = Sandbox::new();
+        let finished = start(&sandbox, &target, None, &[]).finish();
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        let arm = lacks.name().replace("TLSv", "tls");
+        let reason = format!("the server does not offer {lacks}, it has {has}");
+        assert!(
+            finished.stderr.contains(&format!("Leaving out {arm}: {reason}")),
+            "{}",
+            finished.stderr
+        );
+        let run = record(&sandbox.run());
+        let [left_out] = &run.left_out[..] else {
+            panic!("{:?}", run.left_out)
+        };
+        assert_eq!((&left_out.arm, &left_out.reason), (&arm, &reason));
+        assert_eq!(run.arms.len(), 3);
+    }
+}
+
+#[test]
+fn other_clients_keep_connections() {
+    let server = OwnMongoDb::start_with(|builder| builder.option("maxConns", 30));
+    let target = format!(
+        "{}?tlsCAFile={}",
+        server.url_with(server.password()),
+        server.ca_file().display()
+    );
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let many = ["--set", "load.connections=20"];
+    let finished = start(&sandbox, &target, None, &many).finish();
+    finished.refuses(&[
+        "opens 121 connections at a time",
+        "of the 30 that maxIncomingConnections allows",
+        "5 are kept for other clients",
+        "--set load.connections=4",
+    ]);
+    assert_eq!(server.contents(), before);
+    let fewer = ["--set", "load.connections=4"];
+    let finished = start(&sandbox, &target, None, &fewer).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}
+
+#[test]
+fn a_missing_right_is_named_with_the_command_that_gives_it() {
+    let server = OwnMongoDb::start();
+    let user = |name: &str, roles: RawArrayBuf| {
+        server.ask(&rawdoc! { "createUser": name, "pwd": "tr0ub4dor", "roles": roles, "$db": "accounts" });
+        format!(
+            "mongodb://{name}:tr0ub4dor@{}/?authSource=accounts&tlsCAFile={}",
+            server.hosts(),
+            server.ca_file().display()
+        )
+    };
+    let before = server.contents();
+    let nothing = user("nobody", RawArrayBuf::new());
+    let reads = [rawdoc! { "role": "read", "db": "ciphertax" }]
+        .into_iter()
+        .collect();
+    let reader = user("reader", reads);
+    for (target, name) in [(&nothing, "nobody"), (&reader, "reader")] {
+        let grant = format!(
+            r#"db.getSiblingDB("accounts").grantRolesToUser("{name}", [{{ role: "dbOwner", db: "ciphertax" }}])"#
+        );
+        refused(target, &["not authorized", "have its administrator run", &grant]);
+    }
+    assert_eq!(server.contents(), before);
+    let roles = [rawdoc! { "role": "dbOwner", "db": "ciphertax" }]
+        .into_iter()
+        .collect::<RawArrayBuf>();
+    server.ask(&rawdoc! { "grantRolesToUser": "reader", "roles": roles, "$db": "accounts" });
+    let finished = start(&Sandbox::new(), &reader, None, &[]).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+}
+
+#[test]
+fn a_certificate_of_another_authority_is_mended_by_the_options_of_mongodb() {
+    let server = OwnMongoDb::start();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Authority::new(CertificateKind::EcdsaP256)
+        .unwrap()
+        .issue_for_localhost(elsewhere.path())
+        .unwrap();
+    let own = server.url_with(server.password());
+    let wrong = refused(
+        &format!("{own}?tlsCAFile={}", other.ca.display()),
+        &["arm tls1.2", "signed by another CA", "tlsCAFile must name"],
+    );
+    assert!(!wrong.contains("ssl-ca"), "{wrong}");
 }
 
 #[test]

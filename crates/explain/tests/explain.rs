@@ -678,6 +678,7 @@ fn head(study: Study) -> Run {
             address: String::new(),
             same_host: true,
             settings: BTreeMap::new(),
+            cpu_unread: None,
             link: None,
         }],
         ..Run::begin(tool, host, study, String::new(), 1)

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use ciphertax_model::record::{Proof, SessionFacts};
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+use ciphertax_wire::{Protocol, WireError};
 
 use crate::accounts::hexadecimal;
 use crate::error::Error;
@@ -146,7 +146,7 @@ impl Prover<'_> {
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
     async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
         if let Some(socket) = &self.options.socket {
-            // There is no wire to listen on; that the session is in clear, both sides have said.
+            // There is no wire to listen on; whether the session is in clear, both sides have said.
             return Ok(proof(
                 "wire",
                 "travels over a Unix socket, on this machine alone",
@@ -221,7 +221,7 @@ impl Prover<'_> {
     }
 
     fn refused(&self, error: &WireError) -> ProofError {
-        self.no_session(format!("{error}{}", error.remedy()))
+        self.no_session(format!("{error}{}", error.remedy(Protocol::MySql)))
     }
 
     fn no_session(&self, problem: String) -> ProofError {

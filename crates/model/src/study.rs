@@ -582,6 +582,24 @@ impl Study {
         self
     }
 
+    /// The same study without these arms, and without the cells in which nothing is left to be compared.
+    #[must_use]
+    pub fn without_arms(&self, names: &[&str]) -> Self {
+        let is_left = |name: &String| !names.contains(&name.as_str());
+        let mut study = self.clone();
+        study.arms.retain(|arm| is_left(&arm.name));
+        for arms in study.cells.iter_mut().filter_map(|cell| cell.arms.as_mut()) {
+            arms.retain(is_left);
+        }
+        let mut cells = std::mem::take(&mut study.cells);
+        cells.retain(|cell| study.arms_of(cell).count() > 1);
+        study
+            .published
+            .retain(|row| is_left(&row.arm) && cells.iter().any(|cell| cell.name == row.cell));
+        study.cells = cells;
+        study
+    }
+
     /// Where a cell is measured, if on a private server.
     pub fn site(&self, cell: &Cell) -> Site {
         Site {

@@ -29,6 +29,41 @@ fn refusal(change: impl Fn(&str) -> String) -> String {
 }
 
 #[test]
+fn without_an_arm_a_study_compares_what_is_left_of_it() {
+    let text = r#"
+        name = "mine"
+        question = "?"
+        time_s = 1
+        arm = [
+            { name = "plain", transport = "plain" },
+            { name = "tls1.2", transport = "tls1.2" },
+            { name = "tls1.3", transport = "tls1.3" },
+        ]
+        cell = [
+            { name = "all", workload = "oltp_point_select", load = { connections = 1 } },
+            { name = "some", workload = "connect", load = { connections = 1 }, arms = ["plain", "tls1.2"] },
+        ]
+        [[published]]
+        source = "somewhere"
+        cell = "all"
+        arm = "tls1.2"
+        metric = "latency_mean"
+        baseline = 1.0
+        variant = 2.0
+    "#;
+    let study = Study::from_toml(text).unwrap();
+    assert_eq!(study.without_arms(&[]), study);
+    let left = study.without_arms(&["tls1.2"]);
+    let names: Vec<&str> = left.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert_eq!(names, ["plain", "tls1.3"]);
+    // The other cell has nothing to compare the baseline with.
+    assert_eq!((left.cells.len(), left.cells[0].name.as_str()), (1, "all"));
+    assert!(left.published.is_empty());
+    assert!(left.validated().is_ok());
+    assert!(study.without_arms(&["tls1.2", "tls1.3"]).cells.is_empty());
+}
+
+#[test]
 fn a_study_gets_the_baseline_again_as_its_second_arm() {
     let study = Study::from_toml(STUDY).unwrap();
     let arms = study.measured_arms();

@@ -14,7 +14,7 @@ mod thread_cpu;
 
 pub use error::{Error, Result};
 pub use host::host;
-pub use listener::listening_process;
+pub use listener::{Listener, is_of_this_machine, listener, socket_listener};
 pub use process_cpu::{ProcessCpu, settle};
 pub use run_queue::{RunQueueWaits, thread_run_queue_wait_ns};
 pub use system_cpu::SystemCpu;

@@ -1,38 +1,117 @@
 //! Which process listens on an address of this machine.
 
-use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::mem;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, Process, all_processes};
 
-/// The process that listens where a client of `address` ends up, so that its CPU time can be read. `None` if nobody does
-/// on this machine, or if it belongs to another user whom we may not look at.
-pub fn listening_process(address: SocketAddr) -> Option<u32> {
-    let sockets = listening_sockets(address);
-    if sockets.is_empty() {
-        return None;
-    }
-    all_processes()
-        .ok()?
-        .flatten()
-        .find(|process| has_one_of(process, &sockets))
-        .and_then(|process| u32::try_from(process.pid).ok())
+use crate::error::{Error, Result};
+
+/// Who listens where a client ends up, as far as it can be seen from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listener {
+    /// This process, whose CPU time can be read.
+    One(u32),
+    /// These, of which nobody can say which one answers.
+    Several(Vec<u32>),
+    /// A process of this user, whom we may not look at.
+    Hidden(String),
+    /// No process that can be seen from here.
+    Nobody,
 }
 
-/// Inodes of the sockets that listen on exactly this address; if there are none, of those that listen on every address.
-fn listening_sockets(address: SocketAddr) -> HashSet<u64> {
+/// Who listens where a client of `address` ends up.
+pub fn listener(address: SocketAddr) -> Listener {
+    let sockets = listening_sockets(address);
+    let Some(user) = sockets.values().next() else {
+        return Listener::Nobody;
+    };
+    let (mut found, mut refused) = (Vec::new(), false);
+    for process in all_processes().into_iter().flatten().flatten() {
+        match has_one_of(&process, &sockets) {
+            Ok(true) => found.extend(u32::try_from(process.pid)),
+            Ok(false) => {}
+            Err(_) => refused = true,
+        }
+    }
+    match found[..] {
+        [pid] => Listener::One(pid),
+        [] if refused => Listener::Hidden(user_name(*user)),
+        [] => Listener::Nobody,
+        _ => Listener::Several(found),
+    }
+}
+
+/// Who listens on a Unix socket: the kernel tells everybody who connects.
+///
+/// # Errors
+/// When nobody can connect there.
+pub fn socket_listener(path: &Path) -> Result<Listener> {
+    let unreadable = || Error::read(path.display().to_string());
+    let stream = UnixStream::connect(path).map_err(unreadable())?;
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = mem::size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: writes at most `length` bytes to `peer`, which outlives the call, as does the socket.
+    let outcome = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    if outcome != 0 {
+        return Err(unreadable()(io::Error::last_os_error()));
+    }
+    // 0 is a process of another namespace.
+    Ok(match u32::try_from(peer.pid) {
+        Ok(pid @ 1..) => Listener::One(pid),
+        _ => Listener::Nobody,
+    })
+}
+
+/// True for an address of this machine: only those can be bound.
+pub fn is_of_this_machine(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// The name that a user's number stands for; the number where nobody has it.
+fn user_name(number: u32) -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number.to_string()).then(|| name.to_owned())
+    });
+    named.unwrap_or_else(|| format!("user {number}"))
+}
+
+/// Inodes of the sockets that listen on exactly this address, with their users; if there are none, of those that listen on
+/// every address.
+fn listening_sockets(address: SocketAddr) -> HashMap<u64, u32> {
     let on_port: Vec<TcpNetEntry> = [procfs::net::tcp(), procfs::net::tcp6()]
         .into_iter()
         .flatten()
         .flatten()
         .filter(|entry| entry.state == TcpState::Listen && entry.local_address.port() == address.port())
         .collect();
-    let inodes = |accept: &dyn Fn(&SocketAddr) -> bool| -> HashSet<u64> {
+    let inodes = |accept: &dyn Fn(&SocketAddr) -> bool| -> HashMap<u64, u32> {
         on_port
             .iter()
             .filter(|entry| accept(&entry.local_address))
-            .map(|entry| entry.inode)
+            .map(|entry| (entry.inode, entry.uid))
             .collect()
     };
     let exact = inodes(&|local| local.ip().to_canonical() == address.ip().to_canonical());
@@ -43,17 +122,19 @@ fn listening_sockets(address: SocketAddr) -> HashSet<u64> {
     inodes(&|local| local.ip().is_unspecified() && (local.is_ipv6() || address.is_ipv4()))
 }
 
-fn has_one_of(process: &Process, sockets: &HashSet<u64>) -> bool {
-    process.fd().is_ok_and(|descriptors| {
-        descriptors.flatten().any(
-            |descriptor| matches!(descriptor.target, FDTarget::Socket(inode) if sockets.contains(&inode)),
-        )
-    })
+fn has_one_of(process: &Process, sockets: &HashMap<u64, u32>) -> procfs::ProcResult<bool> {
+    let is_one = |target: &FDTarget| matches!(target, FDTarget::Socket(inode) if sockets.contains_key(inode));
+    Ok(process
+        .fd()?
+        .flatten()
+        .any(|descriptor| is_one(&descriptor.target)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -65,29 +146,78 @@ mod tests {
             ("[::]", "127.0.0.1"),
             ("[::1]", "[::1]"),
         ] {
-            let Ok(listener) = TcpListener::bind(format!("{bound}:0")) else {
+            let Ok(own) = TcpListener::bind(format!("{bound}:0")) else {
                 assert!(bound.starts_with('['), "only IPv6 may be missing");
                 continue;
             };
-            let port = listener.local_addr().unwrap().port();
-            let found = listening_process(format!("{asked}:{port}").parse().unwrap());
-            assert_eq!(found, Some(std::process::id()), "{bound} asked as {asked}");
+            let port = own.local_addr().unwrap().port();
+            let found = listener(format!("{asked}:{port}").parse().unwrap());
+            assert_eq!(
+                found,
+                Listener::One(std::process::id()),
+                "{bound} asked as {asked}"
+            );
         }
     }
 
     #[test]
     fn another_address_of_the_same_port_is_not_ours() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let own = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = own.local_addr().unwrap().port();
         assert_eq!(
-            listening_process(format!("127.0.0.2:{port}").parse().unwrap()),
-            None
+            listener(format!("127.0.0.2:{port}").parse().unwrap()),
+            Listener::Nobody
         );
     }
 
     #[test]
     fn nobody_listens_on_a_closed_port() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert_eq!(listening_process(address), None);
+        assert_eq!(listener(address), Listener::Nobody);
+    }
+
+    #[test]
+    fn a_socket_that_several_processes_share_is_of_no_one_of_them() {
+        let own = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = own.local_addr().unwrap();
+        let shared = std::os::fd::OwnedFd::from(own.try_clone().unwrap());
+        let mut other = Command::new("sleep")
+            .arg("60")
+            .stdin(Stdio::from(shared))
+            .spawn()
+            .unwrap();
+        let found = listener(address);
+        other.kill().unwrap();
+        other.wait().unwrap();
+        let Listener::Several(mut pids) = found else {
+            panic!("{found:?}")
+        };
+        pids.sort_unstable();
+        let mut expected = vec![std::process::id(), other.id()];
+        expected.sort_unstable();
+        assert_eq!(pids, expected);
+    }
+
+    #[test]
+    fn who_listens_on_a_unix_socket_is_known_without_any_rights() {
+        let folder = std::env::temp_dir().join(format!("ciphertax-listener-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let path = folder.join("socket");
+        let own = UnixListener::bind(&path).unwrap();
+        let found = socket_listener(&path);
+        drop(own);
+        let gone = socket_listener(&path);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found.unwrap(), Listener::One(std::process::id()));
+        assert!(gone.unwrap_err().to_string().contains("socket"));
+    }
+
+    #[test]
+    fn the_addresses_of_this_machine_are_known() {
+        assert!(is_of_this_machine("127.0.0.1".parse().unwrap()));
+        // One of those kept for examples.
+        assert!(!is_of_this_machine("192.0.2.1".parse().unwrap()));
+        assert_eq!(user_name(0), "root");
+        assert_eq!(user_name(4_000_000_000), "user 4000000000");
     }
 }

@@ -131,6 +131,23 @@ pub(crate) fn batches_in_words(run: &Run, cell: &CellRecord) -> Option<String> {
     })
 }
 
+/// Why the CPU time of servers is not there, in a sentence each.
+pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
+    run.servers.iter().filter_map(|server| {
+        let reason = server.cpu_unread.as_ref()?;
+        Some(format!(
+            "Server CPU is not measured on {}: {reason}.",
+            server.name
+        ))
+    })
+}
+
+/// The arms that were not measured, in a sentence each.
+pub(crate) fn left_out_in_words(run: &Run) -> impl Iterator<Item = String> {
+    let left_out = run.left_out.iter();
+    left_out.map(|left_out| format!("Left out: {}, because {}.", left_out.arm, left_out.reason))
+}
+
 /// The phases of an arm's connects in the order they happen.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run

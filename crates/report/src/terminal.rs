@@ -67,6 +67,9 @@ fn verdict(page: &mut Page, run: &Run) {
             page.paragraph(&format!("{}, {link}.", server.name), Tone::Dim);
         }
     }
+    for words in lookup::cpu_unread_in_words(run).chain(lookup::left_out_in_words(run)) {
+        page.paragraph(&words, Tone::Dim);
+    }
     if lookup::is_same_host(run) {
         page.paragraph(
             "Both sides share the CPUs: CPU per operation is the figure to rely on.",

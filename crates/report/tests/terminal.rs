@@ -4,7 +4,7 @@ mod fixture;
 
 use std::path::Path;
 
-use ciphertax_model::record::{LinkRecord, RunStatus, VoidReason};
+use ciphertax_model::record::{LeftOut, LinkRecord, RunStatus, VoidReason};
 use ciphertax_model::{Link, LinkKind};
 use ciphertax_report::terminal::{self, Style};
 
@@ -51,6 +51,23 @@ fn batches_are_told_with_their_mean_and_standard_deviation() {
         "new connection, one query, close, 2 connects at a time, in batches of 100; 64 blocks",
         "Connections per second, mean and standard deviation over the batches: plain 1,001 (59.3) in 64 batches, \
          tls1.3 238 (12.6) in 64 batches, tls1.2 22.2 (–) in 64 batches",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+}
+
+#[test]
+fn what_is_missing_of_a_run_is_said_with_its_reason() {
+    let mut run = fixture::run();
+    run.left_out = vec![LeftOut {
+        arm: "tls1.1".into(),
+        reason: "the server does not offer TLSv1.1, it has TLSv1.3".into(),
+    }];
+    run.servers[0].cpu_unread = Some("it runs on another machine; to have it, run ciphertax there".into());
+    let text = terminal::render(&run, Style { width: 200, ..NARROW });
+    for words in [
+        "\nServer CPU is not measured on mariadb, ecdsa-p256: it runs on another machine; to have it, run ciphertax there.\n",
+        "\nLeft out: tls1.1, because the server does not offer TLSv1.1, it has TLSv1.3.\n",
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }

@@ -5,10 +5,12 @@
 mod access;
 mod cell;
 mod clean;
+mod connections;
 mod counters;
 mod distance;
 mod entry;
 mod error;
+mod fit;
 mod folder;
 mod generator;
 mod host;

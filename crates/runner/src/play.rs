@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_explain::explain;
-use ciphertax_model::record::{ArmRecord, ArmRole, Run, RunStatus, Sample, ServerRecord, Tool};
+use ciphertax_model::record::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, ServerRecord, Tool};
 use ciphertax_model::{Arm, Study};
 use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
@@ -13,6 +13,7 @@ use ciphertax_wire::Target;
 use crate::cell::OpenCell;
 use crate::clean::{made_on, remedy};
 use crate::error::RunError;
+use crate::fit;
 use crate::folder::{Destination, Earlier, RunFolder};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
@@ -20,6 +21,7 @@ use crate::rounds::Rounds;
 use crate::site::{OpenSite, Place};
 
 /// What is to be played.
+#[derive(Clone)]
 pub struct Plan {
     /// The study.
     pub study: Study,
@@ -58,7 +60,17 @@ pub fn play(
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
-    match Player::set_up(plan, &folder, earlier, progress, stop) {
+    let fitted = stop::heed(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let (plan, left_out) = match fitted {
+        Ok(fitted) => fitted,
+        Err(error) => {
+            if is_new {
+                folder.discard();
+            }
+            return Err(error);
+        }
+    };
+    match Player::set_up(&plan, left_out, &folder, earlier, progress, stop) {
         Ok(player) => player.play(folder, progress, stop),
         Err(error) if is_new => {
             folder.discard();
@@ -81,6 +93,7 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn set_up(
         plan: &'a Plan,
+        left_out: Vec<LeftOut>,
         folder: &RunFolder,
         earlier: Option<Earlier>,
         progress: &mut dyn Progress,
@@ -96,7 +109,10 @@ impl<'a> Player<'a> {
             for place in places(plan) {
                 sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
             }
-            let head = head(plan, &arms, &sites, before.as_ref());
+            let head = Run {
+                left_out,
+                ..head(plan, &arms, &sites, before.as_ref())
+            };
             before.map_or(Ok(()), |before| {
                 refuse_other_servers(folder, &before, &head.servers)
             })?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ciphertax_model::record::LeftOut;
+
 /// A step before or after measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
@@ -10,6 +12,8 @@ pub enum Stage {
     StartingServer(String),
     /// Connecting to the user's server.
     Connecting(String),
+    /// Leaving out an arm that the server cannot do.
+    LeavingOut(LeftOut),
     /// Writing the data set.
     Loading {
         /// Rows written.

@@ -1,10 +1,11 @@
 //! Whom the clients of a server trust, and what they show.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ciphertax_lab::certificates::ClientCertificateFiles;
-use ciphertax_model::{Arm, CertificateKind, TlsVersion, VerificationMode};
-use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
+use ciphertax_model::{Arm, CertificateKind, Resumption, Study, TlsVersion, VerificationMode};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 use crate::error::RunError;
 
@@ -60,6 +61,33 @@ impl Trust {
             legacy: self.legacy,
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
         })
+    }
+}
+
+impl Trust {
+    /// How sessions travel that are not measured: in clear where an arm does, else over TLS as the baseline's, since a server
+    /// that is measured without a plain arm may take no other.
+    ///
+    /// # Errors
+    /// As [`Trust::policy`].
+    pub(crate) fn everyday_tls(&self, study: &Study) -> Result<Option<Arc<TlsConnector>>, RunError> {
+        if study.arms.iter().any(|arm| !arm.transport.is_encrypted()) {
+            return Ok(None);
+        }
+        let policy = TlsPolicy {
+            resumption: Resumption::Off,
+            ..self.policy(study.baseline())?
+        };
+        Ok(Some(Arc::new(TlsConnector::new(&policy)?)))
+    }
+
+    /// TLS of the best version that both sides have, for what is not part of a study.
+    ///
+    /// # Errors
+    /// When the authority's file cannot be used.
+    pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>, RunError> {
+        let policy = TlsPolicy::new(None, self.verification.clone());
+        Ok(Arc::new(TlsConnector::new(&policy)?))
     }
 }
 

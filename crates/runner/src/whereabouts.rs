@@ -1,16 +1,17 @@
 //! Where a server of the user's own runs, as far as it can be seen from here.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
-use ciphertax_observe::{ProcessCpu, listening_process};
+use ciphertax_observe::{Listener, ProcessCpu, is_of_this_machine, listener, socket_listener};
 use ciphertax_reactor::stop;
 
 /// Where a server of the user's own runs, as far as it can be seen from here.
 pub(crate) struct Whereabouts {
-    /// The CPU clock of its process, where that runs on this machine and may be looked at.
-    pub(crate) process: Option<ProcessCpu>,
+    /// The CPU clock of its process; or why there is none, and what would give one.
+    pub(crate) process: Result<ProcessCpu, String>,
     /// True for a server on this machine.
     pub(crate) same_host: bool,
 }
@@ -18,14 +19,46 @@ pub(crate) struct Whereabouts {
 impl Whereabouts {
     /// Looks for the process that listens there.
     pub(crate) fn of(host: &str, port: u16) -> Self {
-        let address = resolved(host, port);
-        let process = address
-            .and_then(listening_process)
-            .and_then(|pid| ProcessCpu::open(pid).ok());
+        let address = resolved(host, port).filter(|address| is_of_this_machine(address.ip()));
+        let process = match address {
+            Some(address) => process_of(&listener(address)),
+            None => Err("it runs on another machine; to have it, run ciphertax there".into()),
+        };
         Self {
-            same_host: process.is_some() || address.is_some_and(|address| address.ip().is_loopback()),
+            same_host: address.is_some(),
             process,
         }
+    }
+
+    /// Looks for the process that listens on a Unix socket.
+    pub(crate) fn of_socket(path: &Path) -> Self {
+        let listener = socket_listener(path).map_err(|error| error.to_string());
+        Self {
+            same_host: true,
+            process: listener.and_then(|listener| process_of(&listener)),
+        }
+    }
+}
+
+fn process_of(listener: &Listener) -> Result<ProcessCpu, String> {
+    match listener {
+        Listener::One(pid) => ProcessCpu::open(*pid).map_err(|error| error.to_string()),
+        Listener::Hidden(user) => Err(format!(
+            "it runs as the user {user}, whose processes only that user and root may look at; to have it, run ciphertax as \
+             root or as {user}"
+        )),
+        Listener::Several(pids) => {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            Err(format!(
+                "the processes {} listen there together, and nobody can tell which of them answers",
+                pids.join(", ")
+            ))
+        }
+        Listener::Nobody => Err(
+            "no process that can be seen from here listens there, so it is in a container or behind a tunnel; to have it, run \
+             ciphertax where it runs"
+                .into(),
+        ),
     }
 }
 
@@ -43,5 +76,30 @@ fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
             Err(RecvTimeoutError::Timeout) if !stop::is_requested() => {}
             found => return found.ok().flatten(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_cannot_be_read_has_a_reason_and_a_remedy() {
+        let why = |listener: &Listener| process_of(listener).unwrap_err();
+        for (listener, words) in [
+            (
+                Listener::Hidden("mysql".into()),
+                ["the user mysql", "as root or as mysql"],
+            ),
+            (Listener::Several(vec![7, 8]), ["7, 8", "which of them"]),
+            (Listener::Nobody, ["container", "where it runs"]),
+        ] {
+            let reason = why(&listener);
+            assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+        }
+        // An address that is kept for examples.
+        let elsewhere = Whereabouts::of("192.0.2.1", 3306);
+        assert!(!elsewhere.same_host);
+        assert!(elsewhere.process.unwrap_err().contains("another machine"));
     }
 }

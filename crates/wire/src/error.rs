@@ -1,6 +1,9 @@
 //! What can go wrong between a client and a server.
 
+use std::fmt;
 use std::io;
+
+use crate::protocol::Protocol;
 
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +33,14 @@ pub enum WireError {
     /// The TLS handshake or a TLS record failed.
     #[error("TLS failed: {0}")]
     Tls(String),
+    /// The server's certificate does not stand the verification that was asked for.
+    #[error("the server's certificate is not trusted: {why} ({reason})")]
+    NotTrusted {
+        /// What is wrong with it.
+        why: Distrust,
+        /// What the TLS library said.
+        reason: String,
+    },
     /// A certificate authority file cannot be used.
     #[error("the CA file {path} cannot be used: {problem}")]
     CaFile {
@@ -110,6 +121,18 @@ impl WireError {
         }
     }
 
+    /// True if the server lets the user in and not do what was asked.
+    pub fn is_missing_right(&self) -> bool {
+        match self {
+            // ER_DBACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR,
+            // ER_SPECIFIC_ACCESS_DENIED_ERROR
+            Self::Server { code, .. } => matches!(code, 1044 | 1142 | 1143 | 1227),
+            // Unauthorized
+            Self::Command { code, .. } => *code == 13,
+            _ => false,
+        }
+    }
+
     /// True if the server takes no connection in clear. A MongoDB server does not say so, it hangs up.
     pub fn is_tls_demanded(&self) -> bool {
         // ER_SECURE_TRANSPORT_REQUIRED
@@ -133,13 +156,29 @@ impl WireError {
         )
     }
 
-    /// What the user can do about it, as the rest of a sentence; empty where the message says it already.
-    pub fn remedy(&self) -> &'static str {
-        if self.is_tls_demanded() {
-            "; this server demands TLS, so a plain baseline is not to be had on it: measure one that also accepts plain \
-             connections"
+    /// True if there was no TLS session, for a reason that may lie in what of TLS the server has: not in whom it is, in what
+    /// the client was told, or in the network.
+    pub fn is_failed_handshake(&self) -> bool {
+        matches!(
+            self,
+            Self::Tls(_) | Self::HungUp { encrypted: true } | Self::Closed
+        ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
+    }
+
+    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty where the
+    /// message says it already.
+    pub fn remedy(&self, protocol: Protocol) -> &'static str {
+        if let Self::NotTrusted { why, .. } = self {
+            why.remedy(protocol)
+        } else if self.is_tls_demanded() {
+            "; this server demands TLS: leave the plain arms out"
         } else if matches!(self, Self::HungUp { .. }) {
             "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
+        } else if self.is_missing_right() {
+            match protocol {
+                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
+                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
+            }
         } else if self.is_access_denied() {
             "; check user and password"
         } else {
@@ -153,6 +192,65 @@ impl WireError {
             self,
             Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. }
         )
+    }
+}
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distrust {
+    /// It, or one that it rests on, has expired.
+    Expired,
+    /// It, or one that it rests on, is not valid yet.
+    NotYetValid,
+    /// No certificate of the CA file leads to it.
+    OtherAuthority,
+    /// It is for other names than the host's.
+    OtherName,
+    /// Something else, which the TLS library names.
+    Other,
+}
+
+impl Distrust {
+    fn remedy(self, protocol: Protocol) -> &'static str {
+        match (self, protocol) {
+            (Self::Expired, Protocol::MySql) => {
+                "; renew it on the server (its variable ssl_cert), and look whether this machine's clock is right; without \
+                 ssl-ca in the URL nobody looks at it"
+            }
+            (Self::Expired, Protocol::MongoDb) => {
+                "; renew it on the server (net.tls.certificateKeyFile), and look whether this machine's clock is right; without \
+                 tlsCAFile in the URL nobody looks at it"
+            }
+            (Self::NotYetValid, _) => "; look whether this machine's clock and the server's are right",
+            (Self::OtherAuthority, Protocol::MySql) => {
+                "; ssl-ca must name the file of the CA that signed it, which the server's administrator has (often the server's \
+                 variable ssl_ca)"
+            }
+            (Self::OtherAuthority, Protocol::MongoDb) => {
+                "; tlsCAFile must name the file of the CA that signed it, which the server's administrator has (often the \
+                 server's net.tls.CAFile)"
+            }
+            (Self::OtherName, Protocol::MySql) => {
+                "; connect by a name that it has, or say ssl-mode=VERIFY_CA, which looks at no name"
+            }
+            (Self::OtherName, Protocol::MongoDb) => {
+                "; connect by a name that it has, or add tlsAllowInvalidHostnames=true, which looks at no name"
+            }
+            (Self::Other, Protocol::MySql) => "; look at what ssl-ca names and what the server sends",
+            (Self::Other, Protocol::MongoDb) => "; look at what tlsCAFile names and what the server sends",
+        }
+    }
+}
+
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "it has expired, or one that it rests on has",
+            Self::NotYetValid => "it is not valid yet, or one that it rests on is not",
+            Self::OtherAuthority => "it was signed by another CA than the one that is named",
+            Self::OtherName => "it is for other names than the one connected to",
+            Self::Other => "it does not stand verification",
+        })
     }
 }
 

@@ -16,7 +16,7 @@ pub mod target;
 pub mod tls;
 mod trace;
 
-pub use error::WireError;
+pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;
 pub use stream::Traffic;

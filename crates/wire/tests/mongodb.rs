@@ -25,7 +25,7 @@ use ciphertax_wire::mongodb::{
     Topology, authenticated_users,
 };
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Expectation, ExpectedLogin, WireError};
+use ciphertax_wire::{Expectation, ExpectedLogin, Protocol, WireError};
 use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -376,7 +376,7 @@ fn a_server_without_tls_hangs_up_on_it() {
         matches!(problem, WireError::HungUp { encrypted: true }),
         "{problem}"
     );
-    assert!(problem.is_disconnect() && problem.remedy().contains("does not offer TLS"));
+    assert!(problem.is_disconnect() && problem.remedy(Protocol::MongoDb).contains("does not offer TLS"));
 }
 
 /// A private server with access control, an account of every mechanism, and a client's certificate.

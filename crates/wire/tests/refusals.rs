@@ -4,14 +4,23 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::TlsVersion::{V1_0, V1_1, V1_2, V1_3};
 use ciphertax_model::{CertificateKind, Secret, TlsLibrary};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Distrust, Protocol, WireError};
+use openssl::asn1::Asn1Time;
+use openssl::bn::BigNum;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
+use openssl::x509::{X509, X509Name};
 
 use common::{
     as_user, builder, encrypted, facts, file_in, plain, policy, refusal, server, with_policy, with_tls,
@@ -84,21 +93,25 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
         .issue_for_localhost(&other)
         .unwrap();
     for version in [V1_2, V1_3] {
-        for (verification, reasons) in [
+        for (verification, expected, reasons) in [
             (
                 Verification::Ca(other.ca.clone()),
+                Distrust::OtherAuthority,
                 ["certificate", "BadSignature"],
             ),
             (
                 Verification::HostName(other.ca.clone(), "127.0.0.1".into()),
+                Distrust::OtherAuthority,
                 ["certificate", "BadSignature"],
             ),
             (
                 Verification::HostName(ca.clone(), "wrong.example".into()),
+                Distrust::OtherName,
                 ["hostname mismatch", "not valid for name \"wrong.example\""],
             ),
             (
                 Verification::HostName(ca.clone(), "192.0.2.1".into()),
+                Distrust::OtherName,
                 ["IP address mismatch", "not valid for name"],
             ),
         ] {
@@ -107,7 +120,12 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
                     library,
                     ..TlsPolicy::new(version, verification.clone())
                 };
-                let problem = refusal(&with_policy(plain(server()), &policy)).to_string();
+                let problem = refusal(&with_policy(plain(server()), &policy));
+                assert!(
+                    matches!(problem, WireError::NotTrusted { why, .. } if why == expected),
+                    "{problem:?}"
+                );
+                let problem = problem.to_string();
                 assert!(
                     problem.contains("not trusted") && problem.contains(reason),
                     "{problem}"
@@ -115,6 +133,100 @@ fn a_server_that_is_not_whom_it_should_be_is_not_trusted() {
             }
         }
     }
+}
+
+#[test]
+fn a_certificate_that_is_not_valid_at_the_time_is_told_from_one_of_another_authority() {
+    for (valid, expected) in [((-2, -1), Distrust::Expired), ((1, 2), Distrust::NotYetValid)] {
+        let folder = tempfile::tempdir().unwrap();
+        let [ca, certificate, key] = self_made(folder.path(), (-3, 3), valid);
+        let server = builder()
+            .option(format!("--ssl-ca={}", ca.display()))
+            .option(format!("--ssl-cert={}", certificate.display()))
+            .option(format!("--ssl-key={}", key.display()))
+            .start()
+            .unwrap();
+        for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+            for verification in [
+                Verification::Ca(ca.clone()),
+                Verification::HostName(ca.clone(), "127.0.0.1".into()),
+            ] {
+                let policy = TlsPolicy {
+                    library,
+                    ..TlsPolicy::new(V1_3, verification)
+                };
+                let problem = refusal(&with_policy(plain(&server), &policy));
+                assert!(
+                    matches!(problem, WireError::NotTrusted { why, .. } if why == expected),
+                    "{problem:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_mended_by_this_databases_options() {
+    for why in [Distrust::Expired, Distrust::OtherAuthority, Distrust::OtherName] {
+        let problem = WireError::NotTrusted {
+            why,
+            reason: "reason".into(),
+        };
+        let mysql = problem.remedy(Protocol::MySql);
+        let mongodb = problem.remedy(Protocol::MongoDb);
+        assert!(mysql.contains("ssl-") && !mysql.contains("tls"), "{mysql}");
+        assert!(mongodb.contains("tls") && !mongodb.contains("ssl-"), "{mongodb}");
+    }
+}
+
+/// PEM files of an authority, of a certificate for 127.0.0.1 and of its key, valid from and until so many days from now.
+fn self_made(folder: &Path, ca_valid: (i64, i64), valid: (i64, i64)) -> [PathBuf; 3] {
+    let new_key = || {
+        PKey::from_ec_key(EcKey::generate(&EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap()).unwrap())
+    };
+    let (ca_key, key) = (new_key().unwrap(), new_key().unwrap());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
+    let time = |days: i64| Asn1Time::from_unix(now + days * 86_400).unwrap();
+    let name = |common_name: &str| {
+        let mut name = X509Name::builder().unwrap();
+        name.append_entry_by_nid(Nid::COMMONNAME, common_name).unwrap();
+        name.build()
+    };
+    let certificate = |subject: &str, key: &PKey<Private>, (from, until): (i64, i64)| {
+        let mut builder = X509::builder().unwrap();
+        builder.set_version(2).unwrap();
+        builder
+            .set_serial_number(&BigNum::from_u32(1).unwrap().to_asn1_integer().unwrap())
+            .unwrap();
+        builder.set_subject_name(&name(subject)).unwrap();
+        builder.set_issuer_name(&name("authority")).unwrap();
+        builder.set_pubkey(key).unwrap();
+        builder.set_not_before(&time(from)).unwrap();
+        builder.set_not_after(&time(until)).unwrap();
+        builder
+    };
+    let mut ca = certificate("authority", &ca_key, ca_valid);
+    ca.append_extension(BasicConstraints::new().critical().ca().build().unwrap())
+        .unwrap();
+    ca.sign(&ca_key, MessageDigest::sha256()).unwrap();
+    let mut leaf = certificate("server", &key, valid);
+    let context = leaf.x509v3_context(None, None);
+    let names = SubjectAlternativeName::new()
+        .ip("127.0.0.1")
+        .build(&context)
+        .unwrap();
+    leaf.append_extension(names).unwrap();
+    leaf.sign(&ca_key, MessageDigest::sha256()).unwrap();
+    [
+        ("ca.pem", ca.build().to_pem().unwrap()),
+        ("certificate.pem", leaf.build().to_pem().unwrap()),
+        ("key.pem", key.private_key_to_pem_pkcs8().unwrap()),
+    ]
+    .map(|(file, pem)| {
+        let path = folder.join(file);
+        std::fs::write(&path, pem).unwrap();
+        path
+    })
 }
 
 #[test]

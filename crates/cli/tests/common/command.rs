@@ -144,9 +144,10 @@ impl Finished {
 }
 
 fn is_progress(line: &str) -> bool {
-    const STAGES: [&str; 9] = [
+    const STAGES: [&str; 10] = [
         "Starting a private",
         "Connecting to ",
+        "Leaving out ",
         "Proving that ",
         "Loading the data set",
         "Opening connections",

@@ -46,6 +46,26 @@ impl OwnServer {
         )
     }
 
+    /// Its URL over its Unix socket, with its password.
+    pub(crate) fn socket_url(&self) -> String {
+        format!(
+            "mysql://{}:{}@localhost/?socket={}",
+            self.server.user(),
+            self.server.password().expose(),
+            self.server.socket().display()
+        )
+    }
+
+    /// The port of its TCP socket.
+    pub(crate) fn port(&self) -> u16 {
+        self.server.address().port()
+    }
+
+    /// The account of everyday use.
+    pub(crate) fn user(&self) -> &str {
+        self.server.user()
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         self.server.folder()
     }

@@ -49,6 +49,7 @@ pub struct PrivateMongoDbBuilder {
     accounts: Vec<AuthenticationMethod>,
     replica_set: Option<ReplicaSet>,
     cache_mb: u32,
+    further: Vec<(&'static str, String)>,
     guard: GuardProgram,
 }
 
@@ -121,6 +122,13 @@ impl PrivateMongoDbBuilder {
         self
     }
 
+    /// One more option of the server, for example `maxConns`.
+    #[must_use]
+    pub fn option(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.further.push((name, value.to_string()));
+        self
+    }
+
     /// The program of the guard; the program that runs now if nothing else is asked for.
     #[must_use]
     pub fn guard(mut self, program: GuardProgram) -> Self {
@@ -145,6 +153,7 @@ impl PrivateMongoDbBuilder {
         let (tls, trust) = self.tls(guard.folder())?.unzip();
         let settings = Settings {
             cache_mb: self.cache_mb,
+            further: self.further.clone(),
             access_control: self.access_control,
             replica_set: self.replica_set.map(|_| SET_NAME),
             key_file: self.key_file(guard.folder())?,
@@ -286,6 +295,7 @@ impl PrivateMongoDb {
             accounts: Vec::new(),
             replica_set: None,
             cache_mb: CACHE_MB,
+            further: Vec::new(),
             guard: GuardProgram::this_program(),
         }
     }

@@ -6,12 +6,12 @@ use std::time::Instant;
 use ciphertax_model::Secret;
 use ciphertax_model::record::Proof;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{
     Account, ConnectOptions, Expectation, Login, Others, ScramKeys, ServerCounters, Session,
     authenticated_users,
 };
+use ciphertax_wire::{Protocol, WireError};
 
 use crate::proof::{Canary, PATIENCE, ProofError, Proved, client_evidence, proof, random_text, resolve};
 use crate::relay::Relay;
@@ -271,7 +271,7 @@ impl Prover<'_> {
     }
 
     fn refused(&self, error: &WireError) -> ProofError {
-        ProofError::no_session(self.arm, format!("{error}{}", error.remedy()))
+        ProofError::no_session(self.arm, format!("{error}{}", error.remedy(Protocol::MongoDb)))
     }
 
     fn disproved(&self, problem: String) -> ProofError {

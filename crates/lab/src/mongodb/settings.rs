@@ -33,6 +33,8 @@ const EVERY_SECURITY_LEVEL: &str = "HIGH:!EXPORT:!aNULL@STRENGTH:@SECLEVEL=0";
 pub(super) struct Settings {
     /// Memory for data and indexes, in megabytes.
     pub(super) cache_mb: u32,
+    /// Options besides.
+    pub(super) further: Vec<(&'static str, String)>,
     /// Nobody may do anything without a login.
     pub(super) access_control: bool,
     /// The name of the replica set that the server belongs to.
@@ -114,6 +116,8 @@ impl Settings {
             ),
             ("wiredTigerEngineConfigString", Some(JOURNAL.into())),
         ];
+        let further = self.further.iter();
+        options.extend(further.map(|(name, value)| (*name, Some(value.clone()))));
         if self.access_control && self.key_file.is_none() {
             options.push(("auth", None));
         }
@@ -211,6 +215,7 @@ mod tests {
     fn settings(kind: CertificateKind, versions: &[TlsVersion]) -> Settings {
         Settings {
             cache_mb: 256,
+            further: Vec::new(),
             access_control: false,
             replica_set: None,
             key_file: None,

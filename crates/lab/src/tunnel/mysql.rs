@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::{Protocol, WireError};
 
 /// How long one query may take.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -30,7 +30,7 @@ pub fn select_canary(
             .run_one(select(&reactor, &options, canary), Instant::now() + PATIENCE)
             .map_err(|error| error.to_string())?
             .ok_or_else(|| format!("the server did not answer within {} s", PATIENCE.as_secs()))?
-            .map_err(|error| format!("{error}{}", error.remedy()))?;
+            .map_err(|error| format!("{error}{}", error.remedy(Protocol::MySql)))?;
         match answer.as_deref() {
             Some(answer) if answer == canary => Ok(()),
             _ => Err("the canary did not come back from the server".into()),

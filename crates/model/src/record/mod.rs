@@ -8,7 +8,7 @@ mod trace;
 pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
 pub use run::{
     Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
-    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, FEWEST_BLOCKS, Finding, Host, Interval, KindRow,
+    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, FEWEST_BLOCKS, Finding, Host, Interval, KindRow, LeftOut,
     LinkRecord, Measurement, PhaseRow, PublishedRow, Rule, Run, RunStatus, SCHEMA, ServerPlacement,
     ServerRecord, SessionRecord, Severity, Tool, Verdict, VoidRow,
 };

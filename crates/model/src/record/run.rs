@@ -50,6 +50,9 @@ pub struct Run {
     pub servers: Vec<ServerRecord>,
     /// How every arm was run and proved; the first is the baseline, the second its repetition.
     pub arms: Vec<ArmRecord>,
+    /// Arms that the study asks about and that were not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// How every cell was measured.
     pub cells: Vec<CellRecord>,
     /// The verdict in one sentence.
@@ -102,6 +105,7 @@ impl Run {
             study,
             servers: Vec::new(),
             arms: Vec::new(),
+            left_out: Vec::new(),
             cells: Vec::new(),
             verdict: String::new(),
             measurements: Vec::new(),
@@ -200,6 +204,9 @@ pub struct ServerRecord {
     pub same_host: bool,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
+    /// Why its CPU time could not be read, and what would make it readable; absent where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_unread: Option<String>,
     /// How it was kept at a distance; absent without one, and until the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
@@ -254,6 +261,15 @@ impl ArmRecord {
             |session: &&SessionRecord| session.server == server || session.beside.as_deref() == Some(server);
         self.sessions.iter().find(is_there)
     }
+}
+
+/// An arm that was not measured because the server cannot do what it asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its name in the study.
+    pub arm: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// What the sessions of an arm with one server were, and how that was proved.

@@ -5,14 +5,16 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::Study;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Session, Topology};
+use ciphertax_wire::{Protocol, WireError};
 use ciphertax_workload::dataset::{self, DatasetError};
 use ciphertax_workload::mongodb::MongodbAccess;
 
+use crate::connections::{Limit, too_many};
 use crate::error::RunError;
 use crate::host::UPTIME;
 use crate::patience::{unusable, wait_for};
@@ -54,8 +56,8 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Connects in clear to the first of the servers that answers. `encrypted` are ways over TLS, tried only to tell a server
-    /// that demands TLS.
+    /// Connects to the first of the servers that answers. `encrypted` are ways over TLS, tried only to tell a server that
+    /// demands TLS. `url` is that of a target.
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
@@ -63,6 +65,7 @@ impl Control {
         server: &str,
         ways: Vec<ConnectOptions>,
         encrypted: &[ConnectOptions],
+        url: Option<&str>,
     ) -> Result<Self, RunError> {
         let broken = |problem: String| RunError::Server {
             server: server.to_owned(),
@@ -87,15 +90,14 @@ impl Control {
                 session,
                 server: server.to_owned(),
             }),
-            Some(Err(error)) if error.is_tls_demanded() && demands_tls() => Err(broken(
-                "it demands TLS, so a plain baseline is not to be had: measure a server that also takes connections in \
-                 clear (tlsMode preferTLS)"
-                    .into(),
-            )),
-            Some(Err(error)) if error.is_access_denied() && has_empty_password(&ways) => Err(broken(format!(
-                "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
+            Some(Err(error)) if error.is_tls_demanded() && demands_tls() => Err(broken(format!(
+                "it demands TLS (net.tls.mode requireTLS), and the study has a plain arm; {}",
+                instead(url)
             ))),
-            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy()))),
+            Some(Err(error)) if error.is_access_denied() && has_empty_password(&ways) => Err(broken(
+                format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD"),
+            )),
+            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(Protocol::MongoDb)))),
         }
     }
 
@@ -169,17 +171,9 @@ impl Control {
             found
         };
         match wait_for(&self.reactor, &self.server, PATIENCE, look)? {
-            Err(DatasetError::Wire(error)) if error.is_access_denied() => Err(self.broken(format!(
-                "{error}; {}",
-                match &everyday.options.login {
-                    Login::None =>
-                        "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".to_owned(),
-                    login => format!(
-                        "the user needs the role dbOwner on the database ciphertax{}",
-                        grant(login)
-                    ),
-                }
-            ))),
+            Err(DatasetError::Wire(error)) if error.is_access_denied() => {
+                Err(self.broken(format!("{error}; {}", grant(&everyday.options.login))))
+            }
             found => Ok(found?),
         }
     }
@@ -199,6 +193,31 @@ impl Control {
             DatasetError::Failed(failure) => self.broken(failure.message().to_owned()),
             error => error.into(),
         })
+    }
+
+    /// Makes sure that the run leaves connections to other clients, as far as the account may see how many there are.
+    ///
+    /// # Errors
+    /// Says how many it opens, how many there are, and how to take fewer.
+    pub(super) fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
+        let Some(status) = self.allowed(&server_status())? else {
+            return Ok(());
+        };
+        let number = |name| number(&status, &["connections", name])?.try_into().ok();
+        let (Some(open), Some(available)): (Option<u64>, Option<u64>) =
+            (number("current"), number("available"))
+        else {
+            return Ok(());
+        };
+        let limit = Limit {
+            name: "maxIncomingConnections",
+            most: open + available,
+            open,
+        };
+        match too_many(study, &[limit]) {
+            None => Ok(()),
+            Some(problem) => Err(self.broken(problem)),
+        }
     }
 
     /// Which server it is.
@@ -301,22 +320,34 @@ impl Control {
     }
 }
 
+/// What can be measured on a server that demands TLS.
+fn instead(url: Option<&str>) -> String {
+    let url = url.unwrap_or("TARGET");
+    format!(
+        "compare TLS versions with each other: ciphertax run mongodb-tls-versions '{url}', or take a study of your own \
+         without a plain arm"
+    )
+}
+
+/// What gives a user the rights that a run needs.
+pub(super) fn grant(login: &Login) -> String {
+    match login {
+        Login::Scram(account) => {
+            let [source, user] =
+                [&account.source, &account.user].map(|name| name.replace('\\', "\\\\").replace('"', "\\\""));
+            format!(
+                "have its administrator run: db.getSiblingDB(\"{source}\").grantRolesToUser(\"{user}\", [{{ role: \"dbOwner\", \
+                 db: \"{}\" }}])",
+                dataset::SCHEMA
+            )
+        }
+        _ => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".into(),
+    }
+}
+
 fn has_empty_password(ways: &[ConnectOptions]) -> bool {
     let mut logins = ways.iter().map(|options| &options.login);
     logins.any(|login| matches!(login, Login::Scram(account) if account.password.expose().is_empty()))
-}
-
-/// The command that gives a user what it needs, as the rest of a sentence.
-fn grant(login: &Login) -> String {
-    match login {
-        Login::Scram(account) => format!(
-            "; let an administrator run: db.getSiblingDB({:?}).grantRolesToUser({:?}, [{{ role: \"dbOwner\", db: {:?} }}])",
-            account.source,
-            account.user,
-            dataset::SCHEMA
-        ),
-        Login::X509 | Login::None => String::new(),
-    }
 }
 
 fn server_status() -> RawDocumentBuf {

@@ -10,11 +10,11 @@ use ciphertax_model::{
     Study, Transport,
 };
 use ciphertax_observe::ProcessCpu;
-use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{
     Address, ConnectOptions, Expectation, Login, Others, Role, ScramKeys, Topology,
 };
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{MongoDbTarget, Target};
 use ciphertax_workload::mongodb::MongodbAccess;
 
 use super::control::Identity;
@@ -36,7 +36,7 @@ pub(crate) enum Part {
 }
 
 /// The servers of one MongoDB.
-pub(super) struct Deployment {
+pub(crate) struct Deployment {
     private: Option<PrivateMongoDb>,
     trust: Trust,
     /// Certificates of the same authority that no account has.
@@ -48,6 +48,12 @@ pub(super) struct Deployment {
     everyday: Login,
     name: String,
     pub(super) processes: Vec<ProcessCpu>,
+    /// Why there are none.
+    cpu_unread: Option<String>,
+    /// TLS for what is not measured; `None` for none.
+    everyday_tls: Option<Arc<TlsConnector>>,
+    /// The target as a URL, without its password; `None` for private servers.
+    url: Option<String>,
     same_host: bool,
     /// The only CPU of private servers, where the load must run too.
     pub(super) cpu: Option<usize>,
@@ -89,6 +95,9 @@ impl Deployment {
             private: Some(server),
             seeds,
             name,
+            cpu_unread: None,
+            everyday_tls: None,
+            url: None,
             same_host: true,
             cpu,
         })
@@ -96,7 +105,17 @@ impl Deployment {
 
     /// Takes servers of the user's own. What there is to know of a replica set's members comes with
     /// [`Deployment::find_members`].
-    pub(super) fn external(target: &MongoDbTarget) -> Self {
+    ///
+    /// # Errors
+    /// When no TLS can be had for a study that has no plain arm.
+    pub(super) fn external(study: &Study, target: &MongoDbTarget) -> Result<Self, RunError> {
+        let mut deployment = Self::of(target);
+        deployment.everyday_tls = deployment.trust.everyday_tls(study)?;
+        Ok(deployment)
+    }
+
+    /// The user's own servers, over plaintext connections.
+    pub(super) fn of(target: &MongoDbTarget) -> Self {
         let mut deployment = Self {
             private: None,
             strangers: BTreeMap::new(),
@@ -113,11 +132,35 @@ impl Deployment {
             everyday: target.login.clone(),
             name: target.to_string(),
             processes: Vec::new(),
+            cpu_unread: None,
+            everyday_tls: None,
+            url: Some(Target::MongoDb(target.clone()).url()),
             same_host: false,
             cpu: None,
         };
         deployment.look_for_processes();
         deployment
+    }
+
+    /// From now on what is not measured travels over TLS, of the best version that both sides have.
+    pub(super) fn use_tls(&mut self) -> Result<(), RunError> {
+        self.everyday_tls = Some(self.trust.any_tls()?);
+        Ok(())
+    }
+
+    /// How to reach the first server of a target with this TLS, or in clear.
+    pub(crate) fn way(target: &MongoDbTarget, tls: Option<TlsConnector>) -> ConnectOptions {
+        // A target has one seed at least.
+        let Address { host, port } = target.seeds[0].clone();
+        ConnectOptions {
+            tls: tls.map(Arc::new),
+            ..ConnectOptions::new(host, port, target.login.clone())
+        }
+    }
+
+    /// The target as a URL, without its password; `None` for private servers.
+    pub(super) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     /// Takes the members of the user's own replica set for those to be asked, the primary first.
@@ -130,10 +173,14 @@ impl Deployment {
 
     fn look_for_processes(&mut self) {
         let (mut processes, mut is_near) = (Vec::new(), true);
+        self.cpu_unread = None;
         for seed in &self.seeds {
             let found = Whereabouts::of(&seed.host, seed.port);
             is_near &= found.same_host;
-            processes.extend(found.process);
+            match found.process {
+                Ok(process) => processes.push(process),
+                Err(reason) => self.cpu_unread = Some(format!("{seed}: {reason}")),
+            }
         }
         // Of a set only all processes together say what it costs.
         if processes.len() < self.seeds.len() {
@@ -143,11 +190,12 @@ impl Deployment {
         self.same_host = is_near;
     }
 
-    /// How each server is reached in clear, for what is not measured.
+    /// How each server is reached for what is not measured.
     pub(super) fn ways(&self) -> Vec<ConnectOptions> {
         let keys = ScramKeys::kept();
         let way = |seed: &Address| ConnectOptions {
             scram_keys: keys.clone(),
+            tls: self.everyday_tls.clone(),
             ..ConnectOptions::new(&seed.host, seed.port, self.everyday.clone())
         };
         self.seeds.iter().map(way).collect()
@@ -269,6 +317,7 @@ impl Deployment {
                 Some(server) => server.settings().clone(),
                 None => settings,
             },
+            cpu_unread: self.cpu_unread.clone(),
             link: None,
         }
     }

@@ -19,9 +19,8 @@ use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
 use crate::patience::unusable;
 
-use control::{Control, PATIENCE};
-use deployment::Deployment;
-pub(crate) use deployment::{Part, has_access_control};
+use control::{Control, PATIENCE, grant};
+pub(crate) use deployment::{Deployment, Part, has_access_control};
 
 /// A MongoDB, ready for its data set; nothing was written to it.
 pub(crate) struct MongoDbHost {
@@ -55,9 +54,10 @@ impl MongoDbHost {
     /// # Errors
     /// When they cannot be used.
     pub(crate) fn external(study: &Study, target: &MongoDbTarget) -> Result<Self, RunError> {
-        let mut deployment = Deployment::external(target);
+        let mut deployment = Deployment::external(study, target)?;
         let mut control = connect(study, &deployment)?;
         control.claim()?;
+        control.leave_connections_to_others(study)?;
         if target.is_replica_set() {
             let topology = control.topology(target.replica_set.as_deref())?;
             deployment.find_members(&topology);
@@ -78,8 +78,14 @@ impl MongoDbHost {
     /// # Errors
     /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
     pub(crate) fn clean(target: &MongoDbTarget) -> Result<bool, RunError> {
-        let mut deployment = Deployment::external(target);
-        let mut control = Control::connect(deployment.display(), deployment.ways(), &[])?;
+        let mut deployment = Deployment::of(target);
+        let connect = |deployment: &Deployment| {
+            Control::connect(deployment.display(), deployment.ways(), &[], deployment.url())
+        };
+        let mut control = connect(&deployment).or_else(|refusal| {
+            deployment.use_tls()?;
+            connect(&deployment).map_err(|_| refusal)
+        })?;
         control.claim()?;
         if target.is_replica_set() {
             let topology = control.topology(target.replica_set.as_deref())?;
@@ -95,7 +101,12 @@ fn connect(study: &Study, deployment: &Deployment) -> Result<Control, RunError> 
         .iter()
         .filter_map(|arm| Some(deployment.arm(arm).ok()?.0));
     let encrypted: Vec<_> = ways.filter(|options| options.tls.is_some()).collect();
-    Control::connect(deployment.display(), deployment.ways(), &encrypted)
+    Control::connect(
+        deployment.display(),
+        deployment.ways(),
+        &encrypted,
+        deployment.url(),
+    )
 }
 
 impl Host for MongoDbHost {
@@ -163,6 +174,13 @@ impl Host for MongoDbHost {
             let (mut session, _) = Session::connect(reactor, &primary).await?;
             dataset::mongodb::wait_for_members(&mut session, members).await
         };
+        let told = |error| match error {
+            DatasetError::Wire(error) if error.is_missing_right() => {
+                format!("{error}; {}", grant(&everyday.options.login))
+            }
+            error => error.to_string(),
+        };
+        let prepare = async { prepare.await.map_err(told) };
         self.control.run(Contents::from(table).patience(), prepare)
     }
 

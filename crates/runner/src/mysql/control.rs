@@ -5,11 +5,13 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ciphertax_model::Study;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_wire::{Protocol, WireError};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 
+use crate::connections::{Limit, too_many};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 
@@ -29,17 +31,22 @@ pub(crate) struct Control {
     given_up: Vec<u32>,
 }
 
+/// How a server is reached for what is not measured.
+pub(crate) struct Ways {
+    /// The way that is taken.
+    pub(crate) everyday: ConnectOptions,
+    /// Ways over TLS, tried only to tell a server that demands TLS from a wrong password: to both, MariaDB and accounts that
+    /// require TLS answer that access is denied.
+    pub(crate) encrypted: Vec<ConnectOptions>,
+}
+
 impl Control {
-    /// Connects in clear. `encrypted` are ways over TLS, tried only to tell a server that demands TLS from a wrong
-    /// password: to both, MariaDB and accounts that require TLS answer that access is denied.
+    /// Connects. `url` is that of a target.
     ///
     /// # Errors
     /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(
-        server: &str,
-        options: &ConnectOptions,
-        encrypted: &[ConnectOptions],
-    ) -> Result<Self, RunError> {
+    pub(crate) fn connect(server: &str, ways: &Ways, url: Option<&str>) -> Result<Self, RunError> {
+        let options = &ways.everyday;
         let broken = |problem: String| RunError::Server {
             server: server.to_owned(),
             problem,
@@ -48,24 +55,27 @@ impl Control {
         let log_in =
             |options| reactor.run_one(Session::connect(&reactor, options), Instant::now() + PATIENCE);
         let demands_tls = || {
-            encrypted
-                .iter()
-                .any(|options| matches!(log_in(options), Ok(Some(Ok(_)))))
+            let mut encrypted = ways.encrypted.iter();
+            options.tls.is_none() && encrypted.any(|options| matches!(log_in(options), Ok(Some(Ok(_)))))
         };
         match log_in(options).map_err(|error| broken(error.to_string()))? {
             None => Err(broken(format!(
                 "no answer within {} s; is it reachable from here?",
                 PATIENCE.as_secs()
             ))),
-            Some(Err(error)) if error.is_access_denied() && demands_tls() => Err(broken(
-                "it demands TLS of this user, so a plain baseline is not to be had: measure a server and a user that \
-                 may also connect in clear"
-                    .into(),
-            )),
-            Some(Err(error)) if error.is_access_denied() && options.password.expose().is_empty() => Err(broken(
-                format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD"),
-            )),
-            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy()))),
+            Some(Err(error)) if error.is_tls_demanded() || (error.is_access_denied() && demands_tls()) => {
+                Err(broken(format!(
+                    "it demands TLS of this user (require_secure_transport, or REQUIRE SSL of the account), and the study has a \
+                     plain arm; {}",
+                    instead(url)
+                )))
+            }
+            Some(Err(error)) if error.is_access_denied() && options.password.expose().is_empty() => {
+                Err(broken(format!(
+                    "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
+                )))
+            }
+            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(Protocol::MySql)))),
             Some(Ok((session, _))) => Ok(Self {
                 reactor,
                 session,
@@ -89,6 +99,49 @@ impl Control {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Makes sure that the run leaves connections to other clients.
+    ///
+    /// # Errors
+    /// Says how many it opens, how many there are, and how to take fewer.
+    pub(crate) fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
+        let mut limits = Vec::new();
+        let numbers = |rows: BTreeMap<String, String>| rows.into_values().find_map(|text| text.parse().ok());
+        let most = self.variables(&["max_connections"]).map(numbers);
+        let open = self
+            .pairs("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+            .map(numbers);
+        // A relative of MySQL that does not know one of these has no such limit.
+        if let (Ok(Some(most)), Ok(Some(open))) = (most, open) {
+            limits.push(Limit {
+                name: "max_connections",
+                most,
+                open,
+            });
+        }
+        limits.extend(self.limit_of_user().ok().flatten());
+        match too_many(study, &limits) {
+            None => Ok(()),
+            Some(problem) => Err(unusable(&self.server, problem)),
+        }
+    }
+
+    /// The limit that the server or the account sets to the connections of a user; `None` for none.
+    fn limit_of_user(&mut self) -> Result<Option<Limit>, RunError> {
+        let rows = self.pairs("SELECT @@SESSION.max_user_connections, SUBSTRING_INDEX(USER(), '@', 1)")?;
+        let Some((most, user)) = rows.into_iter().next() else {
+            return Ok(None);
+        };
+        let most = most.parse().unwrap_or(0);
+        // By number; whoever may not see those of others sees the user's own.
+        let sessions = self.pairs("SHOW PROCESSLIST")?;
+        let open = sessions.into_values().filter(|other| *other == user).count() as u64;
+        Ok((most > 0).then_some(Limit {
+            name: "max_user_connections",
+            most,
+            open,
+        }))
     }
 
     /// Opens a session and closes it again.
@@ -164,16 +217,27 @@ impl Control {
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         let mut opened = Vec::new();
-        let prepared = finish(
-            &self.reactor,
-            &self.server,
-            contents.patience(),
-            dataset::prepare_contents(&self.reactor, options, contents, &mut opened, progress),
-        );
-        if prepared.is_err() {
+        let prepare = dataset::prepare_contents(&self.reactor, options, contents, &mut opened, progress);
+        let prepared = wait_for(&self.reactor, &self.server, contents.patience(), prepare);
+        if !matches!(prepared, Ok(Ok(()))) {
             self.given_up = opened;
         }
-        prepared
+        match prepared? {
+            Err(DatasetError::Wire(error)) if error.is_missing_right() => {
+                let account = self.account()?;
+                Err(unusable(
+                    &self.server,
+                    format!("{error}; have its administrator run: {}", grant(&account)),
+                ))
+            }
+            outcome => told(&self.server, outcome),
+        }
+    }
+
+    /// The account that the server takes the user for, written `user@host`.
+    fn account(&mut self) -> Result<String, RunError> {
+        let account = "SELECT CURRENT_USER(), ''";
+        Ok(self.pairs(account)?.into_keys().next().unwrap_or_default())
     }
 
     /// Removes the data set if there is one, and tells whether there was. That takes a session of its own: this one may have
@@ -223,13 +287,27 @@ fn grant(account: &str) -> String {
     )
 }
 
+/// What can be measured on a server that demands TLS.
+fn instead(url: Option<&str>) -> String {
+    let url = url.unwrap_or("TARGET");
+    format!(
+        "compare TLS versions with each other: ciphertax run mysql-tls-versions '{url}', or take a study of your own without \
+         a plain arm"
+    )
+}
+
 fn finish<T>(
     reactor: &Reactor,
     server: &str,
     patience: Duration,
     task: impl Future<Output = Result<T, DatasetError>>,
 ) -> Result<T, RunError> {
-    wait_for(reactor, server, patience, task)?.map_err(|error| match error {
+    told(server, wait_for(reactor, server, patience, task)?)
+}
+
+/// The outcome of a task, whose errors name the server.
+fn told<T>(server: &str, outcome: Result<T, DatasetError>) -> Result<T, RunError> {
+    outcome.map_err(|error| match error {
         DatasetError::Wire(WireError::Server { .. }) => error.into(),
         DatasetError::Wire(error) => unusable(server, error.to_string()),
         error => error.into(),

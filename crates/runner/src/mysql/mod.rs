@@ -22,8 +22,9 @@ use crate::error::RunError;
 use crate::host::{Host, ProvedArm};
 use crate::patience::unusable;
 
-use control::Control;
-use server::{IDENTITY, SETTINGS, Server};
+use control::{Control, Ways};
+pub(crate) use server::Server;
+use server::{IDENTITY, SETTINGS};
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
@@ -51,7 +52,7 @@ impl MySqlHost {
     /// # Errors
     /// When it cannot be used.
     pub(crate) fn external(study: &Study, target: &MySqlTarget, arms: &[&Arm]) -> Result<Self, RunError> {
-        let mut host = Self::open(study, arms, Server::external(target))?;
+        let mut host = Self::open(study, arms, Server::external(study, target)?)?;
         host.control.refuse_what_cannot_be_removed()?;
         Ok(host)
     }
@@ -61,15 +62,32 @@ impl MySqlHost {
     /// # Errors
     /// When the server cannot be used, what is there is not ciphertax's own, or a run is measuring.
     pub(crate) fn clean(target: &MySqlTarget) -> Result<bool, RunError> {
-        let server = Server::external(target);
-        let mut control = Control::connect(server.display(), &server.options(), &[])?;
+        let mut server = Server::of(target);
+        let connect = |server: &Server| {
+            let ways = Ways {
+                everyday: server.options(),
+                encrypted: Vec::new(),
+            };
+            Control::connect(server.display(), &ways, server.url())
+        };
+        let mut control = connect(&server).or_else(|refusal| {
+            server.use_tls()?;
+            connect(&server).map_err(|_| refusal)
+        })?;
         control.claim()?;
         control.remove(&server.options(), REMOVAL)
     }
 
     fn open(study: &Study, arms: &[&Arm], mut server: Server) -> Result<Self, RunError> {
-        let mut control = Control::connect(server.display(), &server.options(), &server.encrypted(study))?;
+        let ways = Ways {
+            everyday: server.options(),
+            encrypted: server.encrypted(study),
+        };
+        let mut control = Control::connect(server.display(), &ways, server.url())?;
         control.claim()?;
+        if !server.is_private() {
+            control.leave_connections_to_others(study)?;
+        }
         if arms.iter().copied().any(cold::is_cold) {
             server.make_cold_accounts(&mut control)?;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
@@ -12,9 +13,9 @@ use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
 use ciphertax_observe::ProcessCpu;
-use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{MySqlTarget, Target};
 
 use super::cold::{cold_accounts, is_cold};
 use super::control::Control;
@@ -39,11 +40,19 @@ pub(crate) struct Server {
     measured: (String, u16),
     /// Where everything else is asked.
     control: (String, u16),
+    /// The Unix socket of a target that is connected over one.
+    socket: Option<PathBuf>,
+    /// TLS for what is not measured; `None` for none.
+    everyday_tls: Option<Arc<TlsConnector>>,
+    /// The target as a URL, without its password; `None` for a private server.
+    url: Option<String>,
     user: String,
     password: Secret,
     name: String,
     /// The CPU clock of the server, where it runs on this machine and can be found.
     pub(crate) process: Option<ProcessCpu>,
+    /// Why there is no such clock.
+    cpu_unread: Option<String>,
     same_host: bool,
     /// The only CPU of a private server, where the load must run too.
     pub(crate) cpu: Option<usize>,
@@ -87,6 +96,10 @@ impl Server {
         };
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
+            cpu_unread: None,
+            socket: None,
+            everyday_tls: None,
+            url: None,
             name: site.to_string(),
             measured,
             control: host_and_port(address),
@@ -103,8 +116,25 @@ impl Server {
     }
 
     /// Takes the user's own server.
-    pub(crate) fn external(target: &MySqlTarget) -> Self {
-        let Whereabouts { process, same_host } = Whereabouts::of(&target.host, target.port);
+    ///
+    /// # Errors
+    /// When no TLS can be had for a study that has no plain arm.
+    pub(crate) fn external(study: &Study, target: &MySqlTarget) -> Result<Self, RunError> {
+        let mut server = Self::of(target);
+        server.everyday_tls = server.trust.everyday_tls(study)?;
+        Ok(server)
+    }
+
+    /// The user's own server, over a plaintext connection.
+    pub(crate) fn of(target: &MySqlTarget) -> Self {
+        let Whereabouts { process, same_host } = match &target.socket {
+            Some(socket) => Whereabouts::of_socket(socket),
+            None => Whereabouts::of(&target.host, target.port),
+        };
+        let (process, cpu_unread) = match process {
+            Ok(process) => (Some(process), None),
+            Err(reason) => (None, Some(reason)),
+        };
         Self {
             private: None,
             tunnels: BTreeMap::new(),
@@ -123,15 +153,43 @@ impl Server {
             user: target.user.clone(),
             password: target.password.clone(),
             name: target.to_string(),
+            socket: target.socket.clone(),
+            everyday_tls: None,
+            url: Some(Target::MySql(target.clone()).url()),
             process,
+            cpu_unread,
             same_host,
         }
     }
 
-    /// How to reach it in clear, for the statements that are not measured.
+    /// From now on what is not measured travels over TLS, of the best version that both sides have.
+    pub(crate) fn use_tls(&mut self) -> Result<(), RunError> {
+        self.everyday_tls = Some(self.trust.any_tls()?);
+        Ok(())
+    }
+
+    /// How to reach a target with this TLS, or in clear.
+    pub(crate) fn way(target: &MySqlTarget, tls: Option<TlsConnector>) -> ConnectOptions {
+        ConnectOptions {
+            socket: target.socket.clone(),
+            tls: tls.map(Arc::new),
+            ..ConnectOptions::new(&target.host, target.port, &target.user, target.password.clone())
+        }
+    }
+
+    /// The target as a URL, without its password; `None` for a private server.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// How to reach it for the statements that are not measured.
     pub(crate) fn options(&self) -> ConnectOptions {
         let (host, port) = &self.control;
-        ConnectOptions::new(host, *port, &self.user, self.password.clone())
+        ConnectOptions {
+            socket: self.socket.clone(),
+            tls: self.everyday_tls.clone(),
+            ..ConnectOptions::new(host, *port, &self.user, self.password.clone())
+        }
     }
 
     /// How the study's TLS arms reach it, as far as they can be prepared.
@@ -184,7 +242,8 @@ impl Server {
         ConnectOptions {
             socket: private
                 .filter(|_| is_by_socket)
-                .map(|server| server.socket().to_owned()),
+                .map(|server| server.socket().to_owned())
+                .or_else(|| self.socket.clone()),
             cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
             ..ConnectOptions::new(host, port, user, password.clone())
         }
@@ -288,8 +347,13 @@ impl Server {
             } else {
                 ServerPlacement::External
             },
-            address: format!("{}:{}", self.measured.0, self.measured.1),
+            address: match (&self.socket, &self.measured) {
+                (Some(socket), _) => socket.display().to_string(),
+                (None, (host, port)) if host.contains(':') => format!("[{host}]:{port}"),
+                (None, (host, port)) => format!("{host}:{port}"),
+            },
             same_host: self.same_host,
+            cpu_unread: self.cpu_unread.clone(),
             settings,
             link: None,
         }

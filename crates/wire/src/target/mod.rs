@@ -71,7 +71,7 @@ pub enum TargetError {
     NotAUrl(String),
     /// A database that is not supported.
     #[error(
-        "the target's scheme is {0}://; expected mysql:// (MySQL, MariaDB and their relatives) or mongodb:// (MongoDB)"
+        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL, MariaDB and their relatives), or mongodb:// (MongoDB)"
     )]
     Scheme(String),
     /// Hosts that have to be looked up.
@@ -96,19 +96,28 @@ pub enum TargetError {
     Hosts,
     /// A character with a meaning of its own where it has none.
     #[error(
-        "the target has an @ too many; in user, password and options write %40 for @, %2F for /, %3F for ? and %23 for #"
+        "the target's user, password or options have a character that means something else in a URL; write %40 for @, \
+         %2F for /, %3F for ?, %23 for # and %25 for %, or leave the password out and give it, as it is, in the environment \
+         variable CIPHERTAX_PASSWORD"
     )]
     NotEncoded,
-    /// A schema or a database is named.
+    /// A Unix socket of another machine.
     #[error(
-        "the target names the {what} {name:?}; leave it out: ciphertax works in a {what} of its own, named ciphertax, and \
-         touches no other{}", in_auth_source(.what)
+        "the target has a socket and a host or port besides; a Unix socket is on this machine, so say \
+         mysql://user@localhost/?socket=/run/mysqld/mysqld.sock"
+    )]
+    SocketElsewhere,
+    /// A Unix socket where none can be had.
+    #[error("the target is a Unix socket, over which MongoDB has no TLS to be measured; give host:port")]
+    NoSockets,
+    /// A schema or a database is named. Its name may be a part of a password, so it is not said.
+    #[error(
+        "the target names a {what}; leave it out: ciphertax works in a {what} of its own, named ciphertax, and touches no \
+         other{}", in_auth_source(.what)
     )]
     Schema {
         /// What it is called there.
         what: &'static str,
-        /// Its name.
-        name: String,
     },
     /// An option that is not known.
     #[error("the target has an unknown option {name:?}{}; known are {}", near(.name, .known), .known.join(", "))]
@@ -178,6 +187,21 @@ fn near(name: &str, known: &[&'static str]) -> String {
     }
 }
 
+/// What comes before the path, the options or the fragment, and what these are.
+fn parts(rest: &str) -> (&str, &str) {
+    rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
+}
+
+/// True if a % encodes nothing, so that it must be a character of a password that is not encoded.
+fn has_stray_percent(text: &str) -> bool {
+    let mut after = text.split('%').skip(1);
+    let is_encoding = |text: &str| {
+        let digits = text.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    !after.all(is_encoding)
+}
+
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -232,6 +256,9 @@ mod tests {
                 "app:12#tr0ub4dor@h/",
                 "app:tr0ub4dor",
                 ":tr0ub4dor@h/",
+                "app:p@tr0ub4dor/w#rd@h/",
+                "app:12%tr0ub4dor@h/",
+                "app:12@h/tr0ub4dor",
             ] {
                 let error = Target::parse(&format!("{scheme}://{wrong}"), None).unwrap_err();
                 assert!(

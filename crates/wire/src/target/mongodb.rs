@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ciphertax_model::Secret;
 
-use super::{TargetError, decoded, encoded};
+use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::mongodb::{Account, Address, Login, Mechanism};
 use crate::tls::Verification;
 
@@ -57,17 +57,21 @@ impl MongoDbTarget {
 
     /// Reads what follows `mongodb://`. By hand, because no URL has more than one host but MongoDB's.
     pub(super) fn parse(rest: &str, password: Option<Secret>) -> Result<Self, TargetError> {
-        let (authority, path_and_options) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (authority, path_and_options) = parts(rest);
         let (credentials, hosts) = match authority.rsplit_once('@') {
             Some((credentials, hosts)) => (Some(credentials), hosts),
             None => (None, authority),
         };
         // What follows is told in messages, and must be no part of a password.
-        if path_and_options.contains('@') || credentials.is_some_and(|text| text.contains('@')) {
+        let is_encoded = |text: &str| !text.contains('@') && !has_stray_percent(text);
+        if path_and_options.contains('@') || !credentials.is_none_or(is_encoded) {
             return Err(TargetError::NotEncoded);
         }
         if hosts.is_empty() {
             return Err(missing("host"));
+        }
+        if decoded(hosts).starts_with('/') {
+            return Err(TargetError::NoSockets);
         }
         let seeds: Vec<Address> = hosts
             .split(',')
@@ -77,10 +81,7 @@ impl MongoDbTarget {
         let (path, options) = path_and_options.split_once('?').unwrap_or((path_and_options, ""));
         let database = path.trim_matches('/');
         if !database.is_empty() {
-            return Err(TargetError::Schema {
-                what: DATABASE,
-                name: decoded(database),
-            });
+            return Err(TargetError::Schema { what: DATABASE });
         }
         let options = Options::parse(options)?;
         if options.direct && seeds.len() > 1 {

@@ -1,18 +1,20 @@
 //! Servers that speak MySQL's protocol: `mysql://user:password@host:port/?ssl-ca=…`
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ciphertax_model::Secret;
 use url::Url;
 
-use super::{TargetError, decoded, encoded};
+use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::tls::Verification;
 
 /// What is expected.
 pub(super) const FORM: &str = "mysql://user:password@host:port/";
 /// The options, by the names that MySQL's own clients use.
-const KNOWN: &[&str] = &["ssl-mode", "ssl-ca"];
+const KNOWN: &[&str] = &["socket", "ssl-ca", "ssl-mode"];
+/// Hosts by which MySQL's clients mean this machine, which a Unix socket is on.
+const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const MODES: &str = "REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
 
 /// A server given by URL: `mysql://user:password@host:port/`.
@@ -22,6 +24,8 @@ pub struct MySqlTarget {
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// The server's Unix socket, which is then connected over instead of TCP.
+    pub socket: Option<PathBuf>,
     /// User name.
     pub user: String,
     /// Password; empty for none.
@@ -32,6 +36,12 @@ pub struct MySqlTarget {
 
 impl MySqlTarget {
     pub(super) fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
+        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+        let (authority, others) = parts(rest);
+        // A reserved character in a password ends the authority too early: what seems to follow is a part of it.
+        if others.contains('@') || has_stray_percent(authority) {
+            return Err(TargetError::NotEncoded);
+        }
         let url = Url::parse(text).map_err(|error| TargetError::NotAUrl(error.to_string()))?;
         if !matches!(url.scheme(), "mysql" | "mariadb") {
             return Err(TargetError::Scheme(url.scheme().to_owned()));
@@ -46,10 +56,7 @@ impl MySqlTarget {
         }
         let schema = url.path().trim_matches('/');
         if !schema.is_empty() {
-            return Err(TargetError::Schema {
-                what: "schema",
-                name: schema.to_owned(),
-            });
+            return Err(TargetError::Schema { what: "schema" });
         }
         let password = url
             .password()
@@ -57,9 +64,14 @@ impl MySqlTarget {
             .map(Secret::new)
             .or(password)
             .unwrap_or_default();
-        let verification = verification(&url, &host)?;
+        let Options { verification, socket } = options(&url, &host)?;
+        let is_here = url.port().is_none() && THIS_MACHINE.contains(&host.as_str());
+        if socket.is_some() && !is_here {
+            return Err(TargetError::SocketElsewhere);
+        }
         Ok(Self {
             port: url.port().unwrap_or(3306),
+            socket,
             user: decoded(url.username()),
             password,
             verification,
@@ -70,35 +82,58 @@ impl MySqlTarget {
 
 impl MySqlTarget {
     pub(super) fn url(&self) -> String {
-        match &self.verification {
-            Verification::None => self.to_string(),
-            Verification::Ca(ca) => format!("{self}?ssl-ca={}", encoded(&ca.to_string_lossy())),
-            Verification::HostName(ca, _) => {
-                format!(
-                    "{self}?ssl-mode=VERIFY_IDENTITY&ssl-ca={}",
-                    encoded(&ca.to_string_lossy())
-                )
-            }
+        let path = |path: &Path| encoded(&path.to_string_lossy()).to_string();
+        let verification = match &self.verification {
+            Verification::None => String::new(),
+            Verification::Ca(ca) => format!("ssl-ca={}", path(ca)),
+            Verification::HostName(ca, _) => format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={}", path(ca)),
+        };
+        // The socket is in the target's text already.
+        match (verification.as_str(), &self.socket) {
+            ("", _) => self.to_string(),
+            (options, None) => format!("{self}?{options}"),
+            (options, Some(_)) => format!("{self}&{options}"),
+        }
+    }
+
+    /// Where it listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
+    pub fn address(&self) -> String {
+        match &self.socket {
+            Some(socket) => socket.display().to_string(),
+            None if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
+            None => format!("{}:{}", self.host, self.port),
         }
     }
 }
 
-/// The target as a URL without its password and options.
+/// The target as a URL without its password and all options but the socket.
 impl fmt::Display for MySqlTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mysql://{}@", encoded(&self.user))?;
-        if self.host.contains(':') {
-            write!(f, "[{}]", self.host)
-        } else {
-            f.write_str(&self.host)
-        }?;
-        write!(f, ":{}/", self.port)
+        match &self.socket {
+            Some(socket) => {
+                let host = if self.host.contains(':') {
+                    "[::1]"
+                } else {
+                    &self.host
+                };
+                write!(f, "{host}/?socket={}", encoded(&socket.to_string_lossy()))
+            }
+            None => write!(f, "{}/", self.address()),
+        }
     }
 }
 
-fn verification(url: &Url, host: &str) -> Result<Verification, TargetError> {
+/// What the options say.
+struct Options {
+    verification: Verification,
+    socket: Option<PathBuf>,
+}
+
+fn options(url: &Url, host: &str) -> Result<Options, TargetError> {
     let mut mode = None;
     let mut ca = None;
+    let mut socket = None;
     for (name, value) in url.query_pairs() {
         let option = format!("{name}={value}");
         match (&*name, &*value.to_ascii_lowercase()) {
@@ -129,6 +164,14 @@ fn verification(url: &Url, host: &str) -> Result<Verification, TargetError> {
                 });
             }
             ("ssl-ca", _) => ca = Some(PathBuf::from(value.as_ref())),
+            ("socket", _) if !value.starts_with('/') => {
+                return Err(TargetError::Value {
+                    name: name.into(),
+                    value: value.into(),
+                    expected: "the path of the server's Unix socket, from / on (its variable socket)",
+                });
+            }
+            ("socket", _) => socket = Some(PathBuf::from(value.as_ref())),
             _ => {
                 return Err(TargetError::UnknownOption {
                     name: name.into(),
@@ -137,7 +180,14 @@ fn verification(url: &Url, host: &str) -> Result<Verification, TargetError> {
             }
         }
     }
-    match (mode.as_deref(), ca) {
+    Ok(Options {
+        verification: verification(mode.as_deref(), ca, host)?,
+        socket,
+    })
+}
+
+fn verification(mode: Option<&str>, ca: Option<PathBuf>, host: &str) -> Result<Verification, TargetError> {
+    match (mode, ca) {
         (Some("REQUIRED") | None, None) => Ok(Verification::None),
         (Some("VERIFY_CA") | None, Some(ca)) => Ok(Verification::Ca(ca)),
         (Some("VERIFY_IDENTITY"), Some(ca)) => Ok(Verification::HostName(ca, host.to_owned())),
@@ -216,6 +266,48 @@ mod tests {
             let again = MySqlTarget::parse(&target.url(), Some(Secret::new("secret"))).unwrap();
             assert_eq!(again, target);
         }
+        for host in ["localhost", "[::1]"] {
+            for options in ["", "&ssl-ca=/etc/ca.pem"] {
+                let text = format!("mariadb://app:secret@{host}/?socket=/run/my%20sql.sock{options}");
+                let target = parse(&text).unwrap();
+                let again = MySqlTarget::parse(&target.url(), Some(Secret::new("secret"))).unwrap();
+                assert_eq!(again, target);
+            }
+        }
+    }
+
+    #[test]
+    fn a_unix_socket_is_one_of_this_machine() {
+        let target = parse("mysql://app@localhost/?socket=/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(target.socket, Some(PathBuf::from("/run/mysqld/mysqld.sock")));
+        assert_eq!(target.address(), "/run/mysqld/mysqld.sock");
+        let message = |text: &str| parse(text).unwrap_err().to_string();
+        for url in [
+            "mysql://app@db.example/?socket=/s",
+            "mysql://app@localhost:3306/?socket=/s",
+        ] {
+            assert!(message(url).contains("localhost/?socket="), "{url}");
+        }
+        assert!(message("mysql://app@localhost/?socket=s").contains("from / on"));
+    }
+
+    #[test]
+    fn a_reserved_character_in_a_password_is_to_be_encoded_and_no_part_of_it_is_said() {
+        for text in [
+            "mysql://app:p@tr0ub4dor/w#rd@host/",
+            "mysql://app:tr0ub4dor#x@host/",
+            "mysql://app:1/tr0ub4dor@host/",
+            "mysql://app:1?tr0ub4dor=x@host/",
+            "mariadb://app:100%tr0ub4dor@host/",
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(!message.contains("tr0ub4dor"), "{message}");
+            for word in ["%40 for @", "%25 for %", "CIPHERTAX_PASSWORD"] {
+                assert!(message.contains(word), "{text}: {message}");
+            }
+        }
+        // An @ in the authority can be understood, since the last one ends the password.
+        assert_eq!(parse("mysql://app:p@ss@host/").unwrap().password.expose(), "p@ss");
     }
 
     #[test]

@@ -152,10 +152,3 @@ fn group_called(name: &str) -> Option<Group> {
         .into_iter()
         .find(|group| name.eq_ignore_ascii_case(registered(*group)))
 }
-
-fn not_trusted(reason: impl std::fmt::Display) -> WireError {
-    WireError::Tls(format!(
-        "the server's certificate is not trusted ({reason}); check that ssl-ca names the CA that signed it and that the \
-         host name is one of its names"
-    ))
-}

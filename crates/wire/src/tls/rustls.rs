@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, Error};
+use rustls::{CertificateError, ClientConfig, Error};
 
 use self::session::Session;
 use self::tickets::{OneConnection, Resumable};
 use super::policy::TlsPolicy;
 use super::store::Stock;
-use super::{Offer, TlsSession, not_trusted};
-use crate::error::WireError;
+use super::{Offer, TlsSession};
+use crate::error::{Distrust, WireError};
 
 /// Name and version of the library and of its cryptography, for reports. Neither says its version itself; a test holds
 /// these to what is built in.
@@ -76,8 +76,23 @@ impl Connector {
 
 fn failure(error: Error) -> WireError {
     match error {
-        Error::InvalidCertificate(reason) => not_trusted(reason),
+        Error::InvalidCertificate(reason) => WireError::NotTrusted {
+            why: distrust(&reason),
+            reason: reason.to_string(),
+        },
         error => WireError::Tls(error.to_string()),
+    }
+}
+
+fn distrust(reason: &CertificateError) -> Distrust {
+    match reason {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => Distrust::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Distrust::NotYetValid,
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => Distrust::OtherAuthority,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            Distrust::OtherName
+        }
+        _ => Distrust::Other,
     }
 }
 

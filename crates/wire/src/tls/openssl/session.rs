@@ -8,10 +8,10 @@ use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;
 
 use super::super::hello::HelloWatch;
-use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called, not_trusted};
+use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called};
 use super::{Resumable, bindings, library_version, reasons};
 use crate::buffer::ReadBuffer;
-use crate::error::WireError;
+use crate::error::{Distrust, WireError};
 
 pub(super) struct Session {
     stream: SslStream<Wire>,
@@ -214,7 +214,28 @@ fn remedy(reasons: &str) -> &'static str {
 fn handshake_failure(ssl: &SslRef, error: &openssl::ssl::Error) -> WireError {
     let verified = ssl.verify_result();
     if verified != X509VerifyResult::OK {
-        return not_trusted(verified.error_string());
+        return WireError::NotTrusted {
+            why: distrust(verified),
+            reason: verified.error_string().to_owned(),
+        };
     }
     failure(error)
+}
+
+/// What is wrong with a certificate, by X509_V_ERR_….
+fn distrust(verified: X509VerifyResult) -> Distrust {
+    match verified.as_raw() {
+        openssl_sys::X509_V_ERR_CERT_HAS_EXPIRED => Distrust::Expired,
+        openssl_sys::X509_V_ERR_CERT_NOT_YET_VALID => Distrust::NotYetValid,
+        openssl_sys::X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT
+        | openssl_sys::X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
+        | openssl_sys::X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE
+        | openssl_sys::X509_V_ERR_CERT_SIGNATURE_FAILURE
+        | openssl_sys::X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT
+        | openssl_sys::X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN => Distrust::OtherAuthority,
+        openssl_sys::X509_V_ERR_HOSTNAME_MISMATCH | openssl_sys::X509_V_ERR_IP_ADDRESS_MISMATCH => {
+            Distrust::OtherName
+        }
+        _ => Distrust::Other,
+    }
 }

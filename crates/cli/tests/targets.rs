@@ -1,0 +1,305 @@
+//! What a server of the user's own has, demands and allows: what can be measured there is, and what cannot is said.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use ciphertax_model::record::{RunStatus, ServerRecord};
+
+use crate::common::{Finished, OwnServer, Running, Sandbox, record};
+
+/// A study that is over in a moment.
+const STUDY: &str = r#"
+    name = "short"
+    question = "?"
+    time_s = 2
+    slice_s = 0.05
+    dataset = { table_size = 1000 }
+    arm = [
+        { name = "plain", transport = "plain" },
+        { name = "tls1.2", transport = "tls1.2" },
+        { name = "tls1.3", transport = "tls1.3" },
+    ]
+    cell = [
+        { name = "queries", workload = "oltp_point_select", load = { connections = 3 } },
+        { name = "connects", workload = "connect", load = { connections = 1 } },
+    ]
+"#;
+
+#[test]
+fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to_be() {
+    for (has, lacks) in [("TLSv1.2", "TLSv1.3"), ("TLSv1.3", "TLSv1.2")] {
+        let server = OwnServer::start_with(|builder| builder.option(format!("--tls-version={has}")));
+        let arm = lacks.replace("TLSv", "tls");
+        let reason = format!("the server does not offer {lacks}, it has {has}");
+        let (sandbox, finished) = measured(&server.url_with(server.password()));
+        assert!(
+            finished.stderr.contains(&format!("Leaving out {arm}: {reason}")),
+            "{}",
+            finished.stderr
+        );
+        let shown: String = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            shown.contains(&format!("Left out: {arm}, because {reason}.")),
+            "{}",
+            finished.stdout
+        );
+        let run = record(&sandbox.run());
+        assert_eq!(run.status, RunStatus::Complete);
+        assert_eq!(
+            run.left_out
+                .iter()
+                .map(|left| (&left.arm, &left.reason))
+                .collect::<Vec<_>>(),
+            [(&arm, &reason)]
+        );
+        let other = has.replace("TLSv", "tls");
+        let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(arms, ["plain", "baseline again", &other]);
+
+        // Without its baseline, or without any other arm, nothing can be compared.
+        let sandbox = Sandbox::new();
+        let run = [
+            "run",
+            "mysql-tls-versions",
+            &server.url_with(server.password()),
+            "--out",
+            "run",
+        ];
+        let words = match has {
+            "TLSv1.2" => ["no arm is left", &reason],
+            _ => ["the baseline tls1.2 cannot be measured", &reason],
+        };
+        sandbox.finish(&run).refuses(&words);
+        assert!(!sandbox.run().exists());
+    }
+}
+
+#[test]
+fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
+    let server = OwnServer::start_with(|builder| builder.option("--require-secure-transport=ON"));
+    let url = server.url_with(server.password());
+    let sandbox = Sandbox::new();
+    let refused = sandbox.finish(&["quick", &url, "--out", "run"]);
+    let instead = format!("ciphertax run mysql-tls-versions '{}'", server.url());
+    refused.refuses(&["demands TLS", "plain arm", &instead]);
+    assert!(!sandbox.run().exists());
+
+    // The command that it names works.
+    let study = [
+        "run",
+        "mysql-tls-versions",
+        &server.url(),
+        "--time",
+        "4",
+        "--out",
+        "run",
+    ];
+    let mut command = sandbox.command(&study);
+    command.env("CIPHERTAX_PASSWORD", server.password());
+    let finished = Running::start(command).finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
+    assert!(!run.estimates.is_empty());
+
+    // A Unix socket counts as secure there.
+    let (sandbox, _) = measured(&server.socket_url());
+    assert!(record(&sandbox.run()).left_out.is_empty());
+}
+
+#[test]
+fn an_account_that_demands_tls_is_told_from_a_wrong_password() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        query("CREATE USER secure IDENTIFIED BY 'tr0ub4dor' REQUIRE SSL");
+        query("GRANT ALL ON ciphertax.* TO secure");
+    });
+    let url = |password| format!("mysql://secure:{password}@127.0.0.1:{}/", server.port());
+    refused(
+        &url("tr0ub4dor"),
+        &["REQUIRE SSL", "ciphertax run mysql-tls-versions"],
+    );
+    refused(&url("wrong"), &["Access denied", "check user and password"]);
+}
+
+#[test]
+fn other_clients_keep_connections_and_the_advice_fits() {
+    let server = OwnServer::start_with(|builder| builder.option("--max-connections=30"));
+    let url = server.url_with(server.password());
+    let before = server.schemas();
+    // Eight of the queries and two of the results for each of four arms, two connects at a time that follow upon two, and the
+    // control session.
+    refused(
+        &url,
+        &[
+            "opens 45 connections at a time",
+            "of the 30 that max_connections allows 0 are open and 5 are kept for other clients",
+            "ciphertax run quick … --set load.connections=2",
+        ],
+    );
+    assert_eq!(server.schemas(), before);
+    let sandbox = Sandbox::new();
+    let fewer = [
+        "run",
+        "quick",
+        &url,
+        "--set",
+        "load.connections=2",
+        "--time",
+        "4",
+        "--out",
+        "run",
+    ];
+    let finished = sandbox.finish(&fewer);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(record(&sandbox.run()).void.is_empty());
+    let used = server.session(|query| query("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'"));
+    let used: u32 = used[0].parse().unwrap();
+    assert!((17..=21).contains(&used), "{used} connections");
+}
+
+#[test]
+fn the_limit_of_a_user_counts_too() {
+    let server = OwnServer::start();
+    server.session(|query| {
+        query("CREATE USER few IDENTIFIED BY 'tr0ub4dor' WITH MAX_USER_CONNECTIONS 30");
+        query("GRANT ALL ON ciphertax.* TO few");
+    });
+    let url = format!("mysql://few:tr0ub4dor@127.0.0.1:{}/", server.port());
+    refused(
+        &url,
+        &[
+            "of the 30 that max_user_connections allows",
+            "5 are kept",
+            "--set load.connections=",
+        ],
+    );
+}
+
+#[test]
+fn a_missing_right_is_named_with_the_statement_that_gives_it() {
+    let server = OwnServer::start();
+    server.query("CREATE USER 'o''brien'@'127.0.0.1' IDENTIFIED BY 'tr0ub4dor'");
+    let url = format!("mysql://o%27brien:tr0ub4dor@127.0.0.1:{}/", server.port());
+    let grant = "GRANT ALL ON ciphertax.* TO 'o''brien'@'127.0.0.1'";
+    refused(&url, &["Access denied", "have its administrator run", grant]);
+    server.query(grant);
+    measured(&url);
+}
+
+#[test]
+fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
+    let server = OwnServer::start();
+    let (sandbox, _) = measured(&server.socket_url());
+    let run = record(&sandbox.run());
+    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
+    let [own]: &[ServerRecord; 1] = run.servers[..].try_into().unwrap();
+    assert!(
+        own.address.ends_with(".sock") || own.address.ends_with("socket"),
+        "{own:?}"
+    );
+    assert_eq!((own.same_host, &own.cpu_unread), (true, &None));
+    for arm in ["tls1.2", "tls1.3"] {
+        let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+        assert!(arm.sessions[0].facts.tls.is_some());
+        let server_cpu = |row: &&ciphertax_model::record::EstimateRow| {
+            row.arm == arm.name && row.metric == ciphertax_model::Metric::ServerCpuPerOp
+        };
+        assert!(run.estimates.iter().any(|row| server_cpu(&row)), "{}", arm.name);
+    }
+    // The command that repeats it names the socket.
+    assert!(run.command.contains("localhost/?socket="), "{}", run.command);
+    refused(
+        "mysql://app@localhost/?socket=/nowhere/at.sock",
+        &["/nowhere/at.sock", "is the server running"],
+    );
+}
+
+#[test]
+fn other_names_of_the_scheme_and_addresses_of_version_6_work() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return; // A machine without IPv6 has nothing to be tried.
+    }
+    let server = OwnServer::start_with(|builder| builder.option("--bind-address=127.0.0.1,::1"));
+    let (sandbox, _) = measured(&format!(
+        "mariadb://{}:{}@[::1]:{}/?ssl-mode=VERIFY_CA&ssl-ca={}",
+        server.user(),
+        server.password(),
+        server.port(),
+        server.ca_file().display()
+    ));
+    let own = &record(&sandbox.run()).servers[0];
+    assert_eq!(own.address, format!("[::1]:{}", server.port()));
+    assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
+}
+
+#[test]
+fn why_the_servers_cpu_cannot_be_read_is_said() {
+    if !rustix::process::geteuid().is_root() {
+        return; // Only root can start a server and measure it as somebody else.
+    }
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let url = server.url_with(server.password());
+    let finished =
+        crate::ordinary_user::finish_as_nobody(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let reason = record(&sandbox.run()).servers[0].cpu_unread.clone().unwrap();
+    let user = owner_of(&server);
+    assert!(
+        reason.contains(&format!("run ciphertax as root or as {user}")),
+        "{reason}"
+    );
+    let shown: String = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains(&format!(
+            "Server CPU is not measured on {}: {reason}.",
+            server.url()
+        )),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_certificate_for_another_name_is_mended_by_the_options_of_mysql() {
+    let server = OwnServer::start_with(|builder| builder.option("--bind-address=127.0.0.2"));
+    refused(
+        &format!(
+            "mysql://{}:{}@127.0.0.2:{}/?ssl-mode=VERIFY_IDENTITY&ssl-ca={}",
+            server.user(),
+            server.password(),
+            server.port(),
+            server.ca_file().display()
+        ),
+        &["it is for other names", "ssl-mode=VERIFY_CA"],
+    );
+}
+
+/// The name of the user whose process the server is.
+fn owner_of(server: &OwnServer) -> String {
+    let folder = std::fs::read_dir(server.folder()).unwrap().flatten();
+    let sockets = folder
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "sock"));
+    let socket = sockets.into_iter().next().unwrap();
+    let named = Command::new("stat")
+        .args(["-c", "%U"])
+        .arg(socket)
+        .output()
+        .unwrap();
+    String::from_utf8(named.stdout).unwrap().trim().to_owned()
+}
+
+fn measured(url: &str) -> (Sandbox, Finished) {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+    let finished = sandbox.finish(&["run", "study.toml", url, "--out", "run"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    (sandbox, finished)
+}
+
+fn refused(url: &str, words: &[&str]) {
+    let sandbox = Sandbox::new();
+    sandbox.finish(&["quick", url, "--out", "run"]).refuses(words);
+    assert!(!sandbox.run().exists());
+}

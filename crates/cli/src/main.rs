@@ -11,6 +11,7 @@ mod servers;
 mod show;
 mod signals;
 mod studies;
+mod width;
 
 use std::process::ExitCode;
 

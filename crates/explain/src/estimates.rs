@@ -263,9 +263,11 @@ impl Comparison<'_> {
             change: self.estimate.change,
             low: self.estimate.low,
             high: self.estimate.high,
+            difference: None,
             blocks: self.estimate.blocks,
             verdict,
             margin: judgement.margin,
+            floor: Some(floor),
             more_time_s,
             caveat,
         }

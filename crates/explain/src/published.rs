@@ -152,9 +152,11 @@ mod tests {
             change: f64::midpoint(low, high),
             low,
             high,
+            difference: None,
             blocks: 10,
             verdict: Verdict::Costs,
             margin: 0.02,
+            floor: None,
             more_time_s: None,
             caveat: None,
         }

@@ -6,6 +6,7 @@
 mod browser;
 mod charts;
 mod figures;
+mod sliders;
 
 use std::path::Path;
 
@@ -14,22 +15,28 @@ use serde::Deserialize;
 
 use browser::{Browser, Look, Tab};
 
-/// Opens the report on a desktop, on a phone, in dark colours and on paper, and checks each time that every figure
-/// equals the record, that every chart is drawn in full, that nothing is fetched, that nothing is wider than the screen
-/// and that the console stays empty.
+/// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
+/// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
+/// fetched, that nothing is wider than the screen and that the console stays empty; that the page is not too long on a
+/// desktop; and that its sliders give the cores of the rate they show.
 ///
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
 pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
-    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER] {
+    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER, Look::STILL] {
         let mut tab = browser.open(html, look)?;
         let shown = Shown::on(&mut tab)?;
+        let sliders = match look.moves_sliders() {
+            true => sliders::faults(&mut tab, run)?,
+            false => Vec::new(),
+        };
         let found = shown
             .faults(run, look)
             .chain(tab.console())
             .chain(tab.fetched())
+            .chain(sliders)
             .map(|fault| format!("{}: {fault}", look.name));
         faults.extend(found);
         tab.close()?;
@@ -55,6 +62,9 @@ pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
     write(&folder.join("paper.pdf"), &pdf)
 }
 
+/// How long the page may be on a desktop before anything is unfolded.
+const TALLEST: f64 = 6_000.0;
+
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -62,6 +72,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// What the page shows, as `collect.js` reads it from the document.
 #[derive(Deserialize)]
 struct Shown {
+    /// In CSS pixels, before anything is unfolded.
+    height: f64,
     verdict: String,
     width: f64,
     record: String,
@@ -94,6 +106,9 @@ impl Shown {
                 "the page is {} px wide on a screen of {}",
                 self.width, look.width
             ));
+        }
+        if look.is_desktop() && self.height > TALLEST {
+            faults.push(format!("the page is {} px long, not {TALLEST} at most", self.height));
         }
         faults.extend(figures::faults(&self.numbers, &self.changes, run));
         faults.extend(charts::faults(&self.charts, run));

@@ -1,7 +1,7 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, KindRow, PhaseRow, PublishedRow, Run,
+    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, Interval, KindRow, PhaseRow, PublishedRow, Run,
     RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
@@ -12,8 +12,8 @@ use crate::format;
 pub(crate) fn headline(cell: &CellRecord) -> [Metric; 4] {
     let (client, server) = (Metric::ClientCpuPerOp, Metric::ServerCpuPerOp);
     match cell.pace {
-        Pace::Closed | Pace::Batch { .. } => [client, server, Metric::Throughput, Metric::LatencyP95],
-        Pace::Open { .. } => [client, server, Metric::ResponseP50, Metric::ResponseP99],
+        Pace::Closed | Pace::Batch { .. } => [server, client, Metric::Throughput, Metric::LatencyP95],
+        Pace::Open { .. } => [server, client, Metric::ResponseP50, Metric::ResponseP99],
     }
 }
 
@@ -64,6 +64,21 @@ pub(crate) fn noise<'a>(run: &'a Run, cell: &str, metric: Metric) -> Option<&'a 
     run.noise_floor
         .iter()
         .find(|row| row.cell == cell && row.metric == metric)
+}
+
+/// What the variant takes more than the baseline, in the unit of the estimate. Records of before it was recorded have it
+/// from the change.
+pub(crate) fn difference(row: &EstimateRow) -> Interval {
+    row.difference.unwrap_or(Interval {
+        value: row.baseline * row.change,
+        low: row.baseline * row.low,
+        high: row.baseline * row.high,
+    })
+}
+
+/// The noise floor of an estimate: changes within it do not count.
+pub(crate) fn floor(row: &EstimateRow) -> f64 {
+    row.floor.unwrap_or(row.margin)
 }
 
 /// The smallest change that counts in a cell: the largest margin of its estimates.
@@ -237,6 +252,14 @@ pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
     ))
 }
 
+/// How many blocks a cell has.
+pub(crate) fn blocks_in_words(cell: &CellRecord) -> String {
+    match cell.blocks {
+        1 => "1 block".into(),
+        n => format!("{} blocks", format::count(n.into())),
+    }
+}
+
 /// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.
 pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
     match (&row.caveat, row.verdict) {
@@ -248,6 +271,15 @@ pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
         (None, Verdict::NoCost) => "no cost".into(),
         (None, Verdict::CannotTell) => "cannot tell".into(),
     }
+}
+
+/// Why a verdict is what it is.
+pub(crate) fn rule_in_words(row: &EstimateRow) -> String {
+    format!(
+        "the noise floor is ±{}, changes below ±{} do not count",
+        format::share(floor(row)),
+        format::share(row.margin)
+    )
 }
 
 /// A published figure in words: a change, or a bound.

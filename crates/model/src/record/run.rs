@@ -346,12 +346,18 @@ pub struct EstimateRow {
     pub low: f64,
     /// Upper bound of the 95 % interval of `change`.
     pub high: f64,
+    /// The variant less the baseline in `unit`, with its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Interval>,
     /// Blocks the estimate rests on.
     pub blocks: u32,
     /// What follows.
     pub verdict: Verdict,
     /// The smallest change that counts here, as a fraction: the noise floor or the margin.
     pub margin: f64,
+    /// The noise floor, as a factor less one; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
     /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_time_s: Option<f64>,

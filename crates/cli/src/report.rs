@@ -60,7 +60,9 @@ fn agreed_to_rewrite(report: &Path) -> Result<(), String> {
         html::RELEASE
     );
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(format!("{what}; give --force to make it again, or copy the folder first"));
+        return Err(format!(
+            "{what}; give --force to make it again, or copy the folder first"
+        ));
     }
     eprint!("{what}. Make it again? [y/N] ");
     let mut answer = String::new();

@@ -13,12 +13,17 @@ const WIDEST: usize = 120;
 /// The columns of standard output: those that `COLUMNS` says, else those of the terminal; as many as needed where it is
 /// none.
 pub(crate) fn columns() -> usize {
-    let terminal = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let terminal = Term::stdout()
+        .size_checked()
+        .map(|(_, columns)| usize::from(columns));
     chosen(env::var("COLUMNS").ok().as_deref(), terminal)
 }
 
 fn chosen(variable: Option<&str>, terminal: Option<usize>) -> usize {
-    match variable.and_then(|text| text.parse().ok()).filter(|columns| *columns > 0) {
+    match variable
+        .and_then(|text| text.parse().ok())
+        .filter(|columns| *columns > 0)
+    {
         Some(columns) => NARROWEST.max(columns),
         None => terminal.map_or(AS_WIDE_AS_NEEDED, |columns| columns.clamp(NARROWEST, WIDEST)),
     }

@@ -290,13 +290,18 @@ fn a_report_of_another_release_is_rewritten_only_by_force() {
     let path = sandbox.run().join("report.html");
     let ours = fs::read_to_string(&path).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    let theirs = ours.replace(&format!("content=\"ciphertax {version}\""), "content=\"ciphertax 0.0.9\"");
+    let theirs = ours.replace(
+        &format!("content=\"ciphertax {version}\""),
+        "content=\"ciphertax 0.0.9\"",
+    );
     assert_ne!(ours, theirs);
     fs::write(&path, &theirs).unwrap();
     let record = fs::read(sandbox.run().join("run.json")).unwrap();
-    sandbox
-        .finish(&["report", "run"])
-        .refuses(&["report.html was made by ciphertax 0.0.9", version, "--force"]);
+    sandbox.finish(&["report", "run"]).refuses(&[
+        "report.html was made by ciphertax 0.0.9",
+        version,
+        "--force",
+    ]);
     assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
     assert_eq!(fs::read(sandbox.run().join("run.json")).unwrap(), record);
 

@@ -62,6 +62,11 @@ impl Look {
         self.width == Self::DESKTOP.width && self.media == "screen"
     }
 
+    /// True for what is printed.
+    pub(crate) fn is_paper(self) -> bool {
+        self.media == "print"
+    }
+
     /// True where sliders are there to be moved.
     pub(crate) fn moves_sliders(self) -> bool {
         self.scripts && self.media == "screen"

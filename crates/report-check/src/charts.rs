@@ -92,7 +92,11 @@ const MAIN: [Metric; 4] = [
 /// The charts that the record gives rise to.
 fn expected(run: &Run) -> BTreeMap<String, Layers> {
     let mut charts = BTreeMap::new();
-    let main = run.estimates.iter().filter(|row| MAIN.contains(&row.metric)).count();
+    let main = run
+        .estimates
+        .iter()
+        .filter(|row| MAIN.contains(&row.metric))
+        .count();
     if main > 0 {
         charts.insert("forest".to_owned(), vec![("intervals", main), ("points", main)]);
     }

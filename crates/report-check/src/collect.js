@@ -30,6 +30,7 @@
   const outsideOf = (figure) => {
     const frame = figure.getBoundingClientRect();
     return [...figure.querySelectorAll("[data-layer], .tick")]
+      .filter((mark) => mark.getClientRects().length > 0)
       .filter((mark) => {
         const box = mark.getBoundingClientRect();
         return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;

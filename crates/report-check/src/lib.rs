@@ -18,7 +18,7 @@ use browser::{Browser, Look, Tab};
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
 /// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
 /// fetched, that nothing is wider than the screen and that the console stays empty; that the page is not too long on a
-/// desktop; and that its sliders give the cores of the rate they show.
+/// desktop and leaves no pages half empty on paper; and that its sliders give the cores of the rate they show.
 ///
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
@@ -32,8 +32,13 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
             true => sliders::faults(&mut tab, run)?,
             false => Vec::new(),
         };
+        let half_empty = match look.is_paper() {
+            true => half_empty_pages(&tab.pdf()?, shown.height),
+            false => None,
+        };
         let found = shown
             .faults(run, look)
+            .chain(half_empty)
             .chain(tab.console())
             .chain(tab.fetched())
             .chain(sliders)
@@ -48,7 +53,7 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     }
 }
 
-/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png` and `paper.pdf`.
+/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png`, `paper.png` and `paper.pdf`.
 ///
 /// # Errors
 /// Chromium cannot be started or a file cannot be written.
@@ -58,8 +63,21 @@ pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
         let picture = browser.open(html, look)?.screenshot()?;
         write(&folder.join(format!("{}.png", look.name)), &picture)?;
     }
-    let pdf = browser.open(html, Look::PAPER)?.pdf()?;
+    let mut paper = browser.open(html, Look::PAPER)?;
+    write(&folder.join("paper.png"), &paper.screenshot()?)?;
+    let pdf = paper.pdf()?;
     write(&folder.join("paper.pdf"), &pdf)
+}
+
+/// Where a page cannot break, the rest of it stays empty: all of that together may be little more than a page.
+fn half_empty_pages(pdf: &[u8], height: f64) -> Option<String> {
+    /// The height of A4 in CSS pixels, without its margins.
+    const PAGE: f64 = 1_017.0;
+    const MARK: &[u8] = b"/Type /Page";
+    let is_page = |at: &&[u8]| at.starts_with(MARK) && at.get(MARK.len()) != Some(&b's');
+    let pages = (0..pdf.len()).map(|at| &pdf[at..]).filter(is_page).count();
+    let filled = height / PAGE;
+    (pages == 0 || pages as f64 > filled + 1.7).then(|| format!("{pages} pages hold what fills {filled:.1}"))
 }
 
 /// How long the page may be on a desktop before anything is unfolded.
@@ -108,7 +126,10 @@ impl Shown {
             ));
         }
         if look.is_desktop() && self.height > TALLEST {
-            faults.push(format!("the page is {} px long, not {TALLEST} at most", self.height));
+            faults.push(format!(
+                "the page is {} px long, not {TALLEST} at most",
+                self.height
+            ));
         }
         faults.extend(figures::faults(&self.numbers, &self.changes, run));
         faults.extend(charts::faults(&self.charts, run));

@@ -58,7 +58,10 @@ impl Table {
             faults.push(format!("the slider of {} is hidden", self.of));
         }
         if self.rate_text.replace(',', "").parse() != Ok(self.rate) {
-            faults.push(format!("the rate of {} reads {:?}, not {}", self.of, self.rate_text, self.rate));
+            faults.push(format!(
+                "the rate of {} reads {:?}, not {}",
+                self.of, self.rate_text, self.rate
+            ));
         }
         for cores in &self.cores {
             let is_right = run

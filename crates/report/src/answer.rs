@@ -1,7 +1,7 @@
 //! The answer: what each arm costs per query and per new connection, on both sides.
 
-use ciphertax_model::Metric;
-use ciphertax_model::record::{ArmRecord, CellRecord, EstimateRow, Run, Verdict};
+use ciphertax_model::record::{ArmRecord, CellRecord, EstimateRow, Run};
+use ciphertax_model::{Metric, Workload};
 
 use crate::lookup;
 
@@ -26,23 +26,6 @@ impl<'a> Answer<'a> {
     ) -> Option<&'a EstimateRow> {
         lookup::estimate(run, &cell?.name, &self.arm.name, metric)
     }
-
-    /// The estimate that says most of a cell: a cost on either side before a gain, doubt before its absence.
-    pub(crate) fn verdict(&self, run: &'a Run, cell: Option<&CellRecord>) -> Option<&'a EstimateRow> {
-        let weight = |row: &&EstimateRow| match row.verdict {
-            _ if row.caveat.is_some() => 1,
-            Verdict::Costs => 4,
-            Verdict::Gains => 3,
-            Verdict::CannotTell => 2,
-            Verdict::NoCost => 1,
-        };
-        // The first of several with the same weight.
-        SIDES
-            .into_iter()
-            .rev()
-            .filter_map(|metric| self.estimate(run, cell, metric))
-            .max_by_key(weight)
-    }
 }
 
 /// The two sides, in the order reports show them.
@@ -65,12 +48,16 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
             };
             let query = of_arm(&|cell| cell.workload.is_key_lookup())
                 .or_else(|| of_arm(&|cell| !cell.workload.makes_connections()));
-            let connection = of_arm(&|cell| cell.workload == ciphertax_model::Workload::Connect)
+            let connection = of_arm(&|cell| cell.workload == Workload::Connect)
                 .or_else(|| of_arm(&|cell| cell.workload.makes_connections()));
             if query.or(connection).is_some() {
                 answers.push(Answer {
                     arm,
-                    place: if places.len() > 1 { place(cells[0]) } else { String::new() },
+                    place: if places.len() > 1 {
+                        place(cells[0])
+                    } else {
+                        String::new()
+                    },
                     query,
                     connection,
                 });
@@ -103,7 +90,11 @@ fn place(cell: &CellRecord) -> String {
 
 /// What an operation of the cells in a column is called: all of them lookups, or not.
 pub(crate) fn query_heading(answers: &[Answer<'_>]) -> &'static str {
-    match answers.iter().filter_map(|answer| answer.query).all(|cell| cell.workload.is_key_lookup()) {
+    match answers
+        .iter()
+        .filter_map(|answer| answer.query)
+        .all(|cell| cell.workload.is_key_lookup())
+    {
         true => "per query",
         false => "per operation",
     }
@@ -126,5 +117,4 @@ pub(crate) fn lacks_blocks(run: &Run) -> bool {
 const LEAST_BLOCKS: u32 = 5;
 
 /// What is said once where intervals are missing.
-pub(crate) const NEEDS_BLOCKS: &str =
-    "Where a figure is missing, it was not measured often enough: an interval needs 5 blocks. Give it more time (--time).";
+pub(crate) const NEEDS_BLOCKS: &str = "Where a figure is missing, it was not measured often enough: an interval needs 5 blocks. Give it more time (--time).";

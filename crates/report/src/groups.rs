@@ -20,7 +20,11 @@ pub(crate) fn grouped(run: &Run) -> Vec<Group<'_>> {
     let names = Names::of(run);
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for finding in &run.findings {
-        let shape = format!("{:?} {}", finding.severity, without_figures(&names.hidden(&finding.summary)));
+        let shape = format!(
+            "{:?} {}",
+            finding.severity,
+            without_figures(&names.hidden(&finding.summary))
+        );
         match groups.iter_mut().find(|(other, _)| *other == shape) {
             Some((_, findings)) => findings.push(finding),
             None => groups.push((shape, vec![finding])),
@@ -80,12 +84,16 @@ impl<'a> Names<'a> {
     }
 
     fn arms_hidden(&self, text: &str) -> String {
-        self.arms.iter().fold(text.to_owned(), |text, name| whole_words_replaced(&text, name, ARM))
+        self.arms.iter().fold(text.to_owned(), |text, name| {
+            whole_words_replaced(&text, name, ARM)
+        })
     }
 
     fn hidden(&self, text: &str) -> String {
         let text = self.arms_hidden(text);
-        self.cells.iter().fold(text, |text, name| whole_words_replaced(&text, name, CELL))
+        self.cells
+            .iter()
+            .fold(text, |text, name| whole_words_replaced(&text, name, CELL))
     }
 
     /// The text with the arms of all findings where each names its own.
@@ -114,7 +122,11 @@ fn whole_words_replaced(text: &str, name: &str, with: char) -> String {
     while let Some(at) = rest.find(name).filter(|_| !name.is_empty()) {
         let (before, found) = rest.split_at(at);
         let (found, after) = found.split_at(name.len());
-        let stands_alone = !before.chars().next_back().or(replaced.chars().next_back()).is_some_and(is_part)
+        let stands_alone = !before
+            .chars()
+            .next_back()
+            .or(replaced.chars().next_back())
+            .is_some_and(is_part)
             && !after.chars().next().is_some_and(is_part);
         replaced.push_str(before);
         match stands_alone {
@@ -147,13 +159,22 @@ mod tests {
 
     #[test]
     fn a_name_is_found_only_where_it_stands_alone() {
-        assert_eq!(whole_words_replaced("over tls, not tls1", "tls", '*'), "over *, not tls1");
+        assert_eq!(
+            whole_words_replaced("over tls, not tls1", "tls", '*'),
+            "over *, not tls1"
+        );
         assert_eq!(whole_words_replaced("a-tls tls", "tls", '*'), "a-tls *");
     }
 
     #[test]
     fn figures_do_not_tell_texts_apart() {
-        assert_eq!(without_figures("takes 206 µs, 52 % of 1,234.5"), without_figures("takes 1.2 ms, 7 % of 9"));
-        assert_ne!(without_figures("takes 206 µs longer"), without_figures("takes 206 µs"));
+        assert_eq!(
+            without_figures("takes 206 µs, 52 % of 1,234.5"),
+            without_figures("takes 1.2 ms, 7 % of 9")
+        );
+        assert_ne!(
+            without_figures("takes 206 µs longer"),
+            without_figures("takes 206 µs")
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, Interval, KindRow, PhaseRow, PublishedRow, Run,
-    RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
+    Agreement, ArmRecord, ArmRole, CellRecord, ChurnRow, EstimateRow, Interval, KindRow, PhaseRow,
+    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 

@@ -92,7 +92,10 @@ fn answer(page: &mut Page, run: &Run) {
     let has_query = answers.iter().any(|answer| answer.query.is_some());
     let has_connection = answers.iter().any(|answer| answer.connection.is_some());
     let query = query_heading(&answers).trim_start_matches("per ");
-    page.heading(&format!("CPU time that each arm takes more than {}", baseline.name));
+    page.heading(&format!(
+        "CPU time that each arm takes more than {}",
+        baseline.name
+    ));
     let header = [(has_query, query), (has_connection, "connection")]
         .into_iter()
         .filter(|(has, _)| *has)
@@ -158,7 +161,9 @@ fn noise(page: &mut Page, run: &Run) {
     let mut table = page.table(std::iter::once("").chain(metrics.iter().map(|metric| heading(*metric))));
     for cell in &run.cells {
         if run.noise_floor.iter().any(|row| row.cell == cell.name) {
-            let cells = metrics.iter().map(|metric| right(noise_floor(run, &cell.name, *metric)));
+            let cells = metrics
+                .iter()
+                .map(|metric| right(noise_floor(run, &cell.name, *metric)));
             table.add_row(std::iter::once(left(&cell.name)).chain(cells));
         }
     }
@@ -168,7 +173,11 @@ fn noise(page: &mut Page, run: &Run) {
 /// One cell: arms down, metrics across; each change with its interval and its verdict.
 fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     page.heading(&cell.name);
-    let mut caption = format!("{}; {}", lookup::load_in_words(run, cell), lookup::blocks_in_words(cell));
+    let mut caption = format!(
+        "{}; {}",
+        lookup::load_in_words(run, cell),
+        lookup::blocks_in_words(cell)
+    );
     if cell.client_bound {
         caption.push_str("; client-bound");
     }
@@ -668,8 +677,20 @@ mod tests {
         // WCAG 2.2, 1.4.11: three to one for what carries a meaning besides the words.
         for index in [COSTS, NO_COST, GAINS, 160] {
             let index = index - 16;
-            let level = |digit: u8| if digit == 0 { 0.0 } else { f64::from(55 + 40 * digit) / 255.0 };
-            let linear = |level: f64| if level <= 0.04045 { level / 12.92 } else { ((level + 0.055) / 1.055).powf(2.4) };
+            let level = |digit: u8| {
+                if digit == 0 {
+                    0.0
+                } else {
+                    f64::from(55 + 40 * digit) / 255.0
+                }
+            };
+            let linear = |level: f64| {
+                if level <= 0.04045 {
+                    level / 12.92
+                } else {
+                    ((level + 0.055) / 1.055).powf(2.4)
+                }
+            };
             let [red, green, blue] = [index / 36, index / 6 % 6, index % 6].map(|digit| linear(level(digit)));
             let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
             assert!((luminance + 0.05) / 0.05 >= 3.0, "{index} on black");

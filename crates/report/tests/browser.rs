@@ -91,7 +91,11 @@ fn the_check_notices_what_is_wrong() {
     let tampered = page
         .replacen(&format!("data-change=\"{value}\""), "data-change=\"0.5\"", 1)
         .replacen("+7.8 %</data>", "+7.9 %</data>", 1)
-        .replacen("data-chart=\"churn\" data-cell=\"connect\" data-side=\"client\"", "", 1)
+        .replacen(
+            "data-chart=\"churn\" data-cell=\"connect\" data-side=\"client\"",
+            "",
+            1,
+        )
         .replacen("data-per-rate=\"", "data-per-rate=\"9", 1)
         .replacen("style=\"left:", "style=\"left:50%;--was:", 400)
         .replacen("http-equiv=\"Content-Security-Policy\"", "name=\"no-policy\"", 1)
@@ -100,7 +104,11 @@ fn the_check_notices_what_is_wrong() {
             "<img src=\"http://127.0.0.1:9/x.png\"><script>console.warn('w')</script></body>",
             1,
         )
-        .replacen("</style>", "body { min-width: 2000px } footer { margin-top: 9000px !important }</style>", 1);
+        .replacen(
+            "</style>",
+            "body { min-width: 2000px } footer { margin-top: 9000px !important }</style>",
+            1,
+        );
     let faults = check(&tampered, &run).unwrap_err();
     for fault in [
         "the change of oltp_point_select tls1.3 client_cpu_per_op is not the record's",

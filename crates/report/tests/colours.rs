@@ -82,20 +82,36 @@ struct Theme(&'static str);
 
 impl Theme {
     fn light() -> Self {
-        Self(STYLE.split("@media screen and (prefers-color-scheme: dark)").next().unwrap())
+        Self(
+            STYLE
+                .split("@media screen and (prefers-color-scheme: dark)")
+                .next()
+                .unwrap(),
+        )
     }
 
     fn dark() -> Self {
-        Self(STYLE.split("@media screen and (prefers-color-scheme: dark)").nth(1).unwrap())
+        Self(
+            STYLE
+                .split("@media screen and (prefers-color-scheme: dark)")
+                .nth(1)
+                .unwrap(),
+        )
     }
 
     /// Linear red, green and blue.
     fn colour(&self, name: &str) -> [f64; 3] {
         let of = |css: &str| {
             let (_, value) = css.split_once(&format!("--{name}: "))?;
-            value.split(';').next().filter(|value| value.starts_with('#')).map(linear)
+            value
+                .split(';')
+                .next()
+                .filter(|value| value.starts_with('#'))
+                .map(linear)
         };
-        of(self.0).or_else(|| of(STYLE)).unwrap_or_else(|| panic!("no colour {name}"))
+        of(self.0)
+            .or_else(|| of(STYLE))
+            .unwrap_or_else(|| panic!("no colour {name}"))
     }
 }
 
@@ -134,15 +150,32 @@ const SIGHTS: [[[f64; 3]; 3]; 4] = [
 fn assert_told_apart(pair: [[f64; 3]; 2], least: f64, what: &str) {
     for sight in SIGHTS {
         let [one, other] = pair.map(|colour| {
-            lab(sight.map(|row| row.iter().zip(colour).map(|(a, b)| a * b).sum::<f64>().clamp(0.0, 1.0)))
+            lab(sight.map(|row| {
+                row.iter()
+                    .zip(colour)
+                    .map(|(a, b)| a * b)
+                    .sum::<f64>()
+                    .clamp(0.0, 1.0)
+            }))
         });
-        let difference = one.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        let difference = one
+            .iter()
+            .zip(other)
+            .map(|(a, b)| (a - b).powi(2))
+            .sum::<f64>()
+            .sqrt();
         assert!(difference >= least, "{what}: {difference}");
     }
 }
 
 fn lab([red, green, blue]: [f64; 3]) -> [f64; 3] {
-    let bent = |t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+    let bent = |t: f64| {
+        if t > 0.008856 {
+            t.cbrt()
+        } else {
+            7.787 * t + 16.0 / 116.0
+        }
+    };
     let x = bent((0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505);
     let y = bent(luminance([red, green, blue]));
     let z = bent((0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089);

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use ciphertax_model::record::{Finding, Interval, RunStatus, Severity, VoidReason};
+use ciphertax_model::record::{Interval, RunStatus, VoidReason};
 use ciphertax_report::{html, json};
 
 #[test]
@@ -26,11 +26,7 @@ fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
     assert!(!page.contains("<script>alert"));
     assert!(!page.contains("<img"));
     assert!(!page.contains("\" onclick=\""));
-    assert_eq!(
-        page.matches("</script>").count(),
-        2,
-        "the record and one script"
-    );
+    assert_eq!(page.matches("</script>").count(), 2, "the record and one script");
 }
 
 #[test]
@@ -84,8 +80,19 @@ fn an_unfinished_run_says_so_first() {
 #[test]
 fn the_answer_comes_first_then_the_result_what_follows_why_and_whether_it_is_true() {
     let page = html::render(&fixture::run()).unwrap();
-    let places = ["id=\"verdict\"", "class=\"answer\"", "id=\"result\"", "id=\"follows\"", "id=\"why\"", "id=\"true\"", "id=\"details\""]
-        .map(|section| page.find(section).unwrap_or_else(|| panic!("{section} is missing")));
+    let places = [
+        "id=\"verdict\"",
+        "class=\"answer\"",
+        "id=\"result\"",
+        "id=\"follows\"",
+        "id=\"why\"",
+        "id=\"true\"",
+        "id=\"details\"",
+    ]
+    .map(|section| {
+        page.find(section)
+            .unwrap_or_else(|| panic!("{section} is missing"))
+    });
     assert!(places.is_sorted(), "{places:?}");
 }
 
@@ -106,7 +113,14 @@ fn the_answer_gives_microseconds_beside_percent() {
     let page = html::render(&run).unwrap();
     let answer = page.split("class=\"answer\"").nth(1).unwrap();
     let answer = answer.split("</section>").next().unwrap();
-    for text in ["+4.57 µs", "+12.3 %", ">10.1</data>", ">14.5</data>", "per query", "per new connection"] {
+    for text in [
+        "+4.57 µs",
+        "+12.3 %",
+        ">10.1</data>",
+        ">14.5</data>",
+        "per query",
+        "per new connection",
+    ] {
         assert!(answer.contains(text), "{text:?} is not in {answer}");
     }
 }
@@ -114,11 +128,12 @@ fn the_answer_gives_microseconds_beside_percent() {
 #[test]
 fn findings_that_say_the_same_are_one() {
     let mut run = fixture::run();
-    let finding = |arm: &str, time: &str| Finding {
-        severity: Severity::Cause,
-        summary: format!("A connect over {arm} is slow."),
-        evidence: format!("{arm} took {time}"),
-        ..run.findings[0].clone()
+    let template = run.findings[0].clone();
+    let finding = |arm: &str, time: &str| {
+        let mut finding = template.clone();
+        finding.summary = format!("A connect over {arm} is slow.");
+        finding.evidence = format!("{arm} took {time}");
+        finding
     };
     run.findings = vec![finding("tls1.3", "3 µs"), finding("tls1.2", "4 µs")];
     let page = html::render(&run).unwrap();
@@ -146,7 +161,10 @@ fn a_missing_interval_is_explained_once() {
 fn a_page_names_the_release_that_made_it() {
     let page = html::render(&fixture::run()).unwrap();
     assert_eq!(html::release_of(&page), Some(html::RELEASE));
-    let earlier = page.replace(&format!("content=\"ciphertax {}\"", html::RELEASE), "content=\"ciphertax\"");
+    let earlier = page.replace(
+        &format!("content=\"ciphertax {}\"", html::RELEASE),
+        "content=\"ciphertax\"",
+    );
     assert_eq!(html::release_of(&earlier), Some(""));
     assert_eq!(html::release_of("<html>"), None);
 }

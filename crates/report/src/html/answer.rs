@@ -38,7 +38,8 @@ struct Part {
     /// The cell, where rows differ in it.
     cell: String,
     sides: Vec<Side>,
-    verdict: Option<VerdictView>,
+    /// One if both sides have the same, else one of each.
+    verdicts: Vec<VerdictView>,
 }
 
 /// One side's CPU time.
@@ -72,7 +73,10 @@ impl AnswerView {
             .any(|answer| answer.connection.is_some())
             .then_some(("per new connection", |answer| answer.connection));
         let columns: Vec<CellOf<'_>> = query.into_iter().chain(connection).collect();
-        let common: Vec<String> = columns.iter().map(|(_, cell)| common_cell(&answers, *cell)).collect();
+        let common: Vec<String> = columns
+            .iter()
+            .map(|(_, cell)| common_cell(&answers, *cell))
+            .collect();
         Some(Self {
             groups: columns
                 .iter()
@@ -104,7 +108,11 @@ type CellOf<'a> = (&'static str, fn(&Answer<'a>) -> Option<&'a CellRecord>);
 
 /// The cell of all answers that have one; empty if they differ.
 fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<&'a CellRecord>) -> String {
-    let mut names: Vec<&str> = answers.iter().filter_map(cell).map(|cell| cell.name.as_str()).collect();
+    let mut names: Vec<&str> = answers
+        .iter()
+        .filter_map(cell)
+        .map(|cell| cell.name.as_str())
+        .collect();
     names.dedup();
     match names.as_slice() {
         [only] => (*only).to_owned(),
@@ -114,7 +122,9 @@ fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<&'a C
 
 fn part(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>, names_cell: bool) -> Part {
     Part {
-        cell: cell.filter(|_| names_cell).map_or_else(String::new, |cell| cell.name.clone()),
+        cell: cell
+            .filter(|_| names_cell)
+            .map_or_else(String::new, |cell| cell.name.clone()),
         sides: SIDES
             .into_iter()
             .zip(["server", "client"])
@@ -123,8 +133,23 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>, names_cell: b
                 cost: answer.estimate(run, cell, metric).map(cost),
             })
             .collect(),
-        verdict: answer.verdict(run, cell).map(|row| VerdictView::of(run, row)),
+        verdicts: verdicts(run, answer, cell),
     }
+}
+
+fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>) -> Vec<VerdictView> {
+    let sides = SIDES.into_iter().zip(["server", "client"]);
+    let mut verdicts: Vec<(&str, VerdictView)> = sides
+        .filter_map(|(metric, side)| Some((side, VerdictView::of(run, answer.estimate(run, cell, metric)?))))
+        .collect();
+    if verdicts.len() == 2 && verdicts[0].1.word == verdicts[1].1.word {
+        verdicts.truncate(1);
+    } else {
+        for (side, verdict) in &mut verdicts {
+            verdict.word = format!("{side}: {}", verdict.word);
+        }
+    }
+    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
 }
 
 fn cost(row: &EstimateRow) -> Cost {

@@ -158,8 +158,11 @@ impl PhaseChart {
             .collect();
         let total = |rows: &[(&PhaseRow, f64)]| rows.iter().map(|(_, length)| length).sum::<f64>();
         let longest = by_arm.iter().map(|(_, rows)| total(rows)).reduce(f64::max)?;
-        let is_shown =
-            |phase: &Phase| by_arm.iter().any(|(_, rows)| rows.iter().any(|(row, _)| row.phase == *phase));
+        let is_shown = |phase: &Phase| {
+            by_arm
+                .iter()
+                .any(|(_, rows)| rows.iter().any(|(row, _)| row.phase == *phase))
+        };
         let phases = Phase::ALL.into_iter().filter(is_shown);
         Some(Self {
             chart,
@@ -178,7 +181,10 @@ impl PhaseChart {
                         arm: ArmName::of(run, arm),
                         total: format::microseconds(total),
                         width: percent(100.0 * total / longest),
-                        pieces: rows.iter().map(|(row, length)| piece(row, *length, total, longest)).collect(),
+                        pieces: rows
+                            .iter()
+                            .map(|(row, length)| piece(row, *length, total, longest))
+                            .collect(),
                     }
                 })
                 .collect(),
@@ -192,7 +198,11 @@ fn piece(row: &PhaseRow, length: f64, total: f64, longest: f64) -> Piece {
     Piece {
         class: class(row.phase),
         width: percent(100.0 * length / total),
-        text: if has_room { format::microseconds(length) } else { String::new() },
+        text: if has_room {
+            format::microseconds(length)
+        } else {
+            String::new()
+        },
         words: format!("{}, {}: {}", row.arm, row.phase, format::microseconds(length)),
     }
 }

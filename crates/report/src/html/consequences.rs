@@ -108,7 +108,11 @@ impl ChurnChart {
                 .filter(|row| !row.points.is_empty())
                 .map(|row| Curve {
                     arm: ArmName::of(run, &row.arm),
-                    line: axes.line(row.points.iter().map(|point| (point.queries, point.overhead.value))),
+                    line: axes.line(
+                        row.points
+                            .iter()
+                            .map(|point| (point.queries, point.overhead.value)),
+                    ),
                     band: axes.band(&row.points),
                     reached: axes.reached(row),
                 })
@@ -150,9 +154,15 @@ impl ChurnAxes {
         let points = || rows.iter().flat_map(|row| &row.points);
         let most_queries = points().map(|point| point.queries).fold(0.0, f64::max);
         let values = points().map(|point| point.overhead);
-        let largest = values.clone().map(|overhead| overhead.value.abs()).fold(0.1, f64::max);
+        let largest = values
+            .clone()
+            .map(|overhead| overhead.value.abs())
+            .fold(0.1, f64::max);
         let (low, high) = values.fold((0.0_f64, 0.1_f64), |(low, high), overhead| {
-            (low.min(overhead.low.max(-largest)), high.max(overhead.high.min(3.0 * largest)))
+            (
+                low.min(overhead.low.max(-largest)),
+                high.max(overhead.high.min(3.0 * largest)),
+            )
         });
         (most_queries > 1.0).then_some(Self {
             most_queries,
@@ -185,7 +195,10 @@ impl ChurnAxes {
 
     fn band(&self, points: &[ChurnPoint]) -> String {
         let upper = points.iter().map(|point| (point.queries, point.overhead.high));
-        let lower = points.iter().rev().map(|point| (point.queries, point.overhead.low));
+        let lower = points
+            .iter()
+            .rev()
+            .map(|point| (point.queries, point.overhead.low));
         self.line(upper.chain(lower)) + "Z"
     }
 
@@ -193,7 +206,9 @@ impl ChurnAxes {
         row.break_even
             .iter()
             .filter_map(|point| {
-                let queries = point.queries.filter(|queries| (1.0..=self.most_queries).contains(queries))?;
+                let queries = point
+                    .queries
+                    .filter(|queries| (1.0..=self.most_queries).contains(queries))?;
                 let (x, y) = self.at(queries, point.budget);
                 Some(Reached {
                     x: percent(x * 100.0),
@@ -329,10 +344,13 @@ struct Cores {
 
 impl Capacity {
     pub(super) fn all(run: &Run) -> Vec<Self> {
-        [("queries", "queries per second"), ("connections", "new connections per second")]
-            .into_iter()
-            .filter_map(|(of, label)| Self::of(run, of, label))
-            .collect()
+        [
+            ("queries", "queries per second"),
+            ("connections", "new connections per second"),
+        ]
+        .into_iter()
+        .filter_map(|(of, label)| Self::of(run, of, label))
+        .collect()
     }
 
     fn of(run: &Run, of: &str, label: &'static str) -> Option<Self> {
@@ -352,7 +370,9 @@ impl Capacity {
             sides: ["server", "client"]
                 .into_iter()
                 .map(|side| {
-                    let row = rows.iter().find(|row| row.arm == arm && row.cell == cell && row.side == side)?;
+                    let row = rows
+                        .iter()
+                        .find(|row| row.arm == arm && row.cell == cell && row.side == side)?;
                     Some(Cores::of(row))
                 })
                 .collect(),

@@ -46,7 +46,9 @@ impl CellView {
             notes,
             blocks: lookup::blocks_in_words(cell),
             client_bound: cell.client_bound,
-            arms: lookup::variants_in(run, cell).map(|arm| ArmName::of(run, &arm.name)).collect(),
+            arms: lookup::variants_in(run, cell)
+                .map(|arm| ArmName::of(run, &arm.name))
+                .collect(),
             metrics: metric_rows(run, cell),
             ratios: ratio_charts(run, cell),
         }

@@ -57,7 +57,10 @@ impl Figure {
 
     /// What does not count, either way.
     pub(super) fn floor(floor: f64) -> Self {
-        Self::percent(floor, format!("±{}", format::change(floor).trim_start_matches('+')))
+        Self::percent(
+            floor,
+            format!("±{}", format::change(floor).trim_start_matches('+')),
+        )
     }
 }
 

@@ -46,7 +46,11 @@ impl FindingGroup {
                 evidence: statement.evidence.into_iter().map(str::to_owned).collect(),
             })
             .collect();
-        let more = if first.len() > SHOWN + 1 { first.split_off(SHOWN) } else { Vec::new() };
+        let more = if first.len() > SHOWN + 1 {
+            first.split_off(SHOWN)
+        } else {
+            Vec::new()
+        };
         Self {
             unfolds: first.len() > 1 || first.iter().any(|statement| statement.evidence.len() > 1),
             word: lookup::severity_word(group.severity),

@@ -18,7 +18,7 @@ pub(super) struct Forest {
 }
 
 /// Rows that are shown before unfolding.
-const ROWS: usize = 32;
+const ROWS: usize = 20;
 
 /// One metric and its axis.
 #[derive(Serialize)]
@@ -85,7 +85,9 @@ impl Forest {
                     Row {
                         cell: cell.name.clone(),
                         arm: ArmName::of(run, &arm.name),
-                        marks: marks.map(|(row, (_, scale))| row.map(|row| Mark::of(run, row, scale))).collect(),
+                        marks: marks
+                            .map(|(row, (_, scale))| row.map(|row| Mark::of(run, row, scale)))
+                            .collect(),
                     },
                 ));
             }
@@ -93,7 +95,11 @@ impl Forest {
         order.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut rows: Vec<Row> = order.into_iter().map(|(_, row)| row).collect();
         // One or two rows are not worth unfolding.
-        let more = if rows.len() > ROWS + 2 { rows.split_off(ROWS) } else { Vec::new() };
+        let more = if rows.len() > ROWS + 2 {
+            rows.split_off(ROWS)
+        } else {
+            Vec::new()
+        };
         (!rows.is_empty()).then(|| Self {
             panels: shown
                 .iter()

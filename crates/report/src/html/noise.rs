@@ -82,7 +82,10 @@ pub(super) fn floors_in_words(run: &Run) -> String {
         })
     };
     let parts: Vec<String> = [
-        (range(&[Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]), "CPU per operation"),
+        (
+            range(&[Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]),
+            "CPU per operation",
+        ),
         (range(&[Metric::Throughput]), "throughput"),
         (range(&[Metric::ResponseMean]), "response time"),
     ]
@@ -114,10 +117,14 @@ struct Strip {
 }
 
 pub(super) fn ratio_charts(run: &Run, cell: &CellRecord) -> Vec<RatioChart> {
-    [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp, Metric::speed(cell.pace)]
-        .into_iter()
-        .filter_map(|metric| RatioChart::of(run, cell, metric))
-        .collect()
+    [
+        Metric::ServerCpuPerOp,
+        Metric::ClientCpuPerOp,
+        Metric::speed(cell.pace),
+    ]
+    .into_iter()
+    .filter_map(|metric| RatioChart::of(run, cell, metric))
+    .collect()
 }
 
 impl RatioChart {
@@ -130,7 +137,12 @@ impl RatioChart {
         if series.is_empty() {
             return None;
         }
-        let scale = ChangeScale::over(series.iter().flat_map(|row| &row.ratios).map(|ratio| [ratio - 1.0; 3]));
+        let scale = ChangeScale::over(
+            series
+                .iter()
+                .flat_map(|row| &row.ratios)
+                .map(|ratio| [ratio - 1.0; 3]),
+        );
         Some(Self {
             metric,
             label: metric.label(),
@@ -174,7 +186,10 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
 }
 
 fn row_of<'a>(run: &'a Run, series: &BlockRatios) -> Option<&'a EstimateRow> {
-    let again = run.arms.iter().any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
+    let again = run
+        .arms
+        .iter()
+        .any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
     match again {
         true => lookup::noise(run, &series.cell, series.metric),
         false => lookup::estimate(run, &series.cell, &series.arm, series.metric),

@@ -64,10 +64,11 @@ impl Page {
             warning: lookup::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
-            server_cpu_seen: run
-                .measurements
-                .iter()
-                .any(|row| row.metric == Metric::ServerCpuPerOp),
+            server_cpu_seen: run.measurements.is_empty()
+                || run
+                    .measurements
+                    .iter()
+                    .any(|row| row.metric == Metric::ServerCpuPerOp),
             answer: AnswerView::of(run),
             lacking: lacks_blocks(run).then_some(NEEDS_BLOCKS),
             forest: Forest::of(run),
@@ -149,7 +150,12 @@ fn to_the_minute(timestamp: &str) -> String {
 
 /// `13 figures: 3 agree, 8 differ, 2 cannot tell`
 fn published_in_words(run: &Run) -> String {
-    let count = |agreement| run.published.iter().filter(|row| row.agreement == agreement).count();
+    let count = |agreement| {
+        run.published
+            .iter()
+            .filter(|row| row.agreement == agreement)
+            .count()
+    };
     let parts: Vec<String> = [
         (count(Agreement::Agrees), "agree"),
         (count(Agreement::Differs), "differ"),

@@ -75,7 +75,11 @@ fn negotiated(arm: &ArmRecord) -> String {
             None => format!("{}; {login}", arm.transport),
             Some(tls) => {
                 let parts = [&tls.version, &tls.cipher, &tls.group, &tls.certificate.key];
-                let parts: Vec<&str> = parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+                let parts: Vec<&str> = parts
+                    .into_iter()
+                    .map(String::as_str)
+                    .filter(|part| !part.is_empty())
+                    .collect();
                 format!("{}; {login}", parts.join(", "))
             }
         };

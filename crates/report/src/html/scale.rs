@@ -38,7 +38,9 @@ impl ChangeScale {
         let rows: Vec<[f64; 3]> = rows.filter(|row| row.iter().all(|x| x.is_finite())).collect();
         let largest = rows.iter().map(|[value, ..]| value.abs()).fold(0.02, f64::max);
         let most = 3.0 * largest;
-        let bounds = rows.iter().flat_map(|[value, low, high]| [*value, low.max(-most), high.min(most)]);
+        let bounds = rows
+            .iter()
+            .flat_map(|[value, low, high]| [*value, low.max(-most), high.min(most)]);
         let (low, high) = bounds.fold((0.0_f64, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
         // The noise floor is seen on both sides of zero.
         Self {
@@ -70,7 +72,9 @@ impl ChangeScale {
             let end = if sign > 0.0 { self.high } else { -self.low };
             for step in ROUND.iter().rev().filter(|step| **step <= end * 1.0001) {
                 let value = sign * step;
-                let has_room = shown.iter().all(|other| (self.at(*other) - self.at(value)).abs() >= APART);
+                let has_room = shown
+                    .iter()
+                    .all(|other| (self.at(*other) - self.at(value)).abs() >= APART);
                 if has_room {
                     shown.push(value);
                 }
@@ -103,7 +107,10 @@ mod tests {
     fn a_few_percent_and_several_hundred_are_both_seen() {
         let scale = ChangeScale::over([[0.07, 0.06, 0.08], [6.0, 5.9, 6.1]].into_iter());
         let (zero, small, large) = (scale.at(0.0), scale.at(0.07), scale.at(6.0));
-        assert!(small - zero > 8.0 && large - small > 50.0, "{zero} {small} {large}");
+        assert!(
+            small - zero > 8.0 && large - small > 50.0,
+            "{zero} {small} {large}"
+        );
         assert!((EDGE..=100.0 - EDGE).contains(&scale.at(1e9)));
     }
 
@@ -119,9 +126,15 @@ mod tests {
         for high in [0.03, 0.2, 0.9, 7.0, 40.0] {
             let scale = ChangeScale::over([[high, -0.05, high]].into_iter());
             let ticks = scale.ticks();
-            let positions: Vec<f64> = ticks.iter().map(|tick| tick.at.trim_end_matches('%').parse().unwrap()).collect();
+            let positions: Vec<f64> = ticks
+                .iter()
+                .map(|tick| tick.at.trim_end_matches('%').parse().unwrap())
+                .collect();
             assert!(ticks.len() >= 2, "{high}");
-            assert!(positions.windows(2).all(|pair| pair[1] - pair[0] >= APART - 0.1), "{positions:?}");
+            assert!(
+                positions.windows(2).all(|pair| pair[1] - pair[0] >= APART - 0.1),
+                "{positions:?}"
+            );
             assert!(ticks.iter().any(|tick| tick.text == "0"));
         }
     }

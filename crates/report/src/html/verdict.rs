@@ -20,7 +20,9 @@ impl VerdictView {
         Self {
             tone: tone(row),
             word: match row.verdict {
-                Verdict::NoCost if row.caveat.is_none() => format!("no cost above {}", format::share(row.margin)),
+                Verdict::NoCost if row.caveat.is_none() => {
+                    format!("no cost above {}", format::share(row.margin))
+                }
                 _ => lookup::verdict_word(run, row),
             },
             rule: lookup::rule_in_words(row),

@@ -6,6 +6,7 @@ use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
 use ciphertax_model::CertificateKind;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use jiff::SignedDuration;
 
 /// What does a database security feature cost, who pays, why, and what should you do about it?
 #[derive(Debug, Parser)]
@@ -93,8 +94,9 @@ pub(crate) struct MeasuringArguments {
     /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Seconds of measuring at most; less if the answer is precise earlier [default: the study's]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Time of measuring at most, such as 90s, 2m or 1h; a plain number is seconds; less if the answer is precise earlier
+    /// [default: the study's]
+    #[arg(long, value_name = "TIME", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
     /// Seed of the order of the slices, to repeat a run [default: random]
     #[arg(long)]
@@ -196,11 +198,14 @@ pub(crate) struct StudiesArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The folder a run has left
+    /// The folder a run has left, or its report.html or run.json
     pub(crate) run: PathBuf,
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,
+    /// Rewrite also a report that another release of ciphertax has made, without asking
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 const CLEAN_HELP: &str = "\
@@ -254,10 +259,12 @@ pub(crate) enum ServersCommand {
 
 /// The limits are the study's, said here in the words of the command line.
 fn seconds(text: &str) -> Result<f64, String> {
+    let with_unit = || text.parse().ok().map(|time: SignedDuration| time.as_secs_f64());
     text.parse()
         .ok()
+        .or_else(with_unit)
         .filter(|seconds| (1.0..=86_400.0).contains(seconds))
-        .ok_or_else(|| "give a number of seconds between 1 and 86400".to_owned())
+        .ok_or_else(|| "give a time between 1 second and 24 hours: 90, 90s, 2m, 1h30m".to_owned())
 }
 
 /// The limits are the study's, said here in the words of the command line.
@@ -280,4 +287,28 @@ fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {
 fn server() -> impl TypedValueParser<Value = &'static Entry> {
     PossibleValuesParser::new(CATALOGUE.map(|entry| entry.name))
         .try_map(|name| catalogue::find(&name).ok_or_else(|| format!("unknown server {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit_or_is_in_seconds() {
+        for (text, expected) in [
+            ("90", 90.0),
+            ("2.5", 2.5),
+            ("90s", 90.0),
+            ("2m", 120.0),
+            ("2 min", 120.0),
+            ("1h", 3_600.0),
+            ("1h30m", 5_400.0),
+            ("24h", 86_400.0),
+        ] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        for text in ["0", "0s", "25h", "-2m", "2m ago", "soon", "2x", "inf", "nan", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
 }

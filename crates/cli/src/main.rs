@@ -18,6 +18,7 @@ mod servers;
 mod show;
 mod signals;
 mod studies;
+mod width;
 
 use std::env;
 use std::process::ExitCode;

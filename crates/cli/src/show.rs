@@ -7,11 +7,10 @@ use ciphertax_lab::say;
 use ciphertax_model::record::Run;
 use ciphertax_report::{html, json, terminal};
 use ciphertax_runner::write_whole;
-use console::Term;
 
-const REPORT: &str = "report.html";
-const NARROWEST: usize = 60;
-const WIDEST: usize = 120;
+use crate::width;
+
+pub(crate) const REPORT: &str = "report.html";
 
 /// Writes `report.html` and prints the run: as text, or as JSON and nothing else. It is printed also where it cannot be
 /// written.
@@ -45,14 +44,8 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
 }
 
 fn style() -> terminal::Style {
-    let term = Term::stdout();
-    let width = if term.is_term() {
-        usize::from(term.size().1).clamp(NARROWEST, WIDEST)
-    } else {
-        100
-    };
     terminal::Style {
-        width,
+        width: width::columns(),
         colour: console::colors_enabled(),
     }
 }

@@ -154,19 +154,19 @@ fn arguments_that_are_not_known_or_make_no_sense() {
         (&["quick", "--colour"], &["'--colour'"]),
         (
             &["quick", "--time", "0"],
-            &["'0'", "--time", "between 1 and 86400"],
+            &["'0'", "--time", "between 1 second and 24 hours"],
         ),
         (
             &["quick", "--time", "-3"],
-            &["'-3'", "--time", "between 1 and 86400"],
+            &["'-3'", "--time", "between 1 second and 24 hours"],
         ),
         (
             &["quick", "--time", "inf"],
-            &["'inf'", "--time", "between 1 and 86400"],
+            &["'inf'", "--time", "between 1 second and 24 hours"],
         ),
         (
             &["quick", "--time", "soon"],
-            &["'soon'", "--time", "between 1 and 86400"],
+            &["'soon'", "--time", "between 1 second and 24 hours"],
         ),
         (
             &["quick", "--certificate", "dsa"],

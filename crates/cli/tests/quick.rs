@@ -262,6 +262,79 @@ fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats
 }
 
 #[test]
+fn report_takes_a_file_of_the_run_too() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    for file in ["run/run.json", "run/report.html"] {
+        quick.unpack(&sandbox, &["run.json", "samples.jsonl", "report.html"]);
+        let again = sandbox.finish(&["report", file, "--json"]);
+        assert_eq!(again.code, Some(0), "{}", again.stderr);
+        assert_eq!(again.stdout, quick.finished.stdout, "{file}");
+        fs::remove_dir_all(sandbox.run()).unwrap();
+    }
+}
+
+#[test]
+fn a_report_of_another_release_is_rewritten_only_by_force() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["run.json", "samples.jsonl", "report.html"]);
+    let path = sandbox.run().join("report.html");
+    let ours = fs::read_to_string(&path).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let theirs = ours.replace(
+        &format!("content=\"ciphertax {version}\""),
+        "content=\"ciphertax 0.0.9\"",
+    );
+    assert_ne!(ours, theirs);
+    fs::write(&path, &theirs).unwrap();
+    let record = fs::read(sandbox.run().join("run.json")).unwrap();
+    sandbox.finish(&["report", "run"]).refuses(&[
+        "report.html was made by ciphertax 0.0.9",
+        version,
+        "--force",
+    ]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    assert_eq!(fs::read(sandbox.run().join("run.json")).unwrap(), record);
+
+    let asked = |answer: &str| {
+        let line = format!("{} report run", env!("CARGO_BIN_EXE_ciphertax"));
+        let answered = format!("echo {answer} | script -qec '{line}' /dev/null");
+        let finished = Running::start(sandbox.command_of(Path::new("sh"), &["-c", &answered])).finish();
+        assert!(finished.stdout.contains("Make it again? [y/N]"), "{finished:?}");
+        finished
+    };
+    assert!(asked("n").stdout.contains("left as it is"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
+    asked("y");
+    assert_eq!(fs::read_to_string(&path).unwrap(), ours);
+
+    fs::write(&path, &theirs).unwrap();
+    let forced = sandbox.finish(&["report", "run", "--force"]);
+    assert_eq!(forced.code, Some(0), "{}", forced.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), ours);
+}
+
+#[test]
+fn text_is_as_wide_as_columns_says_and_into_a_file_as_wide_as_needed() {
+    let quick = quick();
+    let sandbox = Sandbox::new();
+    quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
+    let widest = |columns: Option<&str>| {
+        let mut command = sandbox.command(&["report", "run"]);
+        command.env_remove("COLUMNS");
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        let text = Running::start(command).finish().stdout;
+        let lines = text.lines().filter(|line| !line.starts_with("Repeat:"));
+        lines.map(printed_width).max().unwrap()
+    };
+    assert!(widest(Some("80")) <= 80);
+    assert!((81..=130).contains(&widest(Some("130"))));
+    // The verdict is one line.
+    assert!(widest(None) >= quick.run.verdict.chars().count());
+}
+
+#[test]
 fn the_private_key_was_its_owners_alone() {
     let quick = quick();
     assert_eq!(quick.keys, [("server-key.pem".to_owned(), 0o600)]);

@@ -26,6 +26,7 @@ pub(crate) struct Look {
     sharpness: f64,
     colours: &'static str,
     media: &'static str,
+    scripts: bool,
 }
 
 impl Look {
@@ -36,6 +37,7 @@ impl Look {
         sharpness: 1.0,
         colours: "light",
         media: "screen",
+        scripts: true,
     };
     pub(crate) const DARK: Self = Self {
         name: "dark",
@@ -44,11 +46,32 @@ impl Look {
     };
     pub(crate) const PHONE: Self = Self {
         name: "phone",
-        width: 360,
-        height: 780,
+        width: 390,
+        height: 844,
         sharpness: 2.0,
         ..Self::DESKTOP
     };
+    /// Without any script.
+    pub(crate) const STILL: Self = Self {
+        name: "without scripts",
+        scripts: false,
+        ..Self::DESKTOP
+    };
+    /// True for wide screens.
+    pub(crate) fn is_desktop(self) -> bool {
+        self.width == Self::DESKTOP.width && self.media == "screen"
+    }
+
+    /// True for what is printed.
+    pub(crate) fn is_paper(self) -> bool {
+        self.media == "print"
+    }
+
+    /// True where sliders are there to be moved.
+    pub(crate) fn moves_sliders(self) -> bool {
+        self.scripts && self.media == "screen"
+    }
+
     /// The width of A4 without its margins.
     pub(crate) const PAPER: Self = Self {
         name: "paper",
@@ -144,6 +167,9 @@ impl Browser {
             "Emulation.setEmulatedMedia",
             json!({"media": look.media, "features": [{"name": "prefers-color-scheme", "value": look.colours}]}),
         )?;
+        if !look.scripts {
+            tab.call("Emulation.setScriptExecutionDisabled", json!({"value": true}))?;
+        }
         tab.call("Page.navigate", json!({"url": tab.url}))?;
         tab.wait_for("Page.loadEventFired")?;
         tab.evaluate("document.fonts.ready.then(() => 'ready')")?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{PhaseRow, Run};
+use ciphertax_model::record::{ArmRole, PhaseRow, Run};
 use serde::Deserialize;
 
 /// A chart, as it was drawn.
@@ -13,13 +13,16 @@ pub(crate) struct Chart {
     cell: String,
     metric: String,
     side: String,
-    label: String,
+    /// Whether every drawing says in words what it shows.
+    labelled: bool,
     caption: String,
     drawn: bool,
     /// Shapes by the name of their layer.
     marks: BTreeMap<String, usize>,
     /// Marks that stick out of the drawing.
     outside: Vec<String>,
+    /// Labels that cover each other.
+    collisions: Vec<String>,
 }
 
 /// What is wrong with the charts of a page.
@@ -31,7 +34,7 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
         if !chart.drawn {
             faults.push(format!("the chart {name} is not drawn"));
         }
-        if chart.label.is_empty() || chart.caption.trim().is_empty() {
+        if !chart.labelled || chart.caption.trim().is_empty() {
             faults.push(format!(
                 "the chart {name} says nothing to those who cannot see it"
             ));
@@ -40,6 +43,12 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
             faults.push(format!(
                 "the chart {name} is cut off: {}",
                 chart.outside.join(", ")
+            ));
+        }
+        if !chart.collisions.is_empty() {
+            faults.push(format!(
+                "labels of the chart {name} collide: {}",
+                chart.collisions.join(", ")
             ));
         }
         match expected.get(&name) {
@@ -72,14 +81,32 @@ impl Chart {
 /// Layers of a chart and the number of marks in each.
 type Layers = Vec<(&'static str, usize)>;
 
+/// The metrics of the main result.
+const MAIN: [Metric; 4] = [
+    Metric::ServerCpuPerOp,
+    Metric::ClientCpuPerOp,
+    Metric::Throughput,
+    Metric::ResponseMean,
+];
+
 /// The charts that the record gives rise to.
 fn expected(run: &Run) -> BTreeMap<String, Layers> {
     let mut charts = BTreeMap::new();
+    let main = run
+        .estimates
+        .iter()
+        .filter(|row| MAIN.contains(&row.metric))
+        .count();
+    if main > 0 {
+        charts.insert("forest".to_owned(), vec![("intervals", main), ("points", main)]);
+    }
+    let again = run.arms.iter().find(|arm| arm.role == ArmRole::BaselineAgain);
+    let is_again = |row: &PhaseRow| again.is_some_and(|arm| arm.name == row.arm);
     for cell in &run.cells {
         let phases = |wanted: fn(&PhaseRow) -> bool| {
             run.connect_phases
                 .iter()
-                .filter(|row| row.cell == cell.name && wanted(row))
+                .filter(|row| row.cell == cell.name && !is_again(row) && wanted(row))
                 .count()
         };
         let walls = phases(|row| row.mean_us > 0.0);
@@ -103,7 +130,8 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
         }
     }
     for row in &run.churn {
-        charts.insert(format!("churn {}", row.side), churn_layers(run, &row.side));
+        let name = format!("churn {} {}", row.cell, row.side);
+        charts.insert(name, churn_layers(run, &row.cell, &row.side));
     }
     charts
 }
@@ -125,8 +153,12 @@ fn ratio_layers(run: &Run, cell: &str, metric: Metric) -> Layers {
     vec![("blocks", dots), ("intervals", estimates), ("means", estimates)]
 }
 
-fn churn_layers(run: &Run, side: &str) -> Layers {
-    let rows: Vec<_> = run.churn.iter().filter(|row| row.side == side).collect();
+fn churn_layers(run: &Run, cell: &str, side: &str) -> Layers {
+    let rows: Vec<_> = run
+        .churn
+        .iter()
+        .filter(|row| row.cell == cell && row.side == side)
+        .collect();
     let last = rows
         .iter()
         .flat_map(|row| row.points.iter().map(|point| point.queries))

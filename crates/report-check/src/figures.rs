@@ -1,6 +1,6 @@
 //! Every figure in the page: its exact value is the record's, and its text is that value, correctly rounded.
 
-use ciphertax_model::record::{ArmRole, EstimateRow, Run};
+use ciphertax_model::record::{ArmRole, EstimateRow, PhaseRow, Run};
 use serde::Deserialize;
 
 /// A `data` element: an exact value and its text.
@@ -86,13 +86,22 @@ impl Change {
         let attributes_right = numbers.iter().all(|(text, value)| text.parse() == Ok(*value))
             && self.blocks.parse() == Ok(row.blocks)
             && self.verdict == as_json(row.verdict);
-        let shown_right = self.shown.len() == numbers.len()
-            && self
-                .shown
+        // Besides them it shows the difference in the unit of the metric.
+        let shown_right = numbers
+            .iter()
+            .all(|(text, _)| self.shown.iter().any(|shown| shown == *text))
+            && differences(row)
                 .iter()
-                .zip(&numbers)
-                .all(|(shown, (text, _))| shown == *text);
+                .all(|difference| self.shown.iter().any(|shown| shown.parse() == Ok(*difference)));
         (!(attributes_right && shown_right)).then(|| format!("{} is not the record's", self.name()))
+    }
+}
+
+/// What the variant takes more, with its bounds; records of before it was recorded have it from the change.
+fn differences(row: &EstimateRow) -> [f64; 3] {
+    match row.difference {
+        Some(difference) => [difference.value, difference.low, difference.high],
+        None => [row.change, row.low, row.high].map(|change| row.baseline * change),
     }
 }
 
@@ -116,7 +125,10 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
             ));
         }
     }
-    for row in run.connect_phases.iter().filter(|row| row.mean_us > 0.0) {
+    // The repeated baseline's connects are the baseline's.
+    let again = run.arms.iter().find(|arm| arm.role == ArmRole::BaselineAgain);
+    let is_shown = |row: &&PhaseRow| row.mean_us > 0.0 && again.is_none_or(|arm| arm.name != row.arm);
+    for row in run.connect_phases.iter().filter(is_shown) {
         let name = format!("{} of {} in {}", row.phase, row.arm, row.cell);
         let times = [row.mean_us, row.p50_us, row.p95_us, row.p99_us];
         let traffic = [row.bytes_sent, row.bytes_received, row.flights];
@@ -155,9 +167,10 @@ struct Reading {
 impl Reading {
     fn of(text: &str, scale: &str) -> Option<Self> {
         let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
+        // A bound of an interval has the unit of its estimate, which `scale` names.
+        let unit = if unit.is_empty() { scale } else { unit };
         let size = match unit {
-            "" if scale == "percent" => 0.01,
-            "%" => 0.01,
+            "%" | "percent" => 0.01,
             "" | "µs" | "B" | "op/s" => 1.0,
             "ms" | "kB" | "k op/s" => 1e3,
             "s" | "MB" | "M op/s" => 1e6,
@@ -202,6 +215,7 @@ mod tests {
             ("78123.0", "", "78.1 k op/s"),
             ("1048999", "", "1.05 MB"),
             ("522.4", "", "522"),
+            ("1234.4", "ms", "1.23"),
         ] {
             assert_eq!(number(value, scale, text).fault(), None);
         }

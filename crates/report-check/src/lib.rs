@@ -6,6 +6,7 @@
 mod browser;
 mod charts;
 mod figures;
+mod sliders;
 
 use std::path::Path;
 
@@ -14,22 +15,33 @@ use serde::Deserialize;
 
 use browser::{Browser, Look, Tab};
 
-/// Opens the report on a desktop, on a phone, in dark colours and on paper, and checks each time that every figure
-/// equals the record, that every chart is drawn in full, that nothing is fetched, that nothing is wider than the screen
-/// and that the console stays empty.
+/// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
+/// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
+/// fetched, that nothing is wider than the screen and that the console stays empty; that the page is not too long on a
+/// desktop and leaves no pages half empty on paper; and that its sliders give the cores of the rate they show.
 ///
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
 pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
-    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER] {
+    for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER, Look::STILL] {
         let mut tab = browser.open(html, look)?;
         let shown = Shown::on(&mut tab)?;
+        let sliders = match look.moves_sliders() {
+            true => sliders::faults(&mut tab, run)?,
+            false => Vec::new(),
+        };
+        let half_empty = match look.is_paper() {
+            true => half_empty_pages(&tab.pdf()?, shown.height),
+            false => None,
+        };
         let found = shown
             .faults(run, look)
+            .chain(half_empty)
             .chain(tab.console())
             .chain(tab.fetched())
+            .chain(sliders)
             .map(|fault| format!("{}: {fault}", look.name));
         faults.extend(found);
         tab.close()?;
@@ -41,7 +53,7 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     }
 }
 
-/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png` and `paper.pdf`.
+/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png`, `paper.png` and `paper.pdf`.
 ///
 /// # Errors
 /// Chromium cannot be started or a file cannot be written.
@@ -51,9 +63,25 @@ pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
         let picture = browser.open(html, look)?.screenshot()?;
         write(&folder.join(format!("{}.png", look.name)), &picture)?;
     }
-    let pdf = browser.open(html, Look::PAPER)?.pdf()?;
+    let mut paper = browser.open(html, Look::PAPER)?;
+    write(&folder.join("paper.png"), &paper.screenshot()?)?;
+    let pdf = paper.pdf()?;
     write(&folder.join("paper.pdf"), &pdf)
 }
+
+/// Where a page cannot break, the rest of it stays empty: all of that together may be little more than a page.
+fn half_empty_pages(pdf: &[u8], height: f64) -> Option<String> {
+    /// The height of A4 in CSS pixels, without its margins.
+    const PAGE: f64 = 1_017.0;
+    const MARK: &[u8] = b"/Type /Page";
+    let is_page = |at: &&[u8]| at.starts_with(MARK) && at.get(MARK.len()) != Some(&b's');
+    let pages = (0..pdf.len()).map(|at| &pdf[at..]).filter(is_page).count();
+    let filled = height / PAGE;
+    (pages == 0 || pages as f64 > filled + 1.7).then(|| format!("{pages} pages hold what fills {filled:.1}"))
+}
+
+/// How long the page may be on a desktop before anything is unfolded.
+const TALLEST: f64 = 6_000.0;
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
@@ -62,6 +90,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// What the page shows, as `collect.js` reads it from the document.
 #[derive(Deserialize)]
 struct Shown {
+    /// In CSS pixels, before anything is unfolded.
+    height: f64,
     verdict: String,
     width: f64,
     record: String,
@@ -93,6 +123,12 @@ impl Shown {
             faults.push(format!(
                 "the page is {} px wide on a screen of {}",
                 self.width, look.width
+            ));
+        }
+        if look.is_desktop() && self.height > TALLEST {
+            faults.push(format!(
+                "the page is {} px long, not {TALLEST} at most",
+                self.height
             ));
         }
         faults.extend(figures::faults(&self.numbers, &self.changes, run));

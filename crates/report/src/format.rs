@@ -40,15 +40,49 @@ pub(crate) fn share(fraction: f64) -> String {
 pub(crate) fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "us" | "us/op" => microseconds(value),
-        "op/s" => scaled(value, &[(1e6, "M op/s"), (1e3, "k op/s"), (1.0, "op/s")]),
+        "op/s" => scaled(value, &RATES),
         "bytes/op" => bytes(value),
         other => format!("{} {other}", significant(value)),
     }
 }
 
+/// A difference in the unit its record states, with its bounds in the unit that the difference takes: `+1.08 µs`,
+/// `0.97`, `1.19`.
+pub(crate) fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
+    let units: &[(f64, &'static str)] = match unit {
+        "us" | "us/op" => &TIMES,
+        "op/s" => &RATES,
+        "bytes/op" => &BYTES,
+        _ => &[(1.0, "")],
+    };
+    let (size, name) = filled(value, units);
+    let decimals = decimals(value / size);
+    let [low, high] = bounds.map(|bound| fixed(bound / size, decimals));
+    let text = format!("{} {name}", fixed(value / size, decimals));
+    let sign = if value > 0.0 && text.chars().any(|c| ('1'..='9').contains(&c)) {
+        "+"
+    } else {
+        ""
+    };
+    Difference {
+        value: format!("{sign}{}", text.trim_end()),
+        low,
+        high,
+        unit: name,
+    }
+}
+
+/// A difference and the bounds of its interval as text, all in the same unit.
+pub(crate) struct Difference {
+    pub(crate) value: String,
+    pub(crate) low: String,
+    pub(crate) high: String,
+    pub(crate) unit: &'static str,
+}
+
 /// A time given in microseconds.
 pub(crate) fn microseconds(value: f64) -> String {
-    scaled(value, &[(1e6, "s"), (1e3, "ms"), (1.0, "µs")])
+    scaled(value, &TIMES)
 }
 
 /// A number of bytes, in decimal multiples.
@@ -56,7 +90,7 @@ pub(crate) fn bytes(value: f64) -> String {
     if value.abs() < 999.5 {
         return format!("{} B", plain(value));
     }
-    scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB")])
+    scaled(value, &BYTES)
 }
 
 /// A span of time given in seconds, for people who wait.
@@ -104,13 +138,23 @@ fn percent_decimals(fraction: f64) -> usize {
     usize::from((fraction * 100.0).abs() < 99.95)
 }
 
-/// The value in the largest unit it fills.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    let (size, name) = units
+/// Units of times in microseconds, of rates in operations per second, and of bytes; the largest first.
+const TIMES: [(f64, &str); 3] = [(1e6, "s"), (1e3, "ms"), (1.0, "µs")];
+const RATES: [(f64, &str); 3] = [(1e6, "M op/s"), (1e3, "k op/s"), (1.0, "op/s")];
+const BYTES: [(f64, &str); 4] = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+
+/// The largest unit that a value fills.
+fn filled(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
+    *units
         .iter()
         .find(|(size, _)| value.abs() >= size * 0.9995)
         .or(units.last())
-        .expect("every list of units has one");
+        .expect("every list of units has one")
+}
+
+/// The value in the largest unit it fills.
+fn scaled(value: f64, units: &[(f64, &'static str)]) -> String {
+    let (size, name) = filled(value, units);
     if value.is_finite() {
         format!("{} {name}", significant(value / size))
     } else {
@@ -120,12 +164,16 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 
 /// Three significant digits, at most two decimals.
 fn significant(value: f64) -> String {
-    let decimals = match value.abs() {
+    fixed(value, decimals(value))
+}
+
+/// The decimals of three significant digits, at most two.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
         small if small < 9.995 => 2,
         middle if middle < 99.95 => 1,
         _ => 0,
-    };
-    fixed(value, decimals)
+    }
 }
 
 /// A fixed number of decimals, thousands separated by commas, U+2212 for minus and no minus before a zero.
@@ -186,6 +234,21 @@ mod tests {
         assert_eq!(quantity(999.7, "bytes/op"), "1.00 kB");
         assert_eq!(quantity(1_048_999.0, "bytes/op"), "1.05 MB");
         assert_eq!(quantity(f64::INFINITY, "us"), "–");
+    }
+
+    #[test]
+    fn a_difference_and_its_bounds_share_unit_and_decimals() {
+        let text = |value, bounds, unit| {
+            let difference = difference(value, bounds, unit);
+            format!("{} [{}, {}]", difference.value, difference.low, difference.high)
+        };
+        assert_eq!(text(1.0841, [0.971, 1.1], "us/op"), "+1.08 µs [0.97, 1.10]");
+        assert_eq!(text(1_553.0, [998.0, 2_100.0], "us"), "+1.55 ms [1.00, 2.10]");
+        assert_eq!(
+            text(-10_212.0, [-11_000.0, -9_000.0], "op/s"),
+            "−10.2 k op/s [−11.0, −9.0]"
+        );
+        assert_eq!(text(0.0, [-0.1, 0.1], "us/op"), "0.00 µs [−0.10, 0.10]");
     }
 
     #[test]

@@ -8,7 +8,9 @@ pub mod json;
 pub mod schema;
 pub mod terminal;
 
+mod answer;
 mod format;
+mod groups;
 mod lookup;
 mod words;
 

@@ -1,8 +1,8 @@
 //! What the outputs look up in a run, and the words they share.
 
 use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, KindRow, PhaseRow, PublishedRow,
-    Run, RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
+    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, KindRow, PhaseRow,
+    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
 };
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 
@@ -12,8 +12,8 @@ use crate::format;
 pub(crate) fn headline(cell: &CellRecord) -> [Metric; 4] {
     let (client, server) = (Metric::ClientCpuPerOp, Metric::ServerCpuPerOp);
     match cell.pace {
-        Pace::Closed | Pace::Batch { .. } => [client, server, Metric::Throughput, Metric::LatencyP95],
-        Pace::Open { .. } => [client, server, Metric::ResponseP50, Metric::ResponseP99],
+        Pace::Closed | Pace::Batch { .. } => [server, client, Metric::Throughput, Metric::LatencyP95],
+        Pace::Open { .. } => [server, client, Metric::ResponseP50, Metric::ResponseP99],
     }
 }
 
@@ -66,13 +66,21 @@ pub(crate) fn noise<'a>(run: &'a Run, cell: &str, metric: Metric) -> Option<&'a 
         .find(|row| row.cell == cell && row.metric == metric)
 }
 
-/// The smallest change that counts in a cell: the largest margin of its estimates.
-pub(crate) fn margin(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
-    run.estimates
-        .iter()
-        .filter(|row| row.cell == cell && row.metric == metric)
-        .map(|row| row.margin)
-        .reduce(f64::max)
+/// What the variant takes more than the baseline, in the unit of the estimate. Records of before it was recorded have it
+/// from the change.
+pub(crate) fn difference(row: &EstimateRow) -> Interval {
+    row.difference.unwrap_or(Interval {
+        value: row.baseline * row.change,
+        low: row.baseline * row.low,
+        high: row.baseline * row.high,
+    })
+}
+
+/// The noise floor of a metric in a cell, as a factor less one: smaller changes do not count. `None` where nothing was
+/// compared.
+pub(crate) fn floor(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
+    let mut rows = run.estimates.iter();
+    rows.find(|row| row.cell == cell && row.metric == metric)?.floor
 }
 
 /// What an arm measured by itself, with its unit.
@@ -251,6 +259,14 @@ pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
 /// What is missing for an interval; `None` if there are blocks enough.
 pub(crate) fn blocks_wanted(cell: &CellRecord) -> Option<String> {
     (cell.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
+}
+
+/// How many blocks a cell has.
+pub(crate) fn blocks_in_words(cell: &CellRecord) -> String {
+    match cell.blocks {
+        1 => "1 block".into(),
+        n => format!("{} blocks", format::count(n.into())),
+    }
 }
 
 /// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.

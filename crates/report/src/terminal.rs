@@ -3,46 +3,50 @@
 use std::path::Path;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, Phase, PhaseRow, Run, Verdict};
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets,
+use ciphertax_model::record::{
+    ArmRole, CellRecord, EstimateRow, Interval, Phase, PhaseRow, Run, Severity, Verdict,
 };
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
+use crate::answer::{SIDES, answers, lacks_blocks, needs_blocks, query_heading};
 use crate::format::{self, ABSENT};
+use crate::groups::{Group, grouped};
 use crate::lookup;
 use crate::words;
 
 /// How the terminal wants its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns that may be filled; fewer than 60 are treated as 60.
+    /// Columns that may be filled; fewer than 60 are treated as 60, and [`AS_WIDE_AS_NEEDED`] breaks no line.
     pub width: usize,
     /// Whether to colour verdicts and headings with ANSI sequences.
     pub colour: bool,
 }
 
+/// The width of what is not read on a terminal.
+pub const AS_WIDE_AS_NEEDED: usize = usize::MAX;
+
 /// The whole report, ending with a newline. Text from servers is stripped of control characters.
 pub fn render(run: &Run, style: Style) -> String {
     let mut page = Page::new(style);
     verdict(&mut page, run);
-    for cell in &run.cells {
-        costs(&mut page, run, cell);
-    }
-    if !run.noise_floor.is_empty() {
-        page.paragraph(
-            "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (the baseline against itself, \
-             A/A) and it is significant among all comparisons (Holm). No cost: the interval ends below the margin, which is \
-             twice the precision asked for or the floor. Else it cannot be told.",
-            Tone::Dim,
-        );
-    }
+    answer(&mut page, run);
+    consequences(&mut page, run);
+    let (advice, causes): (Vec<_>, Vec<_>) = grouped(run)
+        .into_iter()
+        .partition(|group| group.severity == Severity::Advice);
+    findings(&mut page, "What to do", &advice);
     for cell in &run.cells {
         connect_phases(&mut page, run, cell);
     }
-    consequences(&mut page, run);
-    findings(&mut page, run);
-    published(&mut page, run);
+    findings(&mut page, "Why", &causes);
+    proofs(&mut page, run);
+    noise(&mut page, run);
     void_slices(&mut page, run);
+    for cell in &run.cells {
+        costs(&mut page, run, cell);
+    }
+    published(&mut page, run);
     page.text
 }
 
@@ -61,38 +65,135 @@ fn verdict(page: &mut Page, run: &Run) {
     }
     page.paragraph(&run.verdict, Tone::Strong);
     page.blank();
-    page.paragraph(&format!("{}.", lookup::servers_in_words(run)), Tone::Dim);
+    page.paragraph(&format!("{}.", lookup::servers_in_words(run)), Tone::Plain);
     for server in &run.servers {
         if let Some(link) = lookup::link_in_words(server) {
-            page.paragraph(&format!("{}, {link}.", server.name), Tone::Dim);
+            page.paragraph(&format!("{}, {link}.", server.name), Tone::Plain);
         }
     }
     for words in lookup::cpu_unread_in_words(run).chain(lookup::left_out_in_words(run)) {
-        page.paragraph(&words, Tone::Dim);
+        page.paragraph(&words, Tone::Plain);
     }
     if lookup::is_same_host(run) {
         page.paragraph(
             "Both sides share the CPUs: CPU per operation is the figure to rely on.",
-            Tone::Dim,
+            Tone::Plain,
         );
     }
+}
+
+/// What each arm takes more, per query and per new connection, on both sides.
+fn answer(page: &mut Page, run: &Run) {
+    let answers = answers(run);
+    if lacks_blocks(run) {
+        page.blank();
+        page.paragraph(&needs_blocks(), Tone::Plain);
+    }
+    let Some(baseline) = lookup::baseline(run).filter(|_| !answers.is_empty()) else {
+        return;
+    };
+    let has_query = answers.iter().any(|answer| answer.query.is_some());
+    let has_connection = answers.iter().any(|answer| answer.connection.is_some());
+    let query = query_heading(&answers).trim_start_matches("per ");
+    page.heading(&format!(
+        "CPU time that each arm takes more than {}",
+        baseline.name
+    ));
+    let header = [(has_query, query), (has_connection, "connection")]
+        .into_iter()
+        .filter(|(has, _)| *has)
+        .flat_map(|(_, what)| ["server", "client"].map(|side| format!("{what}: {side}")));
+    let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
+    let mut table = page.table(header.iter().map(String::as_str));
+    for answer in &answers {
+        let name = match answer.place.as_str() {
+            "" => harmless(&answer.arm.name),
+            place => format!("{}\n{}", harmless(&answer.arm.name), harmless(place)),
+        };
+        let cells = [(has_query, answer.query), (has_connection, answer.connection)]
+            .into_iter()
+            .filter(|(has, _)| *has)
+            .flat_map(|(_, cell)| SIDES.map(|metric| page.cost(run, answer.estimate(run, cell, metric))));
+        let cells: Vec<Cell> = cells.collect();
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    page.add_table(&table);
+    let mut cells: Vec<String> = Vec::new();
+    for answer in &answers {
+        for (what, cell) in [(query, answer.query), ("connection", answer.connection)] {
+            let text = cell.map(|cell| format!("{what}: {}", cell.name));
+            cells.extend(text.filter(|text| !cells.contains(text)));
+        }
+    }
+    page.paragraph(&format!("Measured in: {}.", cells.join(", ")), Tone::Plain);
+}
+
+/// How the arms were proved.
+fn proofs(page: &mut Page, run: &Run) {
+    page.heading("Is it true?");
+    for arm in run.arms.iter().filter(|arm| arm.role != ArmRole::BaselineAgain) {
+        let mut witnesses: Vec<&str> = Vec::new();
+        for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
+            if !witnesses.contains(&proof.witness.as_str()) {
+                witnesses.push(&proof.witness);
+            }
+        }
+        page.item(&match witnesses.as_slice() {
+            [] => format!("{}: not proved, the run ended before", arm.name),
+            witnesses => format!("{}: proved by {}", arm.name, witnesses.join(", ")),
+        });
+    }
+}
+
+/// The baseline against itself: cells down, metrics across.
+fn noise(page: &mut Page, run: &Run) {
+    if run.noise_floor.is_empty() {
+        return;
+    }
+    page.blank();
+    page.paragraph(
+        "Noise: the baseline measured against itself in the same blocks (A/A). A change costs if its 95 % interval excludes \
+         zero, it exceeds the noise floor (±), and it is significant among all comparisons of the run (Holm). No cost: the \
+         interval ends below the margin, which is twice the precision asked for, or the floor. Else it cannot be told.",
+        Tone::Plain,
+    );
+    let mut metrics: Vec<Metric> = Vec::new();
+    for metric in run.cells.iter().flat_map(lookup::headline) {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let mut table = page.table(std::iter::once("").chain(metrics.iter().map(|metric| heading(*metric))));
+    for cell in &run.cells {
+        if run.noise_floor.iter().any(|row| row.cell == cell.name) {
+            let cells = metrics
+                .iter()
+                .map(|metric| right(noise_floor(run, &cell.name, *metric)));
+            table.add_row(std::iter::once(left(&cell.name)).chain(cells));
+        }
+    }
+    page.add_table(&table);
 }
 
 /// One cell: arms down, metrics across; each change with its interval and its verdict.
 fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     page.heading(&cell.name);
-    let valid = match cell.blocks {
-        1 => "1 block".into(),
-        n => format!("{} blocks", format::count(n.into())),
-    };
-    let mut caption = format!("{}; {valid}", lookup::load_in_words(run, cell));
+    let mut caption = format!(
+        "{}; {}",
+        lookup::load_in_words(run, cell),
+        lookup::blocks_in_words(cell)
+    );
     if cell.client_bound {
         caption.push_str("; client-bound");
     }
     if let Some(wanted) = lookup::blocks_wanted(cell).or_else(|| lookup::time_wanted(cell)) {
         caption.push_str(&format!("; {wanted}"));
     }
-    page.paragraph(&caption, Tone::Dim);
+    page.paragraph(&caption, Tone::Plain);
+    if run.measurements.iter().all(|row| row.cell != cell.name) {
+        page.paragraph("Nothing was measured.", Tone::Plain);
+        return;
+    }
 
     let metrics = lookup::headline(cell);
     let mut table = page.table(std::iter::once("").chain(metrics.map(heading)));
@@ -107,12 +208,6 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
             metrics.map(|metric| page.change(run, lookup::estimate(run, &cell.name, &arm.name, metric))),
         ));
     }
-    if run.noise_floor.iter().any(|row| row.cell == cell.name) {
-        table.add_row(
-            std::iter::once(page.dim(left("noise floor")))
-                .chain(metrics.map(|metric| page.dim(right(noise_floor(run, &cell.name, metric))))),
-        );
-    }
     page.add_table(&table);
     for arm in lookup::variants_in(run, cell) {
         let rows = metrics
@@ -121,7 +216,7 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         for row in rows.filter(|row| words::is_surprising(row)) {
             let verdict = lookup::verdict_word(run, row);
             let text = format!("{}, {}: {verdict}: {}.", arm.name, row.metric, words::rule(row));
-            page.paragraph(&text, Tone::Dim);
+            page.paragraph(&text, Tone::Plain);
         }
     }
     kinds(page, run, cell);
@@ -130,7 +225,7 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         .into_iter()
         .chain(lookup::tunnels_in_words(run, &cell.name))
     {
-        page.paragraph(&words, Tone::Dim);
+        page.paragraph(&words, Tone::Plain);
     }
 }
 
@@ -145,7 +240,7 @@ fn kinds(page: &mut Page, run: &Run, cell: &CellRecord) {
             continue;
         }
         let caption = format!("{}, by kind of operation: baseline, and the change", arm.name);
-        page.paragraph(&caption, Tone::Dim);
+        page.paragraph(&caption, Tone::Plain);
         let header = Metric::COMPARED_BY_KIND
             .into_iter()
             .flat_map(|metric| [metric.label(), "change"]);
@@ -169,10 +264,12 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
     let Some(row) = lookup::noise(run, cell, metric) else {
         return ABSENT.into();
     };
-    let margin = lookup::margin(run, cell, metric).unwrap_or(row.margin);
+    let floor = lookup::floor(run, cell, metric);
     format!(
-        "±{}\nA/A {}\n{}",
-        format::change(margin).trim_start_matches('+'),
+        "±{}\n{} {}",
+        floor.map_or(ABSENT.into(), |floor| format::change(floor)
+            .trim_start_matches('+')
+            .to_owned()),
         format::change(row.change),
         format::change_interval(row.change, row.low, row.high)
     )
@@ -201,7 +298,7 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
     page.heading("Where the time of a connect goes");
     page.paragraph(
         &format!("{}: mean wall time of each phase, by arm", cell.name),
-        Tone::Dim,
+        Tone::Plain,
     );
     let header = std::iter::once("")
         .chain(shown.iter().map(|phase| short(*phase)))
@@ -229,12 +326,12 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
             })
             .collect();
         if !parts.is_empty() {
-            page.paragraph(&format!("client CPU, {arm}: {}", parts.join(", ")), Tone::Dim);
+            page.paragraph(&format!("client CPU, {arm}: {}", parts.join(", ")), Tone::Plain);
         }
     }
     for (arm, _) in &by_arm {
         if let Some(connects) = lookup::connects(run, &cell.name, arm) {
-            page.paragraph(&format!("{arm}: {connects}"), Tone::Dim);
+            page.paragraph(&format!("{arm}: {connects}"), Tone::Plain);
         }
     }
 }
@@ -275,15 +372,19 @@ fn consequences(page: &mut Page, run: &Run) {
     }
 }
 
-fn findings(page: &mut Page, run: &Run) {
-    if run.findings.is_empty() {
+fn findings(page: &mut Page, title: &str, groups: &[Group<'_>]) {
+    if groups.is_empty() {
         return;
     }
-    page.heading("Findings");
-    for finding in &run.findings {
-        let word = lookup::severity_word(finding.severity);
-        page.item(&format!("{word}: {}", finding.summary));
-        page.detail(&finding.evidence);
+    page.heading(title);
+    for group in groups {
+        let word = lookup::severity_word(group.severity);
+        for statement in &group.statements {
+            page.item(&format!("{word}: {}", statement.summary));
+            for evidence in &statement.evidence {
+                page.detail(evidence);
+            }
+        }
     }
 }
 
@@ -295,7 +396,7 @@ fn published(page: &mut Page, run: &Run) {
     page.heading("Published figures");
     page.paragraph(
         "Their absolute values come from other hardware, so ratios are compared: baseline to variant, fewer is negative.",
-        Tone::Dim,
+        Tone::Plain,
     );
     for row in &run.published {
         page.item(&format!(
@@ -367,7 +468,6 @@ struct Page {
 enum Tone {
     Plain,
     Strong,
-    Dim,
     Warning,
 }
 
@@ -398,7 +498,7 @@ impl Page {
     }
 
     fn detail(&mut self, text: &str) {
-        self.wrapped(text, "    ", "    ", Tone::Dim);
+        self.wrapped(text, "    ", "    ", Tone::Plain);
     }
 
     /// A line that is not wrapped, so that it can be copied.
@@ -429,8 +529,7 @@ impl Page {
         let sgr = match tone {
             Tone::Plain => None,
             Tone::Strong => Some("1"),
-            Tone::Dim => Some("2"),
-            Tone::Warning => Some("1;33"),
+            Tone::Warning => Some(WARNING),
         };
         match sgr.filter(|_| self.colour) {
             Some(sgr) => self.text.push_str(&format!("\u{1b}[{sgr}m{line}\u{1b}[0m\n")),
@@ -462,41 +561,62 @@ impl Page {
         }
     }
 
-    /// A change, its verdict and its interval; the verdict shares a line with the change where there is room.
+    /// A change, its verdict, its interval and the difference; the verdict shares a line with the change where there is
+    /// room.
     fn change(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
         let Some(row) = row else {
-            return self.dim(right(ABSENT.into()));
+            return right(ABSENT.into());
         };
         let change = format::change(row.change);
         let interval = format::change_interval(row.change, row.low, row.high);
         let word = harmless(&lookup::verdict_word(run, row));
-        let cell = right(if self.width >= ROOMY {
-            format!("{change} {word}\n{interval}")
+        let difference = difference(row);
+        let text = if self.width >= ROOMY {
+            format!("{change} {word}\n{interval}\n{difference}")
         } else {
-            format!("{change}\n{interval}\n{word}")
-        });
-        if row.caveat.is_some() {
-            return self.dim(cell);
-        }
-        match row.verdict {
-            Verdict::CannotTell => self.dim(cell),
-            Verdict::Costs => self.painted(cell, Color::Yellow),
-            Verdict::NoCost => self.painted(cell, Color::Green),
-            Verdict::Gains => self.painted(cell, Color::Magenta),
-        }
+            format!("{change}\n{interval}\n{difference}\n{word}")
+        };
+        self.judged(right(text), row)
     }
 
-    fn painted(&self, cell: Cell, colour: Color) -> Cell {
-        if self.colour { cell.fg(colour) } else { cell }
+    /// The same with the difference first.
+    fn cost(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
+        let Some(row) = row else {
+            return right(ABSENT.into());
+        };
+        let text = format!(
+            "{}\n{}\n{}\n{}",
+            difference(row),
+            format::change(row.change),
+            format::change_interval(row.change, row.low, row.high),
+            harmless(&lookup::verdict_word(run, row))
+        );
+        self.judged(right(text), row)
     }
 
-    fn dim(&self, cell: Cell) -> Cell {
-        if self.colour {
-            cell.add_attribute(Attribute::Dim)
-        } else {
-            cell
-        }
+    /// The cell in the colour of its verdict; one without a verdict has none.
+    fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
+        let colour = match row.verdict {
+            _ if !self.colour || row.caveat.is_some() => return cell,
+            Verdict::CannotTell => return cell,
+            Verdict::Costs => COSTS,
+            Verdict::NoCost => NO_COST,
+            Verdict::Gains => GAINS,
+        };
+        cell.fg(Color::AnsiValue(colour))
     }
+}
+
+/// Colours of xterm's 6×6×6 cube, which themes leave alone: they are read on black and on white.
+const COSTS: u8 = 166;
+const NO_COST: u8 = 28;
+const GAINS: u8 = 127;
+/// Bold and red, from the same cube.
+const WARNING: &str = "1;38;5;160";
+
+fn difference(row: &EstimateRow) -> String {
+    let Interval { value, low, high } = lookup::difference(row);
+    format::difference(value, [low, high], &row.unit).value
 }
 
 /// From this width on a change and its verdict fit in one line of every column of the cost table.
@@ -516,6 +636,32 @@ fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_read_on_black_and_on_white() {
+        // WCAG 2.2, 1.4.11: three to one for what carries a meaning besides the words.
+        for index in [COSTS, NO_COST, GAINS, 160] {
+            let index = index - 16;
+            let level = |digit: u8| {
+                if digit == 0 {
+                    0.0
+                } else {
+                    f64::from(55 + 40 * digit) / 255.0
+                }
+            };
+            let linear = |level: f64| {
+                if level <= 0.04045 {
+                    level / 12.92
+                } else {
+                    ((level + 0.055) / 1.055).powf(2.4)
+                }
+            };
+            let [red, green, blue] = [index / 36, index / 6 % 6, index % 6].map(|digit| linear(level(digit)));
+            let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+            assert!((luminance + 0.05) / 0.05 >= 3.0, "{index} on black");
+            assert!(1.05 / (luminance + 0.05) >= 3.0, "{index} on white");
+        }
+    }
 
     #[test]
     fn control_and_direction_characters_are_replaced() {

@@ -56,6 +56,12 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
 }
 
 #[test]
+fn a_study_of_twelve_cells_and_six_arms_is_short_before_it_is_unfolded() {
+    let run = fixture::run_of_many_cells();
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
 fn hostile_text_is_shown_as_text() {
     let hostile = "</script><script>console.warn('owned')</script><img src=http://127.0.0.1:9/x>";
     let mut run = fixture::run();
@@ -85,22 +91,35 @@ fn the_check_notices_what_is_wrong() {
     let tampered = page
         .replacen(&format!("data-change=\"{value}\""), "data-change=\"0.5\"", 1)
         .replacen("+7.8 %</data>", "+7.9 %</data>", 1)
-        .replacen("data-chart=\"churn\" data-side=\"client\"", "", 1)
+        .replacen(
+            "data-chart=\"churn\" data-cell=\"connect\" data-side=\"client\"",
+            "",
+            1,
+        )
+        .replacen("data-per-rate=\"", "data-per-rate=\"9", 1)
+        .replacen("style=\"left:", "style=\"left:50%;--was:", 400)
         .replacen("http-equiv=\"Content-Security-Policy\"", "name=\"no-policy\"", 1)
         .replacen(
             "</body>",
             "<img src=\"http://127.0.0.1:9/x.png\"><script>console.warn('w')</script></body>",
             1,
         )
-        .replacen("</style>", "body { min-width: 2000px }</style>", 1);
+        .replacen(
+            "</style>",
+            "body { min-width: 2000px } footer { margin-top: 9000px !important }</style>",
+            1,
+        );
     let faults = check(&tampered, &run).unwrap_err();
     for fault in [
         "the change of oltp_point_select tls1.3 client_cpu_per_op is not the record's",
         "is shown as \"+7.9 %\"",
-        "the chart churn client is missing",
+        "the chart churn connect client is missing",
         "the page fetches http://127.0.0.1:9/x.png",
         "the console says",
-        "px wide on a screen of 360",
+        "px long, not 6000 at most",
+        "px wide on a screen of 390",
+        "per second the cores of",
+        "collide",
     ] {
         assert!(
             faults.contains(fault),

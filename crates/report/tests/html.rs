@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_model::record::{Interval, RunStatus, VoidReason};
 use ciphertax_report::{html, json};
 
 #[test]
@@ -26,11 +26,7 @@ fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
     assert!(!page.contains("<script>alert"));
     assert!(!page.contains("<img"));
     assert!(!page.contains("\" onclick=\""));
-    assert_eq!(
-        page.matches("</script>").count(),
-        4,
-        "the record and three scripts"
-    );
+    assert_eq!(page.matches("</script>").count(), 2, "the record and one script");
 }
 
 #[test]
@@ -66,8 +62,8 @@ fn the_page_tells_batches_and_response_times() {
     assert!(page.contains("plain 1,001 (59.3) in 64 batches"), "{page}");
     let page = html::render(&fixture::run_in_open_loop()).unwrap();
     assert!(page.contains("2 connects at a time at most, 200 begun per second"));
-    let cell = page.split("<h3>connect</h3>").nth(1).unwrap();
-    let cell = cell.split("<h3>").next().unwrap();
+    let cell = page.split(r#"data-cell="connect"><summary>"#).nth(1).unwrap();
+    let cell = cell.split(r#"<details class="cell""#).next().unwrap();
     assert!(cell.contains("median response time") && cell.contains("p99 response time"));
     assert!(!cell.contains("throughput") && !cell.contains("latency"));
 }
@@ -79,4 +75,96 @@ fn an_unfinished_run_says_so_first() {
     run.status = RunStatus::Running;
     let page = html::render(&run).unwrap();
     assert!(page.find("role=\"alert\"").unwrap() < page.find("<h1").unwrap());
+}
+
+#[test]
+fn the_answer_comes_first_then_the_result_what_follows_why_and_whether_it_is_true() {
+    let page = html::render(&fixture::run()).unwrap();
+    let places = [
+        "id=\"verdict\"",
+        "class=\"answer\"",
+        "id=\"result\"",
+        "id=\"follows\"",
+        "id=\"why\"",
+        "id=\"true\"",
+        "id=\"details\"",
+    ]
+    .map(|section| {
+        page.find(section)
+            .unwrap_or_else(|| panic!("{section} is missing"))
+    });
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn the_answer_gives_microseconds_beside_percent() {
+    let mut run = fixture::run();
+    let row = run
+        .estimates
+        .iter_mut()
+        .find(|row| row.arm == "tls1.3" && row.unit == "us/op")
+        .unwrap();
+    (row.change, row.low, row.high) = (0.123, 0.101, 0.145);
+    row.difference = Some(Interval {
+        value: 4.567,
+        low: 3.0,
+        high: 6.0,
+    });
+    let page = html::render(&run).unwrap();
+    let answer = page.split("class=\"answer\"").nth(1).unwrap();
+    let answer = answer.split("</section>").next().unwrap();
+    for text in [
+        "+4.57 µs",
+        "+12.3 %",
+        ">10.1</data>",
+        ">14.5</data>",
+        "per query",
+        "per new connection",
+    ] {
+        assert!(answer.contains(text), "{text:?} is not in {answer}");
+    }
+}
+
+#[test]
+fn findings_that_say_the_same_are_one() {
+    let mut run = fixture::run();
+    let template = run.findings[0].clone();
+    let finding = |arm: &str, time: &str| {
+        let mut finding = template.clone();
+        finding.summary = format!("A connect over {arm} is slow.");
+        finding.evidence = format!("{arm} took {time}");
+        finding
+    };
+    run.findings = vec![finding("tls1.3", "3 µs"), finding("tls1.2", "4 µs")];
+    let page = html::render(&run).unwrap();
+    let page = page.split("type=\"application/json\"").next().unwrap();
+    assert_eq!(page.matches("A connect over tls1.3, tls1.2 is slow.").count(), 1);
+    assert_eq!(page.matches("is slow.").count(), 1);
+    for evidence in ["tls1.3 took 3 µs", "tls1.2 took 4 µs"] {
+        assert!(page.contains(evidence));
+    }
+}
+
+#[test]
+fn a_missing_interval_is_explained_once() {
+    let mut run = fixture::run();
+    assert!(!html::render(&run).unwrap().contains("needs 5 blocks"));
+    for cell in &mut run.cells {
+        cell.blocks = 3;
+    }
+    run.estimates.clear();
+    let page = html::render(&run).unwrap();
+    assert_eq!(page.matches("needs 5 blocks").count(), 1);
+}
+
+#[test]
+fn a_page_names_the_release_that_made_it() {
+    let page = html::render(&fixture::run()).unwrap();
+    assert_eq!(html::release_of(&page), Some(html::RELEASE));
+    let earlier = page.replace(
+        &format!("content=\"ciphertax {}\"", html::RELEASE),
+        "content=\"ciphertax\"",
+    );
+    assert_eq!(html::release_of(&earlier), Some(""));
+    assert_eq!(html::release_of("<html>"), None);
 }

@@ -1,24 +1,53 @@
 //! Where the time of a connect goes.
 
-use ciphertax_model::record::{CellRecord, Phase, PhaseRow, Run};
+use ciphertax_model::record::{ArmRole, CellRecord, Phase, PhaseRow, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
+use super::scale::percent;
 use crate::{format, lookup};
 
 /// The phases of the connects of one cell.
 #[derive(Serialize)]
 pub(super) struct ConnectView {
     cell: String,
-    /// The phases that took any time, for the legend.
-    phases: Vec<PhaseName>,
-    /// The phases with client CPU; empty if it was measured in none.
-    cpu_phases: Vec<PhaseName>,
-    arms: Vec<ArmName>,
+    /// Wall time, and client CPU where it was measured.
+    charts: Vec<PhaseChart>,
     rows: Vec<PhaseView>,
-    totals: Vec<Figure>,
     /// How they logged in and shook hands, by arm.
     logins: Vec<Logins>,
+}
+
+/// One stacked bar for each arm.
+#[derive(Serialize)]
+struct PhaseChart {
+    /// The name by which tests know it.
+    chart: &'static str,
+    title: &'static str,
+    /// The phases that took any time, for the legend.
+    phases: Vec<PhaseName>,
+    bars: Vec<Bar>,
+}
+
+/// One arm.
+#[derive(Serialize)]
+struct Bar {
+    arm: ArmName,
+    total: String,
+    /// Of the longest bar.
+    width: String,
+    pieces: Vec<Piece>,
+}
+
+/// One phase in a bar.
+#[derive(Serialize)]
+struct Piece {
+    class: String,
+    /// Of the bar.
+    width: String,
+    /// What is written in it; empty where there is no room.
+    text: String,
+    words: String,
 }
 
 /// How the connects of one arm logged in and shook hands.
@@ -52,62 +81,132 @@ struct PhaseView {
 impl ConnectView {
     /// `None` if the cell has no connects.
     pub(super) fn of(run: &Run, cell: &CellRecord) -> Option<Self> {
+        let wall = PhaseChart::of(run, cell, "phases", "Wall time", |row| row.mean_us)?;
+        let cpu = PhaseChart::of(run, cell, "phase-cpu", "Client CPU of cryptography", |row| {
+            row.client_cpu_us.unwrap_or(0.0)
+        });
         let mut view = Self {
             cell: cell.name.clone(),
-            phases: phase_names(run, cell, |row| row.mean_us > 0.0),
-            cpu_phases: phase_names(run, cell, |row| row.client_cpu_us.is_some_and(|cpu| cpu > 0.0)),
-            arms: Vec::new(),
+            charts: std::iter::once(wall).chain(cpu).collect(),
             rows: Vec::new(),
-            totals: Vec::new(),
             logins: Vec::new(),
         };
-        for arm in &run.arms {
-            let mut phases = lookup::phases(run, &cell.name, &arm.name);
+        for arm in shown(run) {
+            let mut phases = lookup::phases(run, &cell.name, arm);
             phases.retain(|row| row.mean_us > 0.0);
-            if phases.is_empty() {
-                continue;
-            }
-            view.arms.push(ArmName::of(run, &arm.name));
             view.logins
-                .extend(lookup::connects(run, &cell.name, &arm.name).map(|text| Logins {
-                    arm: ArmName::of(run, &arm.name),
+                .extend(lookup::connects(run, &cell.name, arm).map(|text| Logins {
+                    arm: ArmName::of(run, arm),
                     text,
                 }));
-            view.totals
-                .push(Figure::microseconds(phases.iter().map(|row| row.mean_us).sum()));
-            for (i, row) in phases.iter().enumerate() {
-                view.rows.push(PhaseView {
-                    arm: ArmName::of(run, &arm.name),
-                    first_of_arm: i == 0,
-                    phases_of_arm: phases.len(),
-                    phase: row.phase,
-                    label: row.phase.label(),
-                    times: [row.mean_us, row.p50_us, row.p95_us, row.p99_us]
-                        .map(Figure::microseconds)
-                        .into(),
-                    client_cpu: row.client_cpu_us.map(Figure::microseconds),
-                    bytes: [row.bytes_sent, row.bytes_received]
-                        .map(|bytes| Figure::new(bytes, format::bytes(bytes)))
-                        .into(),
-                    flights: Figure::new(row.flights, format::plain(row.flights)),
-                });
-            }
+            let of_arm = phases.len();
+            view.rows.extend(
+                phases
+                    .into_iter()
+                    .enumerate()
+                    .map(|(i, row)| PhaseView::of(run, row, i == 0, of_arm)),
+            );
         }
-        (!view.rows.is_empty()).then_some(view)
+        Some(view)
     }
 }
 
-fn phase_names(run: &Run, cell: &CellRecord, wanted: impl Fn(&PhaseRow) -> bool) -> Vec<PhaseName> {
-    Phase::ALL
-        .into_iter()
-        .filter(|phase| {
-            run.connect_phases
+/// The arms whose connects are shown: the repeated baseline's are the baseline's.
+fn shown(run: &Run) -> impl Iterator<Item = &str> {
+    run.arms
+        .iter()
+        .filter(|arm| arm.role != ArmRole::BaselineAgain)
+        .map(|arm| arm.name.as_str())
+}
+
+impl PhaseView {
+    fn of(run: &Run, row: &PhaseRow, first_of_arm: bool, phases_of_arm: usize) -> Self {
+        Self {
+            arm: ArmName::of(run, &row.arm),
+            first_of_arm,
+            phases_of_arm,
+            phase: row.phase,
+            label: row.phase.label(),
+            times: [row.mean_us, row.p50_us, row.p95_us, row.p99_us]
+                .map(Figure::microseconds)
+                .into(),
+            client_cpu: row.client_cpu_us.map(Figure::microseconds),
+            bytes: [row.bytes_sent, row.bytes_received]
+                .map(|bytes| Figure::new(bytes, format::bytes(bytes)))
+                .into(),
+            flights: Figure::new(row.flights, format::plain(row.flights)),
+        }
+    }
+}
+
+impl PhaseChart {
+    /// `None` if no phase took any time.
+    fn of(
+        run: &Run,
+        cell: &CellRecord,
+        chart: &'static str,
+        title: &'static str,
+        length: impl Fn(&PhaseRow) -> f64,
+    ) -> Option<Self> {
+        let by_arm: Vec<(&str, Vec<(&PhaseRow, f64)>)> = shown(run)
+            .map(|arm| {
+                let rows = lookup::phases(run, &cell.name, arm);
+                let lengths = rows.into_iter().map(|row| (row, length(row)));
+                (arm, lengths.filter(|(_, length)| *length > 0.0).collect())
+            })
+            .filter(|(_, rows): &(_, Vec<_>)| !rows.is_empty())
+            .collect();
+        let total = |rows: &[(&PhaseRow, f64)]| rows.iter().map(|(_, length)| length).sum::<f64>();
+        let longest = by_arm.iter().map(|(_, rows)| total(rows)).reduce(f64::max)?;
+        let is_shown = |phase: &Phase| {
+            by_arm
                 .iter()
-                .any(|row| row.cell == cell.name && row.phase == *phase && wanted(row))
+                .any(|(_, rows)| rows.iter().any(|(row, _)| row.phase == *phase))
+        };
+        let phases = Phase::ALL.into_iter().filter(is_shown);
+        Some(Self {
+            chart,
+            title,
+            phases: phases
+                .map(|phase| PhaseName {
+                    label: phase.label(),
+                    class: class(phase),
+                })
+                .collect(),
+            bars: by_arm
+                .iter()
+                .map(|(arm, rows)| {
+                    let total = total(rows);
+                    Bar {
+                        arm: ArmName::of(run, arm),
+                        total: format::microseconds(total),
+                        width: percent(100.0 * total / longest),
+                        pieces: rows
+                            .iter()
+                            .map(|(row, length)| piece(row, *length, total, longest))
+                            .collect(),
+                    }
+                })
+                .collect(),
         })
-        .map(|phase| PhaseName {
-            label: phase.label(),
-            class: format!("phase-{}", phase.index()),
-        })
-        .collect()
+    }
+}
+
+fn piece(row: &PhaseRow, length: f64, total: f64, longest: f64) -> Piece {
+    // A number of this many characters fits this share of the longest bar, also on a phone.
+    let has_room = length / longest > 0.22;
+    Piece {
+        class: class(row.phase),
+        width: percent(100.0 * length / total),
+        text: if has_room {
+            format::microseconds(length)
+        } else {
+            String::new()
+        },
+        words: format!("{}, {}: {}", row.arm, row.phase, format::microseconds(length)),
+    }
+}
+
+fn class(phase: Phase) -> String {
+    format!("phase-{}", phase.index())
 }

@@ -1,21 +1,13 @@
-//! What follows for the reader: cost against queries per connection, and cores.
+//! What follows for the reader: cost against queries per connection, cores at a rate, and advice.
 
-use ciphertax_model::record::{CapacityRow, ChurnRow, Interval, Run};
+use std::fmt::Write;
+
+use ciphertax_model::record::{CapacityRow, ChurnPoint, ChurnRow, Interval, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
+use super::scale::{Tick, percent};
 use crate::format;
-
-/// The sides that have a churn curve, in the order of the record.
-pub(super) fn sides(run: &Run) -> Vec<String> {
-    let mut sides: Vec<String> = Vec::new();
-    for row in &run.churn {
-        if !sides.contains(&row.side) {
-            sides.push(row.side.clone());
-        }
-    }
-    sides
-}
 
 /// The budgets of the break-evens, the smallest first.
 fn budget_values(run: &Run) -> Vec<f64> {
@@ -33,10 +25,248 @@ pub(super) fn budgets(run: &Run) -> Vec<String> {
     budget_values(run).into_iter().map(format::share).collect()
 }
 
+/// The sides of a churn model, in the order of the charts.
+const SIDES: [&str; 3] = ["server", "client", "both"];
+
+/// Cost against queries per connection: the curves of one side in one cell, on logarithmic axes.
+#[derive(Serialize)]
+pub(super) struct ChurnChart {
+    cell: String,
+    side: String,
+    title: &'static str,
+    /// The cell, where there are several.
+    of: String,
+    curves: Vec<Curve>,
+    across: Vec<Tick>,
+    up: Vec<Tick>,
+    /// What the chart shows, in words.
+    words: String,
+}
+
+/// One arm.
+#[derive(Serialize)]
+struct Curve {
+    arm: ArmName,
+    /// In a square of 1000 by 1000.
+    line: String,
+    band: String,
+    reached: Vec<Reached>,
+}
+
+/// Where a curve falls below a budget.
+#[derive(Serialize)]
+struct Reached {
+    x: String,
+    y: String,
+    words: String,
+}
+
+impl ChurnChart {
+    /// Every side of every cell that has a churn model.
+    pub(super) fn all(run: &Run) -> Vec<Self> {
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        for row in &run.churn {
+            let key = (row.cell.as_str(), row.side.as_str());
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let several = keys.iter().any(|key| key.0 != keys[0].0);
+        let by_cell: Vec<&str> = keys.iter().map(|key| key.0).collect();
+        let place = |cell: &str| by_cell.iter().position(|other| *other == cell);
+        keys.sort_by_key(|(cell, side)| (place(cell), SIDES.iter().position(|other| other == side)));
+        keys.into_iter()
+            .filter_map(|(cell, side)| {
+                let rows: Vec<&ChurnRow> = run
+                    .churn
+                    .iter()
+                    .filter(|row| row.cell == cell && row.side == side)
+                    .collect();
+                let mut chart = Self::of(run, &rows)?;
+                if several {
+                    chart.of = cell.to_owned();
+                }
+                Some(chart)
+            })
+            .collect()
+    }
+
+    fn of(run: &Run, rows: &[&ChurnRow]) -> Option<Self> {
+        let first = rows.first()?;
+        let axes = ChurnAxes::over(rows)?;
+        Some(Self {
+            cell: first.cell.clone(),
+            side: first.side.clone(),
+            title: match first.side.as_str() {
+                "server" => "CPU of the server",
+                "client" => "CPU of the client",
+                _ => "CPU of both sides",
+            },
+            of: String::new(),
+            curves: rows
+                .iter()
+                .filter(|row| !row.points.is_empty())
+                .map(|row| Curve {
+                    arm: ArmName::of(run, &row.arm),
+                    line: axes.line(
+                        row.points
+                            .iter()
+                            .map(|point| (point.queries, point.overhead.value)),
+                    ),
+                    band: axes.band(&row.points),
+                    reached: axes.reached(row),
+                })
+                .collect(),
+            across: axes.across(),
+            up: axes.up(budget_values(run).last().copied().unwrap_or_default()),
+            words: words(rows),
+        })
+    }
+}
+
+fn words(rows: &[&ChurnRow]) -> String {
+    let ends = rows.iter().filter_map(|row| {
+        let (one, many) = (row.points.first()?, row.points.last()?);
+        Some(format!(
+            "{}: {} with {} per connection, {} with {}",
+            row.arm,
+            format::change(one.overhead.value),
+            format::count(one.queries),
+            format::change(many.overhead.value),
+            format::count(many.queries)
+        ))
+    });
+    format!(
+        "More CPU against queries per connection. {}",
+        ends.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Queries per connection across, on a logarithmic axis; the overhead up, linear within ±2 % and logarithmic beyond.
+struct ChurnAxes {
+    most_queries: f64,
+    low: f64,
+    high: f64,
+}
+
+impl ChurnAxes {
+    fn over(rows: &[&ChurnRow]) -> Option<Self> {
+        let points = || rows.iter().flat_map(|row| &row.points);
+        let most_queries = points().map(|point| point.queries).fold(0.0, f64::max);
+        let values = points().map(|point| point.overhead);
+        let largest = values
+            .clone()
+            .map(|overhead| overhead.value.abs())
+            .fold(0.1, f64::max);
+        let (low, high) = values.fold((0.0_f64, 0.1_f64), |(low, high), overhead| {
+            (
+                low.min(overhead.low.max(-largest)),
+                high.max(overhead.high.min(3.0 * largest)),
+            )
+        });
+        (most_queries > 1.0).then_some(Self {
+            most_queries,
+            low,
+            high,
+        })
+    }
+
+    fn bent(overhead: f64) -> f64 {
+        overhead.signum() * (overhead.abs() / 0.02).ln_1p()
+    }
+
+    /// Shares of the width and of the height, from the left and from the top.
+    fn at(&self, queries: f64, overhead: f64) -> (f64, f64) {
+        let (low, high) = (Self::bent(self.low), Self::bent(self.high));
+        let x = queries.max(1.0).ln() / self.most_queries.ln();
+        let y = (high - Self::bent(overhead)) / (high - low);
+        (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
+    }
+
+    fn line(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+        let mut path = String::new();
+        for (queries, overhead) in points {
+            let (x, y) = self.at(queries, overhead);
+            let step = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{step}{:.0} {:.0}", x * 1e3, y * 1e3);
+        }
+        path
+    }
+
+    fn band(&self, points: &[ChurnPoint]) -> String {
+        let upper = points.iter().map(|point| (point.queries, point.overhead.high));
+        let lower = points
+            .iter()
+            .rev()
+            .map(|point| (point.queries, point.overhead.low));
+        self.line(upper.chain(lower)) + "Z"
+    }
+
+    fn reached(&self, row: &ChurnRow) -> Vec<Reached> {
+        row.break_even
+            .iter()
+            .filter_map(|point| {
+                let queries = point
+                    .queries
+                    .filter(|queries| (1.0..=self.most_queries).contains(queries))?;
+                let (x, y) = self.at(queries, point.budget);
+                Some(Reached {
+                    x: percent(x * 100.0),
+                    y: percent(y * 100.0),
+                    words: format!(
+                        "{}: below {} from {} queries per connection on",
+                        row.arm,
+                        format::share(point.budget),
+                        format::count(queries)
+                    ),
+                })
+            })
+            .collect()
+    }
+
+    /// 1, 100, 10,000, …
+    fn across(&self) -> Vec<Tick> {
+        (0..=self.most_queries.log10().round() as i32)
+            .step_by(2)
+            .map(|power| {
+                let queries = 10_f64.powi(power);
+                Tick {
+                    at: percent(self.at(queries, 0.0).0 * 100.0),
+                    text: match power {
+                        6.. => format!("{} M", format::plain(queries / 1e6)),
+                        4.. => format!("{} k", format::plain(queries / 1e3)),
+                        _ => format::count(queries),
+                    },
+                }
+            })
+            .collect()
+    }
+
+    /// Zero, the largest budget, and as many round overheads as have room.
+    fn up(&self, budget: f64) -> Vec<Tick> {
+        let mut shown: Vec<f64> = Vec::new();
+        for value in [0.0, budget, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.05, 0.01] {
+            let is_inside = value <= self.high * 1.0001;
+            let y = self.at(1.0, value).1;
+            if is_inside && shown.iter().all(|other| (self.at(1.0, *other).1 - y).abs() > 0.1) {
+                shown.push(value);
+            }
+        }
+        shown
+            .into_iter()
+            .map(|value| Tick {
+                at: percent(self.at(1.0, value).1 * 100.0),
+                text: format::share(value),
+            })
+            .collect()
+    }
+}
+
 /// The break-evens of one arm and side.
 #[derive(Serialize)]
 pub(super) struct ChurnView {
     arm: ArmName,
+    cell: String,
     side: String,
     connect: [Figure; 2],
     query: [Figure; 2],
@@ -57,6 +287,7 @@ impl ChurnView {
     pub(super) fn of(run: &Run, row: &ChurnRow) -> Self {
         Self {
             arm: ArmName::of(run, &row.arm),
+            cell: row.cell.clone(),
             side: row.side.clone(),
             connect: [row.connect_baseline_us, row.connect_variant_us].map(Figure::microseconds),
             query: [row.query_baseline_us, row.query_variant_us].map(Figure::microseconds),
@@ -82,35 +313,93 @@ fn queries(queries: f64) -> Figure {
     Figure::new(queries, format::count(queries))
 }
 
-/// Extra cores of one arm and side at one rate.
+/// Extra cores at a rate that the reader chooses: queries, or new connections, per second.
 #[derive(Serialize)]
-pub(super) struct CapacityView {
-    arm: ArmName,
-    side: String,
-    cell: String,
-    rate: Figure,
+pub(super) struct Capacity {
+    /// `queries` or `connections`.
     of: String,
-    cores: Range,
+    label: &'static str,
+    /// The rate of the record, which the page shows until the reader chooses another.
+    rate: Figure,
+    rate_exact: f64,
+    rows: Vec<CapacityLine>,
 }
 
-impl CapacityView {
-    pub(super) fn of(run: &Run, row: &CapacityRow) -> Self {
+/// One arm in one cell.
+#[derive(Serialize)]
+struct CapacityLine {
+    arm: ArmName,
+    /// The cell, where an arm has several.
+    cell: String,
+    /// Cores of the server, then of the client.
+    sides: Vec<Option<Cores>>,
+}
+
+#[derive(Serialize)]
+struct Cores {
+    side: String,
+    cores: Range,
+    /// What they are at a rate of 1.
+    per_rate: [f64; 3],
+}
+
+impl Capacity {
+    pub(super) fn all(run: &Run) -> Vec<Self> {
+        [
+            ("queries", "queries per second"),
+            ("connections", "new connections per second"),
+        ]
+        .into_iter()
+        .filter_map(|(of, label)| Self::of(run, of, label))
+        .collect()
+    }
+
+    fn of(run: &Run, of: &str, label: &'static str) -> Option<Self> {
+        let rows: Vec<&CapacityRow> = run.capacity.iter().filter(|row| row.of == of).collect();
+        let rate = rows.first()?.rate;
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        for row in &rows {
+            let key = (row.arm.as_str(), row.cell.as_str());
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let several = keys.iter().any(|key| key.1 != keys[0].1);
+        let line = |(arm, cell): (&str, &str)| CapacityLine {
+            arm: ArmName::of(run, arm),
+            cell: if several { cell.to_owned() } else { String::new() },
+            sides: ["server", "client"]
+                .into_iter()
+                .map(|side| {
+                    let row = rows
+                        .iter()
+                        .find(|row| row.arm == arm && row.cell == cell && row.side == side)?;
+                    Some(Cores::of(row))
+                })
+                .collect(),
+        };
+        Some(Self {
+            of: of.to_owned(),
+            label,
+            rate: Figure::new(rate, format::count(rate)),
+            rate_exact: rate,
+            rows: keys.into_iter().map(line).collect(),
+        })
+    }
+}
+
+impl Cores {
+    fn of(row: &CapacityRow) -> Self {
         let Interval { value, low, high } = row.extra_cores;
         let [value_text, low_text, high_text] = format::cores(value, low, high);
         Self {
-            arm: ArmName::of(run, &row.arm),
             side: row.side.clone(),
-            cell: row.cell.clone(),
-            rate: Figure::new(row.rate, format::count(row.rate)),
-            of: match row.of.as_str() {
-                "connections" => "new connections".into(),
-                of => of.into(),
-            },
             cores: Range {
                 value: Figure::new(value, value_text),
                 low: Figure::new(low, low_text),
                 high: Figure::new(high, high_text),
             },
+            per_rate: [value, low, high].map(|cores| cores / row.rate),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What every cell costs: the headline table and the table of all metrics.
+//! Every cell in detail: all its metrics, of every arm.
 
 use std::collections::HashSet;
 
@@ -7,27 +7,22 @@ use ciphertax_model::record::{CellRecord, EstimateRow, Run, Verdict};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
+use super::noise::{RatioChart, ratio_charts};
+use super::verdict::VerdictView;
 use crate::format;
 use crate::lookup;
 
-/// One cell of the study: its headline table, and all its metrics.
+/// One cell of the study.
 #[derive(Serialize)]
 pub(super) struct CellView {
     name: String,
     load: String,
     notes: Vec<String>,
+    blocks: String,
     client_bound: bool,
-    headline: Headline,
+    arms: Vec<ArmName>,
     metrics: Vec<MetricRow>,
-}
-
-/// Arms down, the four headline metrics across.
-#[derive(Serialize)]
-struct Headline {
-    columns: Vec<&'static str>,
-    baseline: Option<(ArmName, Vec<Option<Figure>>)>,
-    variants: Vec<(ArmName, Vec<Option<ChangeView>>)>,
-    floor: Vec<Option<Figure>>,
+    ratios: Vec<RatioChart>,
 }
 
 /// One metric, across all arms.
@@ -36,16 +31,12 @@ struct MetricRow {
     label: String,
     baseline: Option<Figure>,
     floor: Option<Figure>,
-    again: Option<ChangeView>,
     variants: Vec<Option<ChangeView>>,
 }
 
 impl CellView {
     pub(super) fn of(run: &Run, cell: &CellRecord) -> Self {
-        let mut notes = vec![match cell.blocks {
-            1 => "1 block".into(),
-            n => format!("{} blocks", format::count(n.into())),
-        }];
+        let mut notes = Vec::new();
         notes.extend(lookup::time_wanted(cell));
         notes.extend(lookup::batches_in_words(run, cell));
         notes.extend(lookup::tunnels_in_words(run, &cell.name));
@@ -53,30 +44,13 @@ impl CellView {
             name: cell.name.clone(),
             load: lookup::load_in_words(run, cell),
             notes,
+            blocks: lookup::blocks_in_words(cell),
             client_bound: cell.client_bound,
-            headline: Headline::of(run, cell),
-            metrics: metric_rows(run, cell),
-        }
-    }
-}
-
-impl Headline {
-    fn of(run: &Run, record: &CellRecord) -> Self {
-        let cell = record.name.as_str();
-        let metrics = lookup::headline(record);
-        Self {
-            columns: metrics.map(Metric::label).to_vec(),
-            baseline: lookup::baseline(run).map(|arm| {
-                let values = metrics.map(|metric| measured(run, cell, &arm.name, metric));
-                (ArmName::of(run, &arm.name), values.into())
-            }),
-            variants: lookup::variants_in(run, record)
-                .map(|arm| {
-                    let changes = metrics.map(|metric| variant(run, cell, &arm.name, metric));
-                    (ArmName::of(run, &arm.name), changes.into())
-                })
+            arms: lookup::variants_in(run, cell)
+                .map(|arm| ArmName::of(run, &arm.name))
                 .collect(),
-            floor: metrics.map(|metric| floor(run, cell, metric)).into(),
+            metrics: metric_rows(run, cell),
+            ratios: ratio_charts(run, cell),
         }
     }
 }
@@ -92,18 +66,17 @@ fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
             label: metric.label().to_owned(),
             baseline: measured(run, cell, baseline, metric),
             floor: floor(run, cell, metric),
-            again: lookup::noise(run, cell, metric).map(|row| ChangeView::of(run, row)),
-            variants: lookup::variants(run)
+            variants: lookup::variants_in(run, record)
                 .map(|arm| variant(run, cell, &arm.name, metric))
                 .collect(),
         })
         .filter(MetricRow::has_any);
-    of_all_kinds.chain(kind_rows(run, cell)).collect()
+    of_all_kinds.chain(kind_rows(run, record)).collect()
 }
 
 /// The metrics of each kind of operation, where there are several.
-fn kind_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
-    let rows = lookup::by_kind(run, cell);
+fn kind_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
+    let rows = lookup::by_kind(run, &record.name);
     let mut seen: Vec<(&str, Metric)> = rows
         .iter()
         .map(|row| (row.kind.as_str(), row.estimate.metric))
@@ -123,9 +96,8 @@ fn kind_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
         MetricRow {
             label: format!("{metric} of {kind}"),
             baseline: first.map(|row| Figure::quantity(row.estimate.baseline, &row.estimate.unit)),
-            floor: first.map(|row| margin_figure(row.estimate.margin)),
-            again: None,
-            variants: lookup::variants(run)
+            floor: first.map(|row| Figure::floor(row.estimate.margin)),
+            variants: lookup::variants_in(run, record)
                 .map(|arm| of(kind, metric, &arm.name).map(|row| ChangeView::of(run, row)))
                 .collect(),
         }
@@ -135,7 +107,7 @@ fn kind_rows(run: &Run, cell: &str) -> Vec<MetricRow> {
 
 impl MetricRow {
     fn has_any(&self) -> bool {
-        self.baseline.is_some() || self.again.is_some() || self.variants.iter().any(Option::is_some)
+        self.baseline.is_some() || self.variants.iter().any(Option::is_some)
     }
 }
 
@@ -148,61 +120,39 @@ fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeVie
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
-    lookup::margin(run, cell, metric).map(margin_figure)
-}
-
-fn margin_figure(margin: f64) -> Figure {
-    let text = format!("±{}", format::change(margin).trim_start_matches('+'));
-    Figure::percent(margin, text)
+    lookup::floor(run, cell, metric).map(Figure::floor)
 }
 
 /// One estimate, with everything a test needs to find it and compare it with the record.
 #[derive(Serialize)]
-struct ChangeView {
+pub(super) struct ChangeView {
     cell: String,
     arm: String,
     metric: Metric,
     verdict: Verdict,
-    /// The class that gives the verdict its colour.
-    tone: &'static str,
-    word: String,
+    verdict_view: VerdictView,
     wanted: Option<String>,
     blocks: u32,
     variant: Figure,
     change: Range,
+    difference: Range,
 }
 
 impl ChangeView {
-    fn of(run: &Run, row: &EstimateRow) -> Self {
-        let bound = |bound| Figure::percent(bound, format::change_bound(bound, row.change));
+    pub(super) fn of(run: &Run, row: &EstimateRow) -> Self {
         Self {
             cell: row.cell.clone(),
             arm: row.arm.clone(),
             metric: row.metric,
             verdict: row.verdict,
-            tone: match row.verdict {
-                _ if row.caveat.is_some() => "cannot-tell",
-                Verdict::Costs => "costs",
-                Verdict::Gains => "gains",
-                Verdict::NoCost => "no-cost",
-                Verdict::CannotTell => "cannot-tell",
-            },
-            word: match row.verdict {
-                Verdict::NoCost if row.caveat.is_none() => {
-                    format!("no cost above {}", format::share(row.margin))
-                }
-                _ => lookup::verdict_word(run, row),
-            },
+            verdict_view: VerdictView::of(run, row),
             wanted: row
                 .more_time_s
                 .map(|seconds| format!("{} more to tell", format::span(seconds))),
             blocks: row.blocks,
             variant: Figure::quantity(row.variant, &row.unit),
-            change: Range {
-                value: Figure::percent(row.change, format::change(row.change)),
-                low: bound(row.low),
-                high: bound(row.high),
-            },
+            change: Range::change(row),
+            difference: Range::difference(row),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Numbers and names as the template takes them.
 
-use ciphertax_model::record::Run;
+use ciphertax_model::record::{EstimateRow, Run};
 use serde::Serialize;
 
-use crate::format;
+use crate::{format, lookup};
 
 /// A label and its text.
 #[derive(Serialize)]
@@ -25,24 +25,25 @@ impl Item {
 #[derive(Serialize)]
 pub(super) struct Figure {
     exact: String,
-    /// What the text counts in, where it does not say so itself: `percent` or nothing.
+    /// What the text counts in, where it does not say so itself: `percent`, a unit or nothing.
     scale: &'static str,
     text: String,
 }
 
 impl Figure {
     pub(super) fn new(value: f64, text: String) -> Self {
-        Self {
-            exact: exact(value),
-            scale: "",
-            text,
-        }
+        Self::scaled(value, "", text)
     }
 
     pub(super) fn percent(value: f64, text: String) -> Self {
+        Self::scaled(value, "percent", text)
+    }
+
+    fn scaled(value: f64, scale: &'static str, text: String) -> Self {
         Self {
-            scale: "percent",
-            ..Self::new(value, text)
+            exact: exact(value),
+            scale,
+            text,
         }
     }
 
@@ -52,6 +53,14 @@ impl Figure {
 
     pub(super) fn microseconds(value: f64) -> Self {
         Self::new(value, format::microseconds(value))
+    }
+
+    /// What does not count, either way.
+    pub(super) fn floor(floor: f64) -> Self {
+        Self::percent(
+            floor,
+            format!("±{}", format::change(floor).trim_start_matches('+')),
+        )
     }
 }
 
@@ -68,6 +77,29 @@ pub(super) struct Range {
     pub(super) high: Figure,
 }
 
+impl Range {
+    /// The change of an estimate.
+    pub(super) fn change(row: &EstimateRow) -> Self {
+        let bound = |bound| Figure::percent(bound, format::change_bound(bound, row.change));
+        Self {
+            value: Figure::percent(row.change, format::change(row.change)),
+            low: bound(row.low),
+            high: bound(row.high),
+        }
+    }
+
+    /// The difference of an estimate in its unit.
+    pub(super) fn difference(row: &EstimateRow) -> Self {
+        let difference = lookup::difference(row);
+        let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
+        Self {
+            value: Figure::new(difference.value, text.value),
+            low: Figure::scaled(difference.low, text.unit, text.low),
+            high: Figure::scaled(difference.high, text.unit, text.high),
+        }
+    }
+}
+
 /// An arm's name and the class that gives it its colour.
 #[derive(Serialize)]
 pub(super) struct ArmName {
@@ -76,20 +108,17 @@ pub(super) struct ArmName {
 }
 
 impl ArmName {
-    /// By the arm's position in the run; `report.js` gives out its eight colours in the same way.
-    pub(super) fn at(index: usize, name: &str) -> Self {
-        Self {
-            name: name.into(),
-            class: format!("arm-{}", index % 8),
-        }
-    }
-
     pub(super) fn of(run: &Run, name: &str) -> Self {
         let index = run
             .arms
             .iter()
             .position(|arm| arm.name == name)
             .unwrap_or_default();
-        Self::at(index, name)
+        // Baseline and baseline again have the first two colours, variants take turns with the other six.
+        let colour = if index < 2 { index } else { 2 + (index - 2) % 6 };
+        Self {
+            name: name.into(),
+            class: format!("arm-{colour}"),
+        }
     }
 }

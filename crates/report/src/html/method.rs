@@ -5,6 +5,24 @@ use ciphertax_model::record::Run;
 use super::figure::Item;
 use crate::{format, lookup};
 
+/// How it was measured and what the figures mean.
+pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
+    let study = &run.study;
+    vec![
+        format!(
+            "All arms ran the same load in short slices of {} s, one of every arm in each block in random balanced order, so \
+             that drift of the machine fell on all alike.",
+            study.slice_s
+        ),
+        "Each change is the mean of the ratios to the baseline within the blocks, with its 95 % interval; it counts only \
+         beyond the noise floor, which is what the baseline differs from itself, measured once more in the same blocks."
+            .to_owned(),
+        "CPU time is that of the whole server process and of the client's load threads; every connection was held to what \
+         its arm says, and a slice that broke a rule does not count."
+            .to_owned(),
+    ]
+}
+
 /// Versions, host and settings of the measurement.
 pub(super) fn method(run: &Run) -> Vec<Item> {
     let (host, study) = (&run.host, &run.study);

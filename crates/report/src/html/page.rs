@@ -1,18 +1,22 @@
 //! What the page shows, in the order it shows it.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Run, ServerRecord};
+use ciphertax_model::record::{Agreement, Run, ServerRecord};
 use serde::Serialize;
 
-use super::arms::ArmView;
+use super::answer::AnswerView;
 use super::connects::ConnectView;
-use super::consequences::{CapacityView, ChurnView, budgets, sides};
+use super::consequences::{Capacity, ChurnChart, ChurnView, budgets};
 use super::costs::CellView;
-use super::figure::{ArmName, Item};
-use super::method::method;
+use super::figure::Item;
+use super::findings::{FindingGroup, findings};
+use super::forest::Forest;
+use super::method::{in_three_sentences, method};
+use super::noise::{NoiseTable, floors_in_words};
+use super::proofs::{ArmView, Matrix};
 use super::published::PublishedView;
-use super::ratios::RatioGroup;
 use super::void::VoidView;
+use crate::answer::{lacks_blocks, needs_blocks};
 use crate::{format, lookup};
 
 /// Everything the template needs.
@@ -25,25 +29,34 @@ pub(super) struct Page {
     summary: Vec<Item>,
     same_host: bool,
     server_cpu_seen: bool,
-    cells: Vec<CellView>,
-    arms: Vec<ArmView>,
-    variants: Vec<ArmName>,
-    connects: Vec<ConnectView>,
-    ratios: Vec<RatioGroup>,
+    answer: Option<AnswerView>,
+    /// Said once where intervals are missing.
+    lacking: Option<String>,
+    forest: Option<Forest>,
+    churn_charts: Vec<ChurnChart>,
     churn: Vec<ChurnView>,
-    sides: Vec<String>,
     budgets: Vec<String>,
-    capacity: Vec<CapacityView>,
-    findings: Vec<FindingView>,
-    published: Vec<PublishedView>,
+    capacity: Vec<Capacity>,
+    advice: Vec<FindingGroup>,
+    findings: Vec<FindingGroup>,
+    connects: Vec<ConnectView>,
+    matrix: Matrix,
+    arms: Vec<ArmView>,
+    floors: String,
+    noise: Option<NoiseTable>,
     void: VoidView,
+    sentences: Vec<String>,
     method: Vec<Item>,
     settings: Vec<Item>,
+    cells: Vec<CellView>,
+    published: Vec<PublishedView>,
+    published_in_words: String,
     command: String,
 }
 
 impl Page {
     pub(super) fn of(run: &Run) -> Self {
+        let (advice, findings) = findings(run);
         Self {
             title: title(run),
             verdict: run.verdict.clone(),
@@ -51,47 +64,40 @@ impl Page {
             warning: lookup::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
-            server_cpu_seen: run
-                .measurements
-                .iter()
-                .any(|row| row.metric == Metric::ServerCpuPerOp),
-            cells: run.cells.iter().map(|cell| CellView::of(run, cell)).collect(),
-            arms: run
-                .arms
-                .iter()
-                .enumerate()
-                .map(|arm| ArmView::of(run, arm))
-                .collect(),
-            variants: lookup::variants(run)
-                .map(|arm| ArmName::of(run, &arm.name))
-                .collect(),
+            server_cpu_seen: run.measurements.is_empty()
+                || run
+                    .measurements
+                    .iter()
+                    .any(|row| row.metric == Metric::ServerCpuPerOp),
+            answer: AnswerView::of(run),
+            lacking: lacks_blocks(run).then(needs_blocks),
+            forest: Forest::of(run),
+            churn_charts: ChurnChart::all(run),
+            churn: run.churn.iter().map(|row| ChurnView::of(run, row)).collect(),
+            budgets: budgets(run),
+            capacity: Capacity::all(run),
+            advice,
+            findings,
             connects: run
                 .cells
                 .iter()
                 .filter_map(|cell| ConnectView::of(run, cell))
                 .collect(),
-            ratios: run
-                .cells
-                .iter()
-                .filter_map(|cell| RatioGroup::of(run, cell))
-                .collect(),
-            churn: run.churn.iter().map(|row| ChurnView::of(run, row)).collect(),
-            sides: sides(run),
-            budgets: budgets(run),
-            capacity: run
-                .capacity
-                .iter()
-                .map(|row| CapacityView::of(run, row))
-                .collect(),
-            findings: findings(run),
+            matrix: Matrix::of(run),
+            arms: run.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
+            floors: floors_in_words(run),
+            noise: Some(NoiseTable::of(run)).filter(|table| !table.is_empty()),
+            void: VoidView::of(run),
+            sentences: in_three_sentences(run),
+            method: method(run),
+            settings: settings(run),
+            cells: run.cells.iter().map(|cell| CellView::of(run, cell)).collect(),
             published: run
                 .published
                 .iter()
                 .map(|row| PublishedView::of(run, row))
                 .collect(),
-            void: VoidView::of(run),
-            method: method(run),
-            settings: settings(run),
+            published_in_words: published_in_words(run),
             command: run.command.clone(),
         }
     }
@@ -142,21 +148,22 @@ fn to_the_minute(timestamp: &str) -> String {
     }
 }
 
-/// A finding and what it is called.
-#[derive(Serialize)]
-struct FindingView {
-    word: &'static str,
-    summary: String,
-    evidence: String,
-}
-
-fn findings(run: &Run) -> Vec<FindingView> {
-    run.findings
-        .iter()
-        .map(|finding| FindingView {
-            word: lookup::severity_word(finding.severity),
-            summary: finding.summary.clone(),
-            evidence: finding.evidence.clone(),
-        })
-        .collect()
+/// `13 figures: 3 agree, 8 differ, 2 cannot tell`
+fn published_in_words(run: &Run) -> String {
+    let count = |agreement| {
+        run.published
+            .iter()
+            .filter(|row| row.agreement == agreement)
+            .count()
+    };
+    let parts: Vec<String> = [
+        (count(Agreement::Agrees), "agree"),
+        (count(Agreement::Differs), "differ"),
+        (count(Agreement::CannotTell), "cannot tell or not measured"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{count} {word}"))
+    .collect();
+    parts.join(", ")
 }

@@ -1,0 +1,122 @@
+//! The answer: what each arm costs per query and per new connection, on both sides.
+
+use ciphertax_model::record::{ArmRecord, CellRecord, EstimateRow, FEWEST_BLOCKS, Run};
+use ciphertax_model::{Metric, Workload};
+
+use crate::lookup;
+
+/// One arm on one server at one distance.
+pub(crate) struct Answer<'a> {
+    pub(crate) arm: &'a ArmRecord,
+    /// Which server and how far away; empty where the run has one place only.
+    pub(crate) place: String,
+    /// The cell whose operation stands for a query over a connection that stays open.
+    pub(crate) query: Option<&'a CellRecord>,
+    /// The cell whose operation makes a connection.
+    pub(crate) connection: Option<&'a CellRecord>,
+}
+
+impl<'a> Answer<'a> {
+    /// The estimate of one side's CPU time per operation of a cell of this answer.
+    pub(crate) fn estimate(
+        &self,
+        run: &'a Run,
+        cell: Option<&CellRecord>,
+        metric: Metric,
+    ) -> Option<&'a EstimateRow> {
+        lookup::estimate(run, &cell?.name, &self.arm.name, metric)
+    }
+}
+
+/// The two sides, in the order reports show them.
+pub(crate) const SIDES: [Metric; 2] = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp];
+
+/// Every arm the study asks about, on each server and at each distance it was measured at; none where nothing was
+/// compared.
+pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
+    if run.estimates.is_empty() {
+        return Vec::new();
+    }
+    let places = places(run);
+    let mut answers = Vec::new();
+    for cells in &places {
+        for arm in lookup::variants(run) {
+            let of_arm = |wanted: &dyn Fn(&CellRecord) -> bool| {
+                cells.iter().copied().find(|cell| {
+                    wanted(cell) && lookup::variants_in(run, cell).any(|other| other.name == arm.name)
+                })
+            };
+            let query = of_arm(&|cell| cell.workload.is_key_lookup())
+                .or_else(|| of_arm(&|cell| !cell.workload.makes_connections()));
+            let connection = of_arm(&|cell| cell.workload == Workload::Connect)
+                .or_else(|| of_arm(&|cell| cell.workload.makes_connections()));
+            if query.or(connection).is_some() {
+                answers.push(Answer {
+                    arm,
+                    place: if places.len() > 1 {
+                        place(cells[0])
+                    } else {
+                        String::new()
+                    },
+                    query,
+                    connection,
+                });
+            }
+        }
+    }
+    answers
+}
+
+/// The cells of the run, by server and distance.
+fn places(run: &Run) -> Vec<Vec<&CellRecord>> {
+    let mut places: Vec<Vec<&CellRecord>> = Vec::new();
+    for cell in &run.cells {
+        let together =
+            |place: &&mut Vec<&CellRecord>| (&place[0].server, place[0].link) == (&cell.server, cell.link);
+        match places.iter_mut().find(together) {
+            Some(place) => place.push(cell),
+            None => places.push(vec![cell]),
+        }
+    }
+    places
+}
+
+fn place(cell: &CellRecord) -> String {
+    match cell.link {
+        Some(link) => format!("{}, {} ms away", cell.server, link.rtt_ms),
+        None => cell.server.clone(),
+    }
+}
+
+/// What an operation of the cells in a column is called: all of them lookups, or not.
+pub(crate) fn query_heading(answers: &[Answer<'_>]) -> &'static str {
+    match answers
+        .iter()
+        .filter_map(|answer| answer.query)
+        .all(|cell| cell.workload.is_key_lookup())
+    {
+        true => "per query",
+        false => "per operation",
+    }
+}
+
+/// True if a comparison the study asked for is missing, because too few blocks were measured.
+pub(crate) fn lacks_blocks(run: &Run) -> bool {
+    run.cells.iter().any(|cell| {
+        cell.blocks < FEWEST_BLOCKS
+            && lookup::variants_in(run, cell).any(|arm| {
+                SIDES
+                    .into_iter()
+                    .chain([Metric::Throughput, Metric::ResponseMean])
+                    .all(|metric| lookup::estimate(run, &cell.name, &arm.name, metric).is_none())
+            })
+    })
+}
+
+/// What is said once where intervals are missing.
+pub(crate) fn needs_blocks() -> String {
+    format!(
+        "Where a figure is missing, it was not measured often enough: an interval needs {FEWEST_BLOCKS} blocks. Give it more \
+         time (--time)."
+    )
+}

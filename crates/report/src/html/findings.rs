@@ -1,0 +1,61 @@
+//! Causes, advice and suspicions, together where they say the same.
+
+use ciphertax_model::record::{Run, Severity};
+use serde::Serialize;
+
+use crate::groups::{Group, grouped};
+use crate::lookup;
+
+/// Findings that say the same.
+#[derive(Serialize)]
+pub(super) struct FindingGroup {
+    word: &'static str,
+    /// The first ones, shown as they are.
+    first: Vec<StatementView>,
+    /// The others, to be unfolded.
+    more: Vec<StatementView>,
+    /// True if the evidence is folded too: of one statement it is shown.
+    unfolds: bool,
+}
+
+#[derive(Serialize)]
+struct StatementView {
+    summary: String,
+    evidence: Vec<String>,
+}
+
+/// Statements of a group that are shown before unfolding.
+const SHOWN: usize = 3;
+
+/// What to do; and everything that explains or casts doubt.
+pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
+    let (advice, others) = grouped(run)
+        .into_iter()
+        .partition::<Vec<_>, _>(|group| group.severity == Severity::Advice);
+    let view = |groups: Vec<Group<'_>>| groups.into_iter().map(FindingGroup::of).collect();
+    (view(advice), view(others))
+}
+
+impl FindingGroup {
+    fn of(group: Group<'_>) -> Self {
+        let mut first: Vec<StatementView> = group
+            .statements
+            .into_iter()
+            .map(|statement| StatementView {
+                summary: statement.summary,
+                evidence: statement.evidence.into_iter().map(str::to_owned).collect(),
+            })
+            .collect();
+        let more = if first.len() > SHOWN + 1 {
+            first.split_off(SHOWN)
+        } else {
+            Vec::new()
+        };
+        Self {
+            unfolds: first.len() > 1 || first.iter().any(|statement| statement.evidence.len() > 1),
+            word: lookup::severity_word(group.severity),
+            first,
+            more,
+        }
+    }
+}

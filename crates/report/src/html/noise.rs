@@ -1,0 +1,195 @@
+//! The noise: the baseline against itself, and the ratio of every block.
+
+use std::fmt::Write;
+
+use ciphertax_model::Metric;
+use ciphertax_model::record::{ArmRole, BlockRatios, CellRecord, EstimateRow, Run};
+use serde::Serialize;
+
+use super::costs::ChangeView;
+use super::figure::{ArmName, Figure};
+use super::scale::{ChangeScale, Tick, percent};
+use crate::{format, lookup};
+
+/// The baseline against itself: cells down, metrics across.
+#[derive(Serialize)]
+pub(super) struct NoiseTable {
+    columns: Vec<&'static str>,
+    rows: Vec<NoiseRow>,
+}
+
+#[derive(Serialize)]
+struct NoiseRow {
+    cell: String,
+    cells: Vec<Option<NoiseCell>>,
+}
+
+#[derive(Serialize)]
+struct NoiseCell {
+    again: ChangeView,
+    floor: Option<Figure>,
+}
+
+impl NoiseTable {
+    pub(super) fn of(run: &Run) -> Self {
+        let mut metrics: Vec<Metric> = run.noise_floor.iter().map(|row| row.metric).collect();
+        metrics.sort();
+        metrics.dedup();
+        let has_any = |cell: &&CellRecord| run.noise_floor.iter().any(|row| row.cell == cell.name);
+        Self {
+            columns: metrics.iter().map(|metric| metric.label()).collect(),
+            rows: run
+                .cells
+                .iter()
+                .filter(has_any)
+                .map(|cell| NoiseRow {
+                    cell: cell.name.clone(),
+                    cells: metrics
+                        .iter()
+                        .map(|metric| {
+                            let row = lookup::noise(run, &cell.name, *metric)?;
+                            Some(NoiseCell {
+                                again: ChangeView::of(run, row),
+                                floor: lookup::floor(run, &cell.name, *metric).map(Figure::floor),
+                            })
+                        })
+                        .collect(),
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// The noise floors of the whole run in a sentence.
+pub(super) fn floors_in_words(run: &Run) -> String {
+    let range = |metrics: &[Metric]| {
+        let floors = || {
+            run.estimates
+                .iter()
+                .filter(|row| metrics.contains(&row.metric))
+                .filter_map(|row| row.floor)
+        };
+        let least = floors().reduce(f64::min)?;
+        let most = floors().reduce(f64::max)?;
+        Some(match format::share(least) == format::share(most) {
+            true => format!("±{}", format::share(least)),
+            false => format!("±{} to ±{}", format::share(least), format::share(most)),
+        })
+    };
+    let parts: Vec<String> = [
+        (
+            range(&[Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]),
+            "CPU per operation",
+        ),
+        (range(&[Metric::Throughput]), "throughput"),
+        (range(&[Metric::ResponseMean]), "response time"),
+    ]
+    .into_iter()
+    .filter_map(|(range, what)| Some(format!("{} for {what}", range?)))
+    .collect();
+    parts.join(", ")
+}
+
+/// The ratios of every block of one metric of a cell, so that a reader sees the noise.
+#[derive(Serialize)]
+pub(super) struct RatioChart {
+    metric: Metric,
+    label: &'static str,
+    ticks: Vec<Tick>,
+    strips: Vec<Strip>,
+}
+
+/// One arm: a dot for each block, from the first above to the last below, and the estimate under them.
+#[derive(Serialize)]
+struct Strip {
+    arm: ArmName,
+    zero: String,
+    floor: Option<[String; 2]>,
+    /// In a square of 1000 by 1000.
+    dots: String,
+    estimate: Option<[String; 3]>,
+    words: String,
+}
+
+pub(super) fn ratio_charts(run: &Run, cell: &CellRecord) -> Vec<RatioChart> {
+    [
+        Metric::ServerCpuPerOp,
+        Metric::ClientCpuPerOp,
+        Metric::speed(cell.pace),
+    ]
+    .into_iter()
+    .filter_map(|metric| RatioChart::of(run, cell, metric))
+    .collect()
+}
+
+impl RatioChart {
+    fn of(run: &Run, cell: &CellRecord, metric: Metric) -> Option<Self> {
+        let series: Vec<&BlockRatios> = run
+            .block_ratios
+            .iter()
+            .filter(|row| row.cell == cell.name && row.metric == metric && !row.ratios.is_empty())
+            .collect();
+        if series.is_empty() {
+            return None;
+        }
+        let scale = ChangeScale::over(
+            series
+                .iter()
+                .flat_map(|row| &row.ratios)
+                .map(|ratio| [ratio - 1.0; 3]),
+        );
+        Some(Self {
+            metric,
+            label: metric.label(),
+            ticks: scale.ticks(),
+            strips: series.iter().map(|row| strip(run, row, &scale)).collect(),
+        })
+    }
+}
+
+fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
+    let mut dots = String::new();
+    let last = (series.ratios.len() - 1).max(1) as f64;
+    for (block, ratio) in series.ratios.iter().enumerate() {
+        let x = scale.at(ratio - 1.0) * 10.0;
+        let y = 40.0 + 640.0 * block as f64 / last;
+        let _ = write!(dots, "M{x:.0} {y:.0}h0");
+    }
+    let estimate = row_of(run, series);
+    Strip {
+        arm: ArmName::of(run, &series.arm),
+        zero: percent(scale.at(0.0)),
+        floor: estimate.and_then(|row| row.floor).map(|floor| {
+            let (from, to) = (scale.at(1.0 / (1.0 + floor) - 1.0), scale.at(floor));
+            [percent(from), percent(to - from)]
+        }),
+        dots,
+        estimate: estimate.map(|row| [row.change, row.low, row.high].map(|change| percent(scale.at(change)))),
+        words: estimate.map_or_else(String::new, |row| {
+            format!(
+                "{}, {} of {}: {} {} over {} blocks",
+                row.arm,
+                row.metric,
+                row.cell,
+                format::change(row.change),
+                format::change_interval(row.change, row.low, row.high),
+                row.blocks
+            )
+        }),
+    }
+}
+
+fn row_of<'a>(run: &'a Run, series: &BlockRatios) -> Option<&'a EstimateRow> {
+    let again = run
+        .arms
+        .iter()
+        .any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
+    match again {
+        true => lookup::noise(run, &series.cell, series.metric),
+        false => lookup::estimate(run, &series.cell, &series.arm, series.metric),
+    }
+}

@@ -1,0 +1,176 @@
+//! How every arm was proved: a matrix of arms and witnesses, and everything they said.
+
+use ciphertax_model::record::{ArmRecord, ArmRole, Proof, Run, SessionFacts};
+use serde::Serialize;
+
+use super::figure::{ArmName, Item};
+use crate::format;
+
+/// Arms down, witnesses across.
+#[derive(Serialize)]
+pub(super) struct Matrix {
+    witnesses: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    arm: ArmName,
+    role: &'static str,
+    /// What was negotiated, in a line.
+    negotiated: String,
+    /// Proofs of each witness, over all servers.
+    proofs: Vec<usize>,
+    proved: bool,
+}
+
+impl Matrix {
+    pub(super) fn of(run: &Run) -> Self {
+        let mut witnesses: Vec<String> = Vec::new();
+        for proof in run.arms.iter().flat_map(proofs) {
+            if !witnesses.contains(&proof.witness) {
+                witnesses.push(proof.witness.clone());
+            }
+        }
+        let rows = run
+            .arms
+            .iter()
+            .map(|arm| Row {
+                arm: ArmName::of(run, &arm.name),
+                role: role(arm),
+                negotiated: negotiated(arm),
+                proofs: witnesses
+                    .iter()
+                    .map(|witness| proofs(arm).filter(|proof| proof.witness == *witness).count())
+                    .collect(),
+                proved: proofs(arm).next().is_some(),
+            })
+            .collect();
+        Self { witnesses, rows }
+    }
+}
+
+fn proofs(arm: &ArmRecord) -> impl Iterator<Item = &Proof> {
+    arm.sessions.iter().flat_map(|session| &session.proofs)
+}
+
+fn role(arm: &ArmRecord) -> &'static str {
+    match arm.role {
+        ArmRole::Baseline => "baseline",
+        ArmRole::BaselineAgain => "noise floor",
+        ArmRole::Variant => "",
+    }
+}
+
+/// `TLSv1.3, TLS_AES_256_GCM_SHA384, x25519`, once if all servers have the same.
+fn negotiated(arm: &ArmRecord) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for session in &arm.sessions {
+        let facts = &session.facts;
+        let login = match facts.authentication.path.as_str() {
+            "single" => facts.authentication.method.clone(),
+            path => format!("{} ({path})", facts.authentication.method),
+        };
+        let text = match &facts.tls {
+            None => format!("{}; {login}", arm.transport),
+            Some(tls) => {
+                let parts = [&tls.version, &tls.cipher, &tls.group, &tls.certificate.key];
+                let parts: Vec<&str> = parts
+                    .into_iter()
+                    .map(String::as_str)
+                    .filter(|part| !part.is_empty())
+                    .collect();
+                format!("{}; {login}", parts.join(", "))
+            }
+        };
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.len() {
+        0..=2 => texts.join(" / "),
+        n => format!("{} / {} more, by server", texts[0], n - 1),
+    }
+}
+
+/// Everything that was proved of an arm and what it negotiated.
+#[derive(Serialize)]
+pub(super) struct ArmView {
+    name: ArmName,
+    role: &'static str,
+    transport: String,
+    sessions: Vec<SessionView>,
+}
+
+/// What an arm was on one server.
+#[derive(Serialize)]
+struct SessionView {
+    /// Empty where there is only one server.
+    server: String,
+    facts: Vec<Item>,
+    proofs: Vec<Proof>,
+}
+
+impl ArmView {
+    pub(super) fn of(run: &Run, arm: &ArmRecord) -> Self {
+        let several = run.servers.len() > 1;
+        Self {
+            name: ArmName::of(run, &arm.name),
+            role: role(arm),
+            transport: arm.transport.to_string(),
+            sessions: arm
+                .sessions
+                .iter()
+                .map(|session| SessionView {
+                    server: if several {
+                        session.server.clone()
+                    } else {
+                        String::new()
+                    },
+                    facts: facts(&session.facts),
+                    proofs: session.proofs.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn facts(facts: &SessionFacts) -> Vec<Item> {
+    let mut items = Vec::new();
+    if let Some(tls) = &facts.tls {
+        let resumed = if tls.resumed { "resumed" } else { "full handshake" };
+        let retry = if tls.hello_retry_request {
+            ", hello retry request"
+        } else {
+            ""
+        };
+        items.push(Item::new(
+            "protocol",
+            format!("{}, {resumed}{retry}", tls.version),
+        ));
+        items.push(Item::new("cipher", &tls.cipher));
+        if !tls.group.is_empty() {
+            items.push(Item::new("key exchange", &tls.group));
+        }
+        let certificate = &tls.certificate;
+        items.push(Item::new(
+            "certificate",
+            format!(
+                "{}, {}, {} in {} certificate{}",
+                certificate.key,
+                certificate.signature,
+                format::bytes(certificate.chain_bytes.into()),
+                certificate.chain_length,
+                if certificate.chain_length == 1 { "" } else { "s" }
+            ),
+        ));
+        items.push(Item::new("verified", &tls.verification));
+        items.push(Item::new("client library", &tls.client_library));
+    }
+    let login = &facts.authentication;
+    items.push(Item::new(
+        "login",
+        format!("{}, {} path", login.method, login.path),
+    ));
+    items
+}

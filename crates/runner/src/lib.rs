@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod folder;
 mod generator;
+mod groups;
 mod host;
 mod load;
 mod measure;

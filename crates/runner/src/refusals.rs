@@ -56,6 +56,13 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
             )
         }));
     }
+    let own = study.arms.iter().filter(|arm| arm.certificate.is_some());
+    refusals.extend(own.map(|arm| {
+        format!(
+            "arm {}: the target has the certificate it has, so no arm can name another; leave certificate out, or the target",
+            arm.name
+        )
+    }));
     let cells = study.cells.iter().filter(|cell| study.link(cell).is_some());
     refusals.extend(cells.map(|cell| {
         format!(
@@ -130,7 +137,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
-            for refusal in capabilities.refuse(arm, &site.certificate) {
+            for refusal in capabilities.refuse(arm, &study.certificate_of(arm, &site)) {
                 note(format!("arm {}: {refusal}", arm.name));
             }
         }

@@ -22,6 +22,7 @@ use super::product::product;
 use crate::distance::Distance;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::groups::Group;
 use crate::placement::confined;
 use crate::trust::{Trust, issued, need_old_tls};
 use crate::whereabouts::Whereabouts;
@@ -50,12 +51,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a private server for the cells of a site, and what leads to it.
-    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
+    /// Starts a private server for a group of arms in the cells of a site, and what leads to it.
+    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+        let arms = &group.arms[..];
         let entry = entry(&site.server)?;
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, site, &guard)?;
-        let server = builder(entry, study, site, arms, link.as_ref())?.start()?;
+        let server = builder(entry, study, group, link.as_ref())?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
             Placement::Together => Some(confined(server.pid())?),
@@ -78,16 +80,16 @@ impl Server {
             .map_or(address, |distance| distance.address(&server));
         let measured = host_and_port(measured);
         let trust = Trust {
-            display: format!("the private server {site} at {address}"),
+            display: format!("the private server {} at {address}", group.name),
             host: measured.0.clone(),
             verification,
             legacy: !entry.capabilities.secure_renegotiation
-                || site.certificate.kind == CertificateKind::Rsa1024,
+                || group.needs.certificate.kind == CertificateKind::Rsa1024,
             clients,
         };
         Ok(Self {
             process: Some(ProcessCpu::open(server.pid())?),
-            name: site.to_string(),
+            name: group.name.clone(),
             measured,
             control: host_and_port(address),
             user: server.user().to_owned(),
@@ -309,25 +311,24 @@ impl Server {
     }
 }
 
-/// A private server as the cells of a site want it.
+/// A private server as a group of arms wants it.
 fn builder(
     entry: &'static Entry,
     study: &Study,
-    site: &Site,
-    arms: &[&Arm],
+    group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServerBuilder, RunError> {
     let mut builder = PrivateServer::builder().server(entry);
     builder = match study.needs_tls() {
         true => builder
-            .certificate(site.certificate.kind)
-            .chain_length(site.certificate.chain_length),
+            .certificate(group.needs.certificate.kind)
+            .chain_length(group.needs.certificate.chain_length),
         false => builder.without_tls(),
     };
-    if need_old_tls(arms) {
+    if need_old_tls(&group.arms) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
-    for method in arms.iter().filter_map(|arm| arm.authentication.method) {
+    for method in group.arms.iter().filter_map(|arm| arm.authentication.method) {
         builder = builder.account(method);
     }
     Ok(match link {

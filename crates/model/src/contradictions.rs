@@ -14,6 +14,7 @@ use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
 use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
+use crate::tunnel::Tunnel;
 use crate::ycsb::YcsbTable;
 
 /// Something that is wrong, and where in the study.
@@ -332,10 +333,10 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     check_arms_of_cell(study, cell, &path.key("arms"), found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
-        if arm.tunnel.is_some() && study.link_by == LinkKind::Relay {
+        if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
             let message = format!(
-                "cell {name:?}: the halves of the tunnel of arm {:?} speak with each other past a relay before the \
-                 server; take link_by = \"tun\", or leave the arm out with arms = […]",
+                "cell {name:?}: the tunnel of arm {:?} sends datagrams, which no TCP relay delays; take link_by = \"tun\", or \
+                 leave the arm out with arms = […]",
                 arm.name
             );
             found.add(Path::of("link_by"), message);

@@ -71,7 +71,13 @@ impl Server {
         let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
         let tunnels = kinds
             .into_iter()
-            .map(|kind| Ok((kind, tunnel::start(kind, address, link.as_ref(), &guard)?)))
+            .map(|kind| {
+                let tunnel = match (&link, site.distant) {
+                    (None, true) => tunnel::start_with_relay(kind, address, &guard)?,
+                    (link, _) => tunnel::start(kind, address, link.as_ref(), &guard)?,
+                };
+                Ok((kind, tunnel))
+            })
             .collect::<Result<_, RunError>>()?;
         let clients = issued(arms, |kind| server.client_certificate(kind))?;
         let distance = Distance::to(&server, link, study, site, &guard)?;
@@ -236,15 +242,21 @@ impl Server {
 
     /// Puts the server at the distance of a cell that is measured on it.
     pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        match (&mut self.distance, wanted) {
-            (Some(distance), Some(wanted)) => distance.set(wanted),
-            _ => Ok(()),
+        let (Some(distance), Some(wanted)) = (&mut self.distance, wanted) else {
+            return Ok(());
+        };
+        if distance.set(wanted)? {
+            for tunnel in self.tunnels.values() {
+                tunnel.set_distance(&wanted)?;
+            }
         }
+        Ok(())
     }
 
     /// How it was kept at a distance so far; `None` without one.
     pub(crate) fn link_record(&self) -> Option<LinkRecord> {
-        self.distance.as_ref()?.record()
+        let of_tunnels = self.tunnels.values().filter_map(RunningTunnel::relay_report);
+        self.distance.as_ref()?.record(of_tunnels)
     }
 
     /// True if ciphertax has started it, so that nobody else knows it.

@@ -8,6 +8,7 @@ use ciphertax_model::record::{
 use ciphertax_model::{Arm, AuthenticationMethod, Metric, PasswordCache, Placement, Study, Tunnel, Workload};
 
 use crate::cell::CellSamples;
+use crate::drivers::connections_of_a_driver;
 use crate::sentence::{micros, more, percent};
 
 pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
@@ -32,6 +33,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(full_logins(&run.study, cells));
     findings.extend(noisy(run));
     findings.extend(servers_of_their_own(run));
+    findings.extend(cells.iter().filter_map(|cell| connections_of_a_driver(run, cell)));
     findings.extend(variants(run).filter_map(|arm| login_rate(run, arm)));
     findings
 }

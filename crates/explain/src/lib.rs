@@ -8,6 +8,7 @@ mod capacity;
 mod cell;
 mod churn;
 mod connects;
+mod drivers;
 mod estimates;
 mod findings;
 mod phases;

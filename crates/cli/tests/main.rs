@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod bad_input;
+mod certificates;
 mod commands;
 mod common;
 mod faults;

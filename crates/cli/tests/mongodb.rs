@@ -11,7 +11,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Topology};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, record, samples, servers_of, within};
+use crate::common::{PATIENCE, Running, Sandbox, cache, record, samples, servers_of, within};
 
 const AUTHENTICATION: &str = r#"
 name = "logins"
@@ -98,6 +98,7 @@ transport = "tls1.3"
 [[cell]]
 name = "writes"
 workload = "ycsb_a"
+read_preference = "secondary"
 load = { connections = 4 }
 
 [[cell]]
@@ -284,14 +285,6 @@ fn start(sandbox: &Sandbox, study: &str, options: &[&str]) -> Running {
     );
     command.env("XDG_CACHE_HOME", cache());
     Running::start(command)
-}
-
-/// Where the tests themselves find servers that were fetched.
-fn cache() -> std::path::PathBuf {
-    std::env::var_os("XDG_CACHE_HOME").map_or_else(
-        || std::path::PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache"),
-        Into::into,
-    )
 }
 
 /// The primary, as the members that run in the sandbox see it.

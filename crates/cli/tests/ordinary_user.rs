@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use ciphertax_model::LinkKind;
+use ciphertax_model::record::{EstimateRow, Run};
 
-use crate::common::{Finished, Running, Sandbox, record};
+use crate::common::{Finished, PATIENCE, Running, Sandbox, cache, record};
 
 const NOBODY: u32 = 65_534;
 
@@ -45,7 +46,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for words in [
         "needs root",
-        "--set link_by=relay",
+        "without these rights, add `--set link_by=relay`",
         "does not delay TCP's own handshake",
     ] {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
@@ -56,6 +57,103 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     let link = record(&sandbox.run()).servers[0].link.clone().unwrap();
     assert_eq!(link.by, LinkKind::Relay);
     sandbox.expect_nothing_left();
+}
+
+#[test]
+fn connections_at_a_distance_are_measured_as_the_refusal_advises() {
+    expect_advice_that_works("mysql-connect-distance", &[], |run| {
+        assert!(
+            run.arms
+                .iter()
+                .any(|arm| arm.name == "ssh-ctr" && !arm.sessions.is_empty())
+        );
+        let rows = run.connects.iter().filter(|row| row.cell == "tunnels-45ms");
+        let arms: Vec<&str> = rows.map(|row| row.arm.as_str()).collect();
+        for arm in ["ssh-ctr", "stunnel", "haproxy"] {
+            assert!(arms.contains(&arm), "{arm}: {arms:?}, {:?}", run.void);
+        }
+        assert!(!arms.contains(&"wireguard"));
+    });
+}
+
+#[test]
+fn tunnels_over_continents_are_measured_as_the_refusal_advises() {
+    // Without servers that would have to be fetched.
+    let cells = ["yassl-1024-continent", "yassl-4096-continent", "yassl-4096-ocean"];
+    let here = cells.map(|cell| format!("--set=cell.{cell}.server=mariadb"));
+    expect_advice_that_works(
+        "mysql-tls-tunnel-wan",
+        &here.each_ref().map(String::as_str),
+        |run| {
+            let of_tunnel = |row: &&EstimateRow| row.cell == "openssl-4096-continent" && row.arm == "ssh-cbc";
+            assert!(run.estimates.iter().any(|row| of_tunnel(&row)), "{:?}", run.void);
+        },
+    );
+}
+
+#[test]
+fn connection_rates_are_measured_as_the_refusal_advises() {
+    expect_advice_that_works("mysql-connect-rate", &[], |run| {
+        assert!(
+            run.arms
+                .iter()
+                .any(|arm| arm.name == "wireguard" && arm.sessions.is_empty())
+        );
+    });
+}
+
+/// Takes the settings that a refusal names, and measures with them.
+fn expect_advice_that_works(study: &str, settings: &[&str], check: impl FnOnce(&Run)) {
+    if !rustix::process::geteuid().is_root() {
+        return; // As above.
+    }
+    let sandbox = Sandbox::new();
+    copy_tunnels(&sandbox);
+    let run = [
+        &["run", study, "--out=run", "--time=8", "--set=slice_s=0.2"],
+        settings,
+    ]
+    .concat();
+    let refused = finish_as_nobody(&sandbox, &run);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let (_, advice) = refused
+        .stderr
+        .split_once("without these rights, add `")
+        .expect("advice");
+    let (advice, _) = advice.split_once('`').unwrap();
+    // As a shell understands it.
+    let words = Command::new("sh")
+        .args(["-c", &format!("printf '%s\\n' {advice}")])
+        .output()
+        .unwrap();
+    let words = String::from_utf8(words.stdout).unwrap();
+    let finished = finish_as_nobody(
+        &sandbox,
+        &run.into_iter().chain(words.lines()).collect::<Vec<_>>(),
+    );
+    assert_eq!(finished.code, Some(0), "{advice}: {}", finished.stderr);
+    let run = record(&sandbox.run());
+    assert!(!run.estimates.is_empty());
+    check(&run);
+    sandbox.expect_nothing_left();
+}
+
+/// Programs of tunnels that are in the cache of whoever runs the tests are put where `nobody` finds them.
+fn copy_tunnels(sandbox: &Sandbox) {
+    let there = cache().join("ciphertax/tunnels");
+    if !there.exists() {
+        return; // Then the system has them.
+    }
+    let here = sandbox.work().join(".cache/ciphertax");
+    fs::create_dir_all(&here).unwrap();
+    for command in [
+        Command::new("cp").arg("-a").arg(there).arg(&here),
+        Command::new("chown")
+            .args(["-R", "65534:65534"])
+            .arg(sandbox.work()),
+    ] {
+        assert!(command.status().unwrap().success());
+    }
 }
 
 /// Runs a copy of the command that `nobody` may run, in a sandbox that `nobody` may write to.
@@ -74,5 +172,5 @@ pub(crate) fn finish_as_nobody(sandbox: &Sandbox, arguments: &[&str]) -> Finishe
     }
     let ids = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let words = [&ids[..], &[program.to_str().unwrap()], arguments].concat();
-    Running::start(sandbox.command_of(Path::new("setpriv"), &words)).finish()
+    Running::start(sandbox.command_of(Path::new("setpriv"), &words)).finish_within(4 * PATIENCE)
 }

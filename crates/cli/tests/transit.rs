@@ -1,13 +1,12 @@
 //! The axes of what protects data in transit, through the whole command on a real private server.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::{env, fs};
+use std::fs;
 
 use ciphertax_model::record::{Phase, PhaseRow, Run, Sample, SessionRecord};
 use ciphertax_model::{LinkKind, Metric};
 
-use crate::common::{Running, Sandbox, record, samples};
+use crate::common::{Running, Sandbox, cache, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -145,13 +144,6 @@ fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     sandbox.expect_nothing_left();
     (record(&sandbox.run()), samples(&sandbox.run()), finished.stdout)
-}
-
-fn cache() -> PathBuf {
-    match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").unwrap()).join(".cache"),
-    }
 }
 
 fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {

@@ -66,6 +66,8 @@ pub struct SliceYield {
     pub queries: u64,
     /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
     pub restarts: u64,
+    /// Reads that did not find what was inserted before, on a member of a replica set that did not have it yet.
+    pub stale_reads: u64,
     /// Phases of the connects made.
     pub phases: Vec<PhaseSample>,
     /// Logins by `plugin/path`.
@@ -335,6 +337,7 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         operations: recorder.operations(),
         queries: recorder.queries,
         restarts: recorder.restarts,
+        stale_reads: recorder.stale_reads,
         phases: recorder.phases(),
         logins: recorder.logins(),
         handshakes: recorder.handshakes,

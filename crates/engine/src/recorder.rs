@@ -17,6 +17,7 @@ pub struct Recorder {
     kinds: Vec<KindCount>,
     pub(crate) queries: u64,
     pub(crate) restarts: u64,
+    pub(crate) stale_reads: u64,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     phases: Vec<Option<PhaseCount>>,
@@ -66,6 +67,7 @@ impl Recorder {
             kinds: kinds.iter().map(kind).collect(),
             queries: 0,
             restarts: 0,
+            stale_reads: 0,
             bytes_sent: 0,
             bytes_received: 0,
             phases: Phase::ALL.iter().map(|_| None).collect(),
@@ -93,6 +95,7 @@ impl Recorder {
         }
         self.queries += operation.queries;
         self.restarts += operation.restarts;
+        self.stale_reads += operation.stale_reads;
         self.bytes_sent += operation.bytes_sent;
         self.bytes_received += operation.bytes_received;
     }
@@ -147,6 +150,7 @@ impl Recorder {
         }
         self.queries += other.queries;
         self.restarts += other.restarts;
+        self.stale_reads += other.stale_reads;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         for (phase, theirs) in Phase::ALL.into_iter().zip(&other.phases) {

@@ -613,6 +613,7 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         handshakes: None,
         queries: 0,
         restarts: 0,
+        stale_reads: 0,
         open_loop: None,
         phases: if cell == "connect" && arm == "tls" {
             vec![handshake(mean_ns)]

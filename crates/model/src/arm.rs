@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::authentication::Authentication;
+use crate::certificate::CertificateKind;
 use crate::tls::TlsSettings;
 use crate::transport::Transport;
 use crate::tunnel::Tunnel;
@@ -22,6 +23,10 @@ pub struct Arm {
     /// How the account logs in.
     #[serde(default, skip_serializing_if = "Authentication::is_default")]
     pub authentication: Authentication,
+    /// The key of the private server's certificate, where arms differ in it; `None` for the study's. Arms that differ in it
+    /// have servers of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateKind>,
     /// What carries the connection besides TCP; its CPU is accounted for on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<Tunnel>,
@@ -35,6 +40,7 @@ impl Arm {
             transport,
             tls: TlsSettings::default(),
             authentication: Authentication::default(),
+            certificate: None,
             tunnel: None,
         }
     }

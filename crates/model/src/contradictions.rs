@@ -14,6 +14,7 @@ use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
 use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
+use crate::tunnel::Tunnel;
 use crate::ycsb::YcsbTable;
 
 /// Something that is wrong, and where in the study.
@@ -199,6 +200,15 @@ fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
         );
         found.add(path.key("tls"), message);
     }
+    if let Some(kind) = arm.certificate
+        && !arm.transport.is_encrypted()
+    {
+        let message = format!(
+            "arm {:?} is plain and never shown a certificate; leave {kind} out or give it a TLS transport",
+            arm.name
+        );
+        found.add(path.key("certificate"), message);
+    }
     check_authentication(arm, path, found);
 }
 
@@ -304,6 +314,15 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     if let Some(replica_set) = cell.replica_set {
         check_replica_set(replica_set, &path.key("replica_set"), found);
     }
+    let with_own = study.arms.iter().find(|arm| arm.certificate.is_some());
+    if let (Some(_), Some(arm)) = (cell.certificate, with_own) {
+        let message = format!(
+            "cell {name:?}: the certificate differs by cell or by arm, not both, and arm {:?} names one too; leave one of them \
+             out",
+            arm.name
+        );
+        found.add(path.key("certificate"), message);
+    }
     check_reading(study, cell, path, found);
     check_mix(cell, path, found);
     if cell.keep_operations && cell.workload == Workload::Command {
@@ -314,10 +333,10 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     check_arms_of_cell(study, cell, &path.key("arms"), found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
-        if arm.tunnel.is_some() && study.link_by == LinkKind::Relay {
+        if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
             let message = format!(
-                "cell {name:?}: the halves of the tunnel of arm {:?} speak with each other past a relay before the \
-                 server; take link_by = \"tun\", or leave the arm out with arms = […]",
+                "cell {name:?}: the tunnel of arm {:?} sends datagrams, which no TCP relay delays; take link_by = \"tun\", or \
+                 leave the arm out with arms = […]",
                 arm.name
             );
             found.add(Path::of("link_by"), message);
@@ -363,10 +382,9 @@ fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
         );
         found.add(path.key("read_preference"), message);
     }
-    let writes = cell.ycsb_mix().is_some_and(|mix| mix.writes()) || cell.workload == Workload::YcsbLoad;
-    if has_secondaries && writes {
+    if cell.workload == Workload::YcsbLoad && cell.read_preference.is_some() {
         let message = format!(
-            "cell {name:?}: only the primary takes writes; set read_preference = \"primary\", or take a workload that reads"
+            "cell {name:?}: ycsb_load reads nothing, and only the primary takes writes; leave read_preference out"
         );
         found.add(path.key("read_preference"), message);
     }

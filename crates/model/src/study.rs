@@ -34,7 +34,7 @@ pub struct Study {
     /// The private server that cells without one of their own are measured on, by its name in the catalogue.
     #[serde(default = "default_server")]
     pub server: String,
-    /// The key of the private servers' certificates, where a cell has no other.
+    /// The key of the private servers' certificates, where a cell or an arm has no other.
     #[serde(default)]
     pub certificate: CertificateKind,
     /// Certificates that a private server sends: 1 for its own alone, more for intermediate authorities above it.
@@ -112,7 +112,7 @@ impl Default for Precision {
     }
 }
 
-/// One workload at one load level on one server over one link. Server and certificate are the cell's, not an arm's: so
+/// One workload at one load level on one server over one link. Where server and certificate are the cell's and not an arm's,
 /// all arms of a cell are measured on one process, whose state, memory and CPU they share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -600,16 +600,37 @@ impl Study {
         study
     }
 
-    /// Where a cell is measured, if on a private server.
+    /// Where a cell is measured, if on a private server. Where arms differ in the certificate, it is that of the first that
+    /// uses one; those with others have servers of their own beside it.
     pub fn site(&self, cell: &Cell) -> Site {
+        let differ = self.arms.iter().any(|arm| arm.certificate.is_some());
+        let mut encrypted = self.arms.iter().filter(|arm| arm.transport.is_encrypted());
+        let of_arms = encrypted
+            .next()
+            .filter(|_| differ)
+            .and_then(|arm| arm.certificate);
         Site {
             server: cell.server.as_ref().unwrap_or(&self.server).clone(),
             certificate: Certificate {
-                kind: cell.certificate.unwrap_or(self.certificate),
+                kind: of_arms.or(cell.certificate).unwrap_or(self.certificate),
                 chain_length: self.chain_length,
             },
             distant: self.link(cell).is_some(),
             replica_set: cell.replica_set.or(self.replica_set),
+        }
+    }
+
+    /// The certificate that an arm finds at a private server of a site.
+    pub fn certificate_of(&self, arm: &Arm, site: &Site) -> Certificate {
+        let differ = self.arms.iter().any(|arm| arm.certificate.is_some());
+        let kind = match arm.transport.is_encrypted() && differ {
+            true => arm.certificate.unwrap_or(self.certificate),
+            // Without TLS it is never shown, and no server is needed for it.
+            false => site.certificate.kind,
+        };
+        Certificate {
+            kind,
+            ..site.certificate
         }
     }
 

@@ -304,11 +304,12 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_tunnel_is_not_delayed_by_a_relay() {
+fn wireguard_is_not_delayed_by_a_relay_and_other_tunnels_are() {
     let with_tunnel = STUDY.replace("arms = [\"plain\", \"tls\"]", "");
-    assert!(StudyText::new("study.toml", &with_tunnel).study().is_ok());
     let by_relay = with_tunnel.replace("time_s = 10", "time_s = 10\nlink_by = \"relay\"");
-    assert_snapshot!(refusal(&by_relay), @r#"study.toml:4:11: cell "far": the halves of the tunnel of arm "ssh" speak with each other past a relay before the server; take link_by = "tun", or leave the arm out with arms = […]"#);
+    assert!(StudyText::new("study.toml", &by_relay).study().is_ok());
+    let wireguard = by_relay.replace("tunnel = { ssh = \"aes256-ctr\" }", "tunnel = \"wireguard\"");
+    assert_snapshot!(refusal(&wireguard), @r#"study.toml:4:11: cell "far": the tunnel of arm "ssh" sends datagrams, which no TCP relay delays; take link_by = "tun", or leave the arm out with arms = […]"#);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, Dataset, Distribution, Study, Transport, Workload};
+use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Study, Transport, Workload};
 
 const STUDY: &str = r#"
 name = "small"
@@ -257,8 +257,13 @@ fn what_a_study_of_mongodb_contradicts_itself_in_is_told() {
         ),
         (
             "workload = \"oltp_point_select\"",
-            "workload = \"ycsb_a\"\nreplica_set = { members = 3 }\nread_preference = \"secondary\"",
+            "workload = \"ycsb_load\"\nreplica_set = { members = 3 }\nread_preference = \"secondary\"",
             "only the primary takes writes",
+        ),
+        (
+            "transport = \"plain\"",
+            "transport = \"plain\"\ncertificate = \"rsa-2048\"",
+            "never shown a certificate",
         ),
         (
             "transport = \"plain\"",
@@ -276,6 +281,28 @@ fn what_a_study_of_mongodb_contradicts_itself_in_is_told() {
         let error = Study::from_toml(&text).unwrap_err().to_string();
         assert!(error.contains(words), "{words:?} is not in: {error}");
     }
+}
+
+#[test]
+fn a_certificate_differs_by_cell_or_by_arm() {
+    let by_arm = STUDY.replacen(
+        "transport = \"tls",
+        "certificate = \"rsa-2048\"\ntransport = \"tls",
+        1,
+    );
+    let study = Study::from_toml(&by_arm).unwrap();
+    let site = study.site(&study.cells[0]);
+    for arm in &study.arms {
+        assert_eq!(
+            study.certificate_of(arm, &site).kind,
+            CertificateKind::Rsa2048,
+            "{}",
+            arm.name
+        );
+    }
+    let by_both = by_arm.replacen("load = {", "certificate = \"rsa-4096\"\nload = {", 1);
+    let error = Study::from_toml(&by_both).unwrap_err().to_string();
+    assert!(error.contains("differs by cell or by arm, not both"), "{error}");
 }
 
 #[test]

@@ -70,20 +70,27 @@ impl Distance {
         }
     }
 
-    /// Changes it for all that is sent from now on.
-    pub(crate) fn set(&mut self, wanted: Link) -> Result<(), RunError> {
-        if self.now != wanted {
-            match &self.line {
-                Line::Tun(link) => link.set(&wanted)?,
-                Line::Relay(relay) => relay.set(&wanted)?,
-            }
-            self.now = wanted;
+    /// Changes it for all that is sent from now on; false if it is so already.
+    pub(crate) fn set(&mut self, wanted: Link) -> Result<bool, RunError> {
+        if self.now == wanted {
+            return Ok(false);
         }
-        Ok(())
+        match &self.line {
+            Line::Tun(link) => link.set(&wanted)?,
+            Line::Relay(relay) => relay.set(&wanted)?,
+        }
+        self.now = wanted;
+        Ok(true)
     }
 
-    /// How exactly it was kept; `None` if what kept it is gone.
-    pub(crate) fn record(&self) -> Option<LinkRecord> {
+    /// How exactly it was kept, here and by other relays at the same distance; `None` if what kept it is gone. Of several
+    /// relays the latest counts.
+    pub(crate) fn record(&self, others: impl Iterator<Item = LinkReport>) -> Option<LinkRecord> {
+        let own = match &self.line {
+            Line::Tun(link) => link.report(),
+            Line::Relay(relay) => relay.report(),
+        }
+        .ok()?;
         let LinkReport {
             kind,
             packets,
@@ -91,11 +98,14 @@ impl Distance {
             lateness_p99_us,
             lateness_max_us,
             drops,
-        } = match &self.line {
-            Line::Tun(link) => link.report(),
-            Line::Relay(relay) => relay.report(),
-        }
-        .ok()?;
+        } = others.fold(own, |one, other| LinkReport {
+            kind: one.kind,
+            packets: one.packets + other.packets,
+            lateness_median_us: one.lateness_median_us.max(other.lateness_median_us),
+            lateness_p99_us: one.lateness_p99_us.max(other.lateness_p99_us),
+            lateness_max_us: one.lateness_max_us.max(other.lateness_max_us),
+            drops: one.drops + other.drops,
+        });
         Some(LinkRecord {
             by: kind,
             distances: self.all.clone(),

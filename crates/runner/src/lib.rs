@@ -13,6 +13,7 @@ mod error;
 mod fit;
 mod folder;
 mod generator;
+mod groups;
 mod host;
 mod load;
 mod measure;

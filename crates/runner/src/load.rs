@@ -26,15 +26,13 @@ pub(crate) fn start(
     seed: u64,
 ) -> Result<Generator, RunError> {
     if let Some(command) = &cell.command {
-        let baseline = &study.baseline().name;
-        return match site.host_mut(baseline).as_mysql() {
-            Some(host) => Ok(Generator::Command(CommandLoad::prepare(
-                command,
-                arms,
-                &host.server,
-            )?)),
+        let access = |arm: &Arm| match site.host_mut(&arm.name).as_mysql() {
+            Some(host) => host.server.for_programs(arm),
             None => Err(not_on_mongodb(cell)),
         };
+        let accesses = arms.iter().map(access).collect::<Result<Vec<_>, _>>()?;
+        let load = CommandLoad::prepare(command, arms, accesses, site.cpu())?;
+        return Ok(Generator::Command(load));
     }
     let start = Start {
         study,
@@ -115,7 +113,12 @@ impl Start<'_> {
     fn over_mongodb(&self, accesses: &[MongodbAccess]) -> Result<Engine, RunError> {
         let connect = |errand| self.engine(accesses, |access| MongodbConnect { access, errand });
         let table = self.study.ycsb;
-        let store = |access| MongodbTable { access, table };
+        let writes = self.cell.ycsb_mix().is_some_and(|mix| mix.writes());
+        let store = |access| MongodbTable {
+            access,
+            table,
+            writes,
+        };
         match self.cell.workload {
             Workload::Connect => connect(MongodbErrand::Select(table)),
             Workload::ConnectOnly => connect(MongodbErrand::Nothing),

@@ -2,7 +2,7 @@
 
 use ciphertax_lab::catalogue::Protocol;
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Workload};
+use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel, Workload};
 use ciphertax_wire::Target;
 
 use crate::entry::entry;
@@ -56,6 +56,13 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
             )
         }));
     }
+    let own = study.arms.iter().filter(|arm| arm.certificate.is_some());
+    refusals.extend(own.map(|arm| {
+        format!(
+            "arm {}: the target has the certificate it has, so no arm can name another; leave certificate out, or the target",
+            arm.name
+        )
+    }));
     let cells = study.cells.iter().filter(|cell| study.link(cell).is_some());
     refusals.extend(cells.map(|cell| {
         format!(
@@ -84,11 +91,13 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
     };
     let has_link = study.cells.iter().any(|cell| study.link(cell).is_some());
+    let mut settings = Vec::new();
     if has_link
         && study.link_by == LinkKind::Tun
         && let Err(error) = RunningLink::check()
     {
         note(error.to_string());
+        settings.push("--set link_by=relay".to_owned());
     }
     let has_secondaries = |cell: &Cell| {
         study
@@ -101,10 +110,23 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
             "no cell has secondaries to read from; add replica_set = { members = 3 }, or leave read_preference out".into(),
         );
     }
-    for tunnel in study.arms.iter().filter_map(|arm| arm.tunnel) {
+    let is_measured = |arm: &&Arm| {
+        study
+            .cells
+            .iter()
+            .any(|cell| study.arms_of(cell).any(|other| other == *arm))
+    };
+    for tunnel in study.arms.iter().filter(is_measured).filter_map(|arm| arm.tunnel) {
         if let Err(error) = tunnel::check(tunnel) {
             note(error.to_string());
+            if tunnel == Tunnel::Wireguard {
+                settings.extend(without_wireguard(study));
+            }
         }
+    }
+    if !settings.is_empty() {
+        settings.dedup();
+        note(format!("without these rights, add `{}`", settings.join(" ")));
     }
     for cell in &study.cells {
         let site = study.site(cell);
@@ -130,12 +152,28 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
-            for refusal in capabilities.refuse(arm, &site.certificate) {
+            for refusal in capabilities.refuse(arm, &study.certificate_of(arm, &site)) {
                 note(format!("arm {}: {refusal}", arm.name));
             }
         }
     }
     Ok(refusals)
+}
+
+/// The settings that leave arms with WireGuard out of the cells that measure them, where others are left.
+fn without_wireguard(study: &Study) -> Vec<String> {
+    let setting = |cell: &Cell| {
+        let is_other = |arm: &&Arm| arm.tunnel != Some(Tunnel::Wireguard);
+        let others: Vec<&str> = study
+            .arms_of(cell)
+            .filter(is_other)
+            .map(|arm| arm.name.as_str())
+            .collect();
+        let has_both = others.len() < study.arms_of(cell).count() && others.len() > 1;
+        // Names in TOML, and all of it in one word of the shell.
+        has_both.then(|| format!("--set 'cell.{}.arms={others:?}'", cell.name))
+    };
+    study.cells.iter().filter_map(setting).collect()
 }
 
 /// What databases of this protocol do not have.

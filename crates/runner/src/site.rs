@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Protocol;
 use ciphertax_model::record::{ServerRecord, SessionRecord};
-use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_wire::Target;
 use ciphertax_workload::ycsb::KeySpace;
@@ -12,8 +11,9 @@ use ciphertax_workload::ycsb::KeySpace;
 use crate::access::Access;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::groups::groups;
 use crate::host::{Host, ProvedArm};
-use crate::mongodb::{MongoDbHost, Part, has_access_control};
+use crate::mongodb::MongoDbHost;
 use crate::mysql::MySqlHost;
 use crate::progress::{Progress, Stage};
 
@@ -70,10 +70,10 @@ impl OpenSite {
             Place::Target(target) => Stage::Connecting(target.to_string()),
             Place::Private(site) => Stage::StartingServer(site.to_string()),
         });
-        for (part, arms) in parts(&place, measured)? {
-            open.add_host(open_host(study, &place, part, &arms)?, arms, progress, go_on)?;
+        open_hosts(study, &place, measured, |host, arms| {
             open.keys.push(Arc::new(KeySpace::new(&study.ycsb)));
-        }
+            open.add_host(host, arms, progress, go_on)
+        })?;
         Ok(open)
     }
 
@@ -185,38 +185,30 @@ impl OpenSite {
     }
 }
 
-/// The hosts of a place with the arms that share each. Access control is a setting of a server: where some arms have it and
-/// others not, each kind has a server of its own, and so has the baseline again.
-fn parts<'a>(place: &Place<'_>, arms: Vec<&'a Arm>) -> Result<Vec<(Part, Vec<&'a Arm>)>, RunError> {
-    let baseline = arms.first().copied().is_none_or(has_access_control);
-    let is_like_baseline = |arm: &&Arm| has_access_control(arm) == baseline;
-    let is_one = match place {
-        Place::Target(_) => true,
-        Place::Private(site) => {
-            entry(&site.server)?.protocol() != Protocol::MongoDb || arms.iter().all(is_like_baseline)
+/// The hosts of a place with the arms that share each.
+fn open_hosts<'a>(
+    study: &Study,
+    place: &Place<'_>,
+    arms: Vec<&'a Arm>,
+    mut ready: impl FnMut(Box<dyn Host>, Vec<&'a Arm>) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let site = match place {
+        Place::Target(Target::MySql(target)) => {
+            return ready(Box::new(MySqlHost::external(study, target, &arms)?), arms);
         }
+        Place::Target(Target::MongoDb(target)) => {
+            return ready(Box::new(MongoDbHost::external(study, target)?), arms);
+        }
+        Place::Private(site) => site,
     };
-    if is_one {
-        return Ok(vec![(Part::Baseline, arms)]);
+    for group in groups(study, site, arms) {
+        let host: Box<dyn Host> = match entry(&site.server)?.protocol() {
+            Protocol::MySql => Box::new(MySqlHost::private(study, site, &group)?),
+            Protocol::MongoDb => Box::new(MongoDbHost::private(study, site, &group)?),
+        };
+        ready(host, group.arms)?;
     }
-    let (like, others): (Vec<&Arm>, Vec<&Arm>) = arms.into_iter().partition(is_like_baseline);
-    let (again, like): (Vec<&Arm>, Vec<&Arm>) = like.into_iter().partition(|arm| arm.name == BASELINE_AGAIN);
-    Ok(vec![
-        (Part::Baseline, like),
-        (Part::BaselineAgain, again),
-        (Part::Others, others),
-    ])
-}
-
-fn open_host(study: &Study, place: &Place<'_>, part: Part, arms: &[&Arm]) -> Result<Box<dyn Host>, RunError> {
-    Ok(match place {
-        Place::Target(Target::MySql(target)) => Box::new(MySqlHost::external(study, target, arms)?),
-        Place::Target(Target::MongoDb(target)) => Box::new(MongoDbHost::external(study, target)?),
-        Place::Private(site) => match entry(&site.server)?.protocol() {
-            Protocol::MySql => Box::new(MySqlHost::private(study, site, arms)?),
-            Protocol::MongoDb => Box::new(MongoDbHost::private(study, site, arms, part)?),
-        },
-    })
+    Ok(())
 }
 
 fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {

@@ -6,7 +6,7 @@ mod common;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use ciphertax_model::{
 };
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::cstr;
-use ciphertax_wire::mongodb::bson::{Document, doc, rawdoc};
+use ciphertax_wire::mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use ciphertax_wire::mongodb::{
     Account, Address, ConnectOptions, Login, Others, Request, Role, ScramKeys, ServerCounters, Session,
     Topology, authenticated_users,
@@ -354,6 +354,97 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         assert_ne!(topology.primary().unwrap().address, old);
     })
     .expect("it hangs");
+}
+
+/// What the report says of drivers (`ciphertax_explain`): the pool's first connection, and two for each member.
+#[test]
+fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
+    let single = builder().access_control(false).start().unwrap();
+    let before = total_created(&single);
+    let url = format!("mongodb://{}/", single.address());
+    let client = Client::with_uri_str(url).unwrap();
+    client
+        .database("d")
+        .run_command(doc! { "ping": 1 })
+        .run()
+        .unwrap();
+    expect_driver_connections(&single, 1 + 2);
+    // By the server's own count too: each look at it is one connection.
+    let (once, twice) = (total_created(&single), total_created(&single));
+    assert_eq!(twice - once, 1);
+    assert_eq!(
+        total_created(&single) - before,
+        3 + LOOKS.load(Ordering::Relaxed) + 3
+    );
+    drop(client);
+
+    let set = ReplicaSet {
+        members: 3,
+        read_only_member: false,
+    };
+    let server = builder().access_control(false).replica_set(set).start().unwrap();
+    let members = server.members().into_iter().map(|member| member.to_string());
+    let members = members.collect::<Vec<_>>().join(",");
+    let url = format!("mongodb://{members}/?replicaSet={}", server.set_name().unwrap());
+    let client = Client::with_uri_str(url).unwrap();
+    client
+        .database("d")
+        .run_command(doc! { "ping": 1 })
+        .run()
+        .unwrap();
+    expect_driver_connections(&server, 1 + 2 * 3);
+}
+
+/// Waits until the official driver has so many connections, and makes sure that it does not open more.
+fn expect_driver_connections(server: &PrivateMongoDb, expected: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    while driver_connections(server) < expected && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(driver_connections(server), expected);
+}
+
+/// Connections of the official driver, by the word of all members.
+fn driver_connections(server: &PrivateMongoDb) -> usize {
+    let ask = rawdoc! {
+        "aggregate": 1_i32,
+        "pipeline": [
+            { "$currentOp": { "allUsers": true, "idleConnections": true } },
+            { "$match": { "clientMetadata.driver.name": { "$regex": "^mongo-rust-driver" } } },
+            { "$group": { "_id": "$connectionId" } },
+        ],
+        "cursor": {},
+        "$db": "admin",
+    };
+    let of = |member: SocketAddr| {
+        LOOKS.fetch_add(1, Ordering::Relaxed);
+        let answer = ask_member(member, &ask);
+        let batch = answer
+            .get_document("cursor")
+            .unwrap()
+            .get_array("firstBatch")
+            .unwrap();
+        batch.into_iter().count()
+    };
+    server.members().into_iter().map(of).sum()
+}
+
+/// Connections that [`driver_connections`] made itself.
+static LOOKS: AtomicI64 = AtomicI64::new(0);
+
+fn total_created(server: &PrivateMongoDb) -> i64 {
+    let status = ask_member(
+        server.address(),
+        &rawdoc! { "serverStatus": 1_i32, "$db": "admin" },
+    );
+    let connections = status.get_document("connections").unwrap();
+    connections.get_i32("totalCreated").unwrap().into()
+}
+
+fn ask_member(member: SocketAddr, command: &RawDocument) -> RawDocumentBuf {
+    let options = ConnectOptions::new(member.ip().to_string(), member.port(), Login::None);
+    run(async |reactor| connect(reactor, &options).await.command(command).await.unwrap())
 }
 
 fn at(options: &ConnectOptions, address: &Address) -> ConnectOptions {

@@ -11,9 +11,11 @@ use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
 use ciphertax_model::record::Phase;
-use ciphertax_model::{Load, ReadPreference, ReplicaSet, Transport, Workload, YcsbMix, YcsbTable};
+use ciphertax_model::{
+    Load, ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
+};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::dataset::{self, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
@@ -137,6 +139,7 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
     let store = MongodbTable {
         access: access(&server),
         table: TABLE,
+        writes: true,
     };
     let mut engine = engine(YcsbLoad::new(store, &TABLE));
     for _ in 0..2 {
@@ -240,6 +243,116 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
 
 #[test]
 fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
+    let server = loaded_set();
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    let mix = Workload::YcsbA.ycsb_mix().unwrap();
+    for read_preference in [ReadPreference::Primary, ReadPreference::Secondary] {
+        let mut engine = engine(ycsb_of_set(&server, mix, read_preference, &keys));
+        for _ in 0..2 {
+            // The first slice after a failover may find its connections broken or their server no primary any more.
+            let works = (0..10)
+                .any(|_| engine.prepare(0).unwrap().is_ok() && engine.slice(0, SLICE).unwrap().failures == 0);
+            assert!(works, "no slice without a failure");
+            server.step_down().unwrap();
+        }
+    }
+}
+
+#[test]
+fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
+    let server = loaded_set();
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    let mix = YcsbMix {
+        read: 0.5,
+        update: 0.2,
+        insert: 0.1,
+        read_modify_write: 0.2,
+        ..YcsbMix::default()
+    };
+    let mut engine = engine(ycsb_of_set(&server, mix, ReadPreference::Secondary, &keys));
+    engine.prepare(0).unwrap().unwrap();
+    let before = asked(&server);
+    let yielded = engine.slice(0, 4 * SLICE).unwrap();
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    let asked = asked(&server)
+        .into_iter()
+        .zip(before)
+        .map(|((is_primary, after), (_, before))| {
+            let risen = [0, 1].map(|kind| after[kind] - before[kind]);
+            (is_primary, risen)
+        });
+    let count = |kind| count_of(&yielded, kind);
+    let reads = count("read") + count("read_modify_write");
+    let writes = count("update") + count("insert") + count("read_modify_write");
+    // Members ask each other a little too.
+    let (mut at_secondaries, mut at_primary) = (0, 0);
+    for (is_primary, [queries, written]) in asked {
+        match is_primary {
+            true => {
+                at_primary += queries;
+                assert!(written >= writes, "{written} of {writes}");
+            }
+            false => {
+                at_secondaries += queries;
+                assert!(
+                    queries >= reads / 4 && written == 0,
+                    "{queries} and {written} of {reads}"
+                );
+            }
+        }
+    }
+    assert!(
+        writes > 0 && reads > 100 && at_secondaries >= reads,
+        "{at_secondaries} of {reads}"
+    );
+    assert!(at_primary < reads / 4, "{at_primary} of {reads}");
+}
+
+#[test]
+fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
+    let server = loaded_set();
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    tell_a_secondary(&server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
+    let mix = YcsbMix {
+        read: 0.5,
+        scan: 0.2,
+        insert: 0.3,
+        distribution: RequestDistribution::Latest,
+        ..YcsbMix::default()
+    };
+    let stale_reads = |preference| {
+        let mut engine = engine(ycsb_of_set(&server, mix, preference, &keys));
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, 2 * SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
+        yielded.stale_reads
+    };
+    assert!(stale_reads(ReadPreference::Secondary) > 0);
+    assert_eq!(stale_reads(ReadPreference::Primary), 0);
+    // A record that was loaded is on every member.
+    tell_a_secondary(&server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
+    run(async |reactor| {
+        let access = set_access(&server, ReadPreference::Primary);
+        let mut session = access.open(reactor, 0).await.unwrap();
+        let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
+        session.command(&drop).await.unwrap();
+    });
+    let only_reads = YcsbMix {
+        read: 1.0,
+        ..YcsbMix::default()
+    };
+    let mut engine = engine(ycsb_of_set(&server, only_reads, ReadPreference::Secondary, &keys));
+    engine.prepare(0).unwrap().unwrap();
+    let failure = engine.slice(0, SLICE).unwrap().first_failure;
+    assert!(
+        matches!(&failure, Some(Failure::Error(problem)) if problem.contains("is not there")),
+        "{failure:?}"
+    );
+}
+
+/// A replica set of three members, all of which have the table.
+fn loaded_set() -> PrivateMongoDb {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let set = ReplicaSet {
         members: 3,
@@ -252,25 +365,70 @@ fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
         .guard(GuardProgram::this_test_program("guard"))
         .start()
         .unwrap();
-    let access = MongodbAccess {
-        seeds: seeds(&server),
-        ..access(&server)
-    };
+    let access = set_access(&server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
-        dataset::mongodb::prepare(reactor, &primary, &TABLE, |_| ()).await
+        dataset::mongodb::prepare(reactor, &primary, &TABLE, |_| ()).await?;
+        let (mut session, _) = Session::connect(reactor, &primary).await?;
+        dataset::mongodb::wait_for_members(&mut session, 3).await
     })
     .unwrap();
-    let mix = Workload::YcsbA.ycsb_mix().unwrap();
-    let store = MongodbTable { access, table: TABLE };
-    let mut engine = engine(Ycsb::new(store, &TABLE, mix, Arc::new(KeySpace::new(&TABLE))));
-    for _ in 0..2 {
-        // The first slice after a failover may find its connections broken or their server no primary any more.
-        let works = (0..10)
-            .any(|_| engine.prepare(0).unwrap().is_ok() && engine.slice(0, SLICE).unwrap().failures == 0);
-        assert!(works, "no slice without a failure");
-        server.step_down().unwrap();
+    server
+}
+
+fn set_access(server: &PrivateMongoDb, read_preference: ReadPreference) -> MongodbAccess {
+    MongodbAccess {
+        seeds: seeds(server),
+        read_preference,
+        ..access(server)
     }
+}
+
+fn ycsb_of_set(
+    server: &PrivateMongoDb,
+    mix: YcsbMix,
+    read_preference: ReadPreference,
+    keys: &Arc<KeySpace>,
+) -> Ycsb<MongodbTable> {
+    let store = MongodbTable {
+        access: set_access(server, read_preference),
+        table: TABLE,
+        writes: true,
+    };
+    Ycsb::new(store, &TABLE, mix, Arc::clone(keys))
+}
+
+/// Of each member whether it is the primary, and how many queries and how many writes it was asked for by clients.
+fn asked(server: &PrivateMongoDb) -> Vec<(bool, [u64; 2])> {
+    let ask = |member: Address| {
+        let options = ConnectOptions::new(member.host, member.port, Login::None);
+        let status = run(async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
+            let status = rawdoc! { "serverStatus": 1_i32, "$db": "admin" };
+            session.command(&status).await.unwrap()
+        });
+        let counters = status.get_document("opcounters").unwrap();
+        let count = |name| match counters.get(name).unwrap().unwrap() {
+            RawBsonRef::Int64(count) => count as u64,
+            other => other.as_i32().unwrap() as u64,
+        };
+        let is_primary = status
+            .get_document("repl")
+            .unwrap()
+            .get_bool("isWritablePrimary")
+            .unwrap();
+        (is_primary, [count("query"), count("update") + count("insert")])
+    };
+    seeds(server).into_iter().map(ask).collect()
+}
+
+/// Tells a secondary to hold back what the primary writes (`fsync` with a lock), or to catch up.
+fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
+    run(async |reactor| {
+        let access = set_access(server, ReadPreference::Secondary);
+        let mut session = access.open(reactor, 0).await.unwrap();
+        session.command(command).await.unwrap();
+    });
 }
 
 /// A server that is fetched if it is not there yet, without access control and in clear.
@@ -303,7 +461,12 @@ fn load(server: &PrivateMongoDb, table: YcsbTable) -> Result<Vec<u64>, DatasetEr
 
 fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
     let access = access(server);
-    Ycsb::new(MongodbTable { access, table }, &table, mix, Arc::clone(keys))
+    let store = MongodbTable {
+        access,
+        table,
+        writes: mix.writes(),
+    };
+    Ycsb::new(store, &table, mix, Arc::clone(keys))
 }
 
 fn access(server: &PrivateMongoDb) -> MongodbAccess {

@@ -5,6 +5,7 @@ mod own_mongodb;
 mod own_server;
 mod traces;
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -99,6 +100,14 @@ impl Sandbox {
             within(CLEANED_UP, || is_empty(&self.temporary())),
             "a folder of a private server is left"
         );
+    }
+}
+
+/// Where the set-up script keeps programs, and where the tests themselves find servers that were fetched.
+pub(crate) fn cache() -> PathBuf {
+    match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env::var_os("HOME").unwrap()).join(".cache"),
     }
 }
 

@@ -2,6 +2,7 @@
 //! identifier that stays the same from release to release.
 
 mod client_bound;
+mod drivers;
 mod full_logins;
 mod gains;
 mod keep_connections;
@@ -40,6 +41,11 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(full_logins::full_logins(&run.study, cells));
     findings.extend(noisy::noisy(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
+    findings.extend(
+        cells
+            .iter()
+            .filter_map(|cell| drivers::connections_of_a_driver(run, cell)),
+    );
     findings.extend(variants(run).filter_map(|arm| login_rate::login_rate(run, arm)));
     findings
 }

@@ -14,13 +14,14 @@ pub enum LinkError {
     /// Not enough rights for network devices.
     #[error(
         "a link with TCP's real behaviour needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN, for two TUN devices and a \
-         network namespace); run ciphertax with sudo, or with `--set link_by=relay`: a plain TCP relay, which {relay}",
+         network namespace); run ciphertax with sudo, or take a plain TCP relay (link_by = \"relay\"), which {relay}",
         relay = ciphertax_model::LinkKind::Relay.caveat().unwrap_or_default()
     )]
     NotPermitted,
     /// The kernel has no TUN devices.
     #[error(
-        "there is no /dev/net/tun; load the kernel's module with `modprobe tun`, or let the container use it"
+        "there is no /dev/net/tun; load the kernel's module with `modprobe tun`, let the container use it, or take a \
+         plain TCP relay (link_by = \"relay\")"
     )]
     NoTun,
     /// A program is missing.

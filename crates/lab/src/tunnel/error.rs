@@ -24,6 +24,11 @@ pub enum TunnelError {
          tunnel ssh, stunnel or haproxy, which any user can run"
     )]
     NeedsRoot,
+    /// WireGuard behind a relay.
+    #[error(
+        "WireGuard sends datagrams, which no TCP relay delays; choose the tunnel ssh, stunnel or haproxy"
+    )]
+    NoRelay,
     /// A target that this kind of tunnel cannot lead to.
     #[error("{tunnel} leads to servers on an IPv4 loopback address alone, not to {target}")]
     Target {

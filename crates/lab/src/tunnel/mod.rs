@@ -28,20 +28,20 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Tunnel;
 use ciphertax_model::record::Proof;
+use ciphertax_model::{Link, Tunnel};
 
 use crate::error::Result;
 use crate::folder::PrivateFolder;
 use crate::guard::{Guard, GuardProgram};
-use crate::link::{FarSide, RunningLink};
+use crate::link::{DelayRelay, LinkReport, RunningLink};
 use crate::sweep::sweep_stale;
 
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
 pub use mysql::select_canary;
-use pair::RunningPair;
+use pair::{Between, RunningPair};
 use ssh::Ssh;
 use stunnel::Stunnel;
 use wireguard::Wireguard;
@@ -73,8 +73,25 @@ pub fn start(
     link: Option<&RunningLink>,
     guard: &GuardProgram,
 ) -> Result<RunningTunnel> {
-    let far = link.map(RunningLink::far_side);
-    let prepared = Prepared::new(kind, target, far)?;
+    let between = link.map_or(Between::Nothing, |link| Between::Link(link.far_side()));
+    start_with(kind, target, between, guard)
+}
+
+/// The same without root, with a relay between the two halves, which [`RunningTunnel::set_distance`] keeps apart.
+///
+/// # Errors
+/// As [`start`], and for WireGuard, whose datagrams no TCP relay carries.
+pub fn start_with_relay(kind: Tunnel, target: SocketAddr, guard: &GuardProgram) -> Result<RunningTunnel> {
+    start_with(kind, target, Between::Relay(guard.clone()), guard)
+}
+
+fn start_with(
+    kind: Tunnel,
+    target: SocketAddr,
+    between: Between,
+    guard: &GuardProgram,
+) -> Result<RunningTunnel> {
+    let prepared = Prepared::new(kind, target, between)?;
     sweep_stale();
     let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
     let (carrier, address, halves) = prepared.start(&mut guard, target)?;
@@ -164,6 +181,26 @@ impl RunningTunnel {
         Ok(evidence.into_proofs())
     }
 
+    /// Changes the distance between its halves for what is sent from now on, if a relay keeps them apart.
+    ///
+    /// # Errors
+    /// If the distance is impossible or the relay is gone.
+    pub fn set_distance(&self, link: &Link) -> Result<()> {
+        self.relay().map_or(Ok(()), |relay| relay.set(link))
+    }
+
+    /// How the relay between its halves kept them apart; `None` without one, or if it is gone.
+    pub fn relay_report(&self) -> Option<LinkReport> {
+        self.relay()?.report().ok()
+    }
+
+    fn relay(&self) -> Option<&DelayRelay> {
+        match &self.carrier {
+            Carrier::Pair(pair) => pair.relay.as_ref(),
+            Carrier::Wireguard(_) => None,
+        }
+    }
+
     /// False once one of its programs has ended.
     pub fn is_alive(&self) -> bool {
         !self.halves.iter().any(Half::has_ended)
@@ -215,25 +252,32 @@ impl Drop for RunningTunnel {
 
 /// A tunnel whose programs have been found.
 enum Prepared {
-    Pair(Box<dyn pair::Pair>, Option<FarSide>),
+    Pair(Box<dyn pair::Pair>, Between),
     Wireguard(Box<wireguard::Programs>),
 }
 
 impl Prepared {
-    fn new(kind: Tunnel, target: SocketAddr, far: Option<FarSide>) -> Result<Self> {
+    fn new(kind: Tunnel, target: SocketAddr, between: Between) -> Result<Self> {
         Ok(match kind {
-            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?), far),
-            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?), far),
-            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?), far),
-            Tunnel::Wireguard => Self::Wireguard(Box::new(wireguard::Programs::find(target, far)?)),
+            Tunnel::Ssh(cipher) => Self::Pair(Box::new(Ssh::find(cipher)?), between),
+            Tunnel::Stunnel => Self::Pair(Box::new(Stunnel::find()?), between),
+            Tunnel::Haproxy => Self::Pair(Box::new(Haproxy::find()?), between),
+            Tunnel::Wireguard => {
+                let far = match between {
+                    Between::Nothing => None,
+                    Between::Link(far) => Some(far),
+                    Between::Relay(_) => return Err(TunnelError::NoRelay.into()),
+                };
+                Self::Wireguard(Box::new(wireguard::Programs::find(target, far)?))
+            }
         })
     }
 
     fn start(self, guard: &mut Guard, target: SocketAddr) -> Result<(Carrier, SocketAddr, Vec<Half>)> {
         Ok(match self {
-            Self::Pair(pair, far) => {
-                let (pair, address, halves) = RunningPair::start(pair, guard, target, far.as_ref())?;
-                (Carrier::Pair(pair), address, halves)
+            Self::Pair(pair, between) => {
+                let (pair, address, halves) = RunningPair::start(pair, guard, target, &between)?;
+                (Carrier::Pair(Box::new(pair)), address, halves)
             }
             Self::Wireguard(programs) => {
                 let (wireguard, address, halves) = Wireguard::start(*programs, guard, target)?;
@@ -246,7 +290,7 @@ impl Prepared {
 /// What carries the bytes, by the way it is proved.
 #[derive(Debug)]
 enum Carrier {
-    Pair(RunningPair),
+    Pair(Box<RunningPair>),
     Wireguard(Box<Wireguard>),
 }
 
@@ -297,10 +341,15 @@ mod tests {
         let guard = GuardProgram::this_test_program("tunnel::tests::guard");
         let mut guard = Guard::start(&guard, PrivateFolder::create_for_tunnel().unwrap()).unwrap();
         let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-        RunningPair::start(Box::new(Mismatched { server, client }), &mut guard, echo(), None)
-            .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
-            .unwrap_err()
-            .to_string()
+        RunningPair::start(
+            Box::new(Mismatched { server, client }),
+            &mut guard,
+            echo(),
+            &Between::Nothing,
+        )
+        .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
+        .unwrap_err()
+        .to_string()
     }
 
     #[derive(Debug)]

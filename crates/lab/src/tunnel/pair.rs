@@ -7,12 +7,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::Tunnel;
+use ciphertax_model::{Link, Tunnel};
 use ciphertax_reactor::stop;
 
 use crate::error::Result;
-use crate::guard::{Guard, Helper};
-use crate::link::FarSide;
+use crate::guard::{Guard, GuardProgram, Helper};
+use crate::link::{DelayRelay, FarSide};
 use crate::relay::Relay;
 
 use super::Side;
@@ -73,6 +73,16 @@ pub(super) struct RunningPair {
     /// Where the server half listens.
     server_half: SocketAddr,
     target: SocketAddr,
+    /// What keeps the halves apart; it goes after them.
+    pub(super) relay: Option<DelayRelay>,
+}
+
+/// What is between the two halves.
+pub(super) enum Between {
+    Nothing,
+    Link(FarSide),
+    /// A relay that this program starts.
+    Relay(GuardProgram),
 }
 
 impl RunningPair {
@@ -81,11 +91,15 @@ impl RunningPair {
         pair: Box<dyn Pair>,
         guard: &mut Guard,
         target: SocketAddr,
-        far: Option<&FarSide>,
+        between: &Between,
     ) -> Result<(Self, SocketAddr, Vec<Half>)> {
         let folder = guard.folder().to_owned();
         pair.prepare(&folder)?;
         let [_, name] = pair.names();
+        let far = match between {
+            Between::Link(far) => Some(far),
+            Between::Nothing | Between::Relay(_) => None,
+        };
         let host = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
         let (server, server_half) = Half::start_listening(guard, name, Side::Server, host, |listen| {
             Ok(Helper {
@@ -93,13 +107,19 @@ impl RunningPair {
                 ..pair.server_half(&folder, listen, target)?
             })
         })?;
+        let relay = match between {
+            Between::Relay(program) => Some(DelayRelay::start(&Link::NONE, server_half, program)?),
+            Between::Nothing | Between::Link(_) => None,
+        };
+        let peer = relay.as_ref().map_or(server_half, DelayRelay::address);
         let running = Self {
             pair,
             server_half,
             target,
+            relay,
         };
         let (client, address) = running
-            .start_client_half(guard, server_half, false)
+            .start_client_half(guard, peer, false)
             .map_err(|error| server.explain(error))?;
         Ok((running, address, vec![client, server]))
     }

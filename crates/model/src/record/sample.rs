@@ -68,6 +68,10 @@ pub struct Sample {
     /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub restarts: u64,
+    /// Reads that did not find a record inserted before, since the member of the replica set that was asked did not have it
+    /// yet. They count as operations that succeeded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stale_reads: u64,
     /// Phases of the connects made in the slice; empty where connections are reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSample>,

@@ -20,20 +20,10 @@ use ciphertax_workload::mongodb::MongodbAccess;
 use super::control::Identity;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::groups::Group;
 use crate::placement::confined;
 use crate::trust::{Trust, issued, need_old_tls};
 use crate::whereabouts::Whereabouts;
-
-/// Which of a site's servers these are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Those of the baseline, and of all arms that can share them.
-    Baseline,
-    /// Those of the baseline again, identical to the first.
-    BaselineAgain,
-    /// Those of the arms that need another setting of access control.
-    Others,
-}
 
 /// The servers of one MongoDB.
 pub(crate) struct Deployment {
@@ -60,13 +50,13 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// Starts private servers for the cells of a site.
+    /// Starts private servers for a group of arms in the cells of a site.
     ///
     /// # Errors
     /// When they cannot be had or started.
-    pub(super) fn private(study: &Study, site: &Site, arms: &[&Arm], part: Part) -> Result<Self, RunError> {
-        let access_control = arms.iter().copied().any(has_access_control);
-        let server = builder(study, site, arms, access_control)?.start()?;
+    pub(super) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+        let arms = &group.arms[..];
+        let server = builder(study, site, group)?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
             Placement::Together => {
@@ -75,7 +65,7 @@ impl Deployment {
             }
         };
         let processes = server.pids().into_iter().map(ProcessCpu::open);
-        let name = name(site, part, access_control);
+        let name = group.name.clone();
         let seeds: Vec<Address> = server.members().into_iter().map(address).collect();
         Ok(Self {
             processes: processes.collect::<Result<_, _>>()?,
@@ -86,7 +76,7 @@ impl Deployment {
                     Some(ca) => Verification::HostName(ca.to_owned(), server.address().ip().to_string()),
                     None => Verification::None,
                 },
-                legacy: site.certificate.kind == CertificateKind::Rsa1024,
+                legacy: group.needs.certificate.kind == CertificateKind::Rsa1024,
                 clients: issued(arms, |kind| server.client_certificate(kind))?,
             },
             strangers: issued(arms, |kind| server.strangers_certificate(kind))?,
@@ -336,48 +326,32 @@ impl Deployment {
     }
 }
 
-/// True for an arm whose server has access control.
-pub(crate) fn has_access_control(arm: &Arm) -> bool {
-    arm.authentication.method != Some(AuthenticationMethod::NoLogin)
-}
-
-/// Private servers as the cells of a site want them.
+/// Private servers as a group of arms wants them.
 fn builder(
     study: &Study,
     site: &Site,
-    arms: &[&Arm],
-    access_control: bool,
+    group: &Group<'_>,
 ) -> Result<ciphertax_lab::PrivateMongoDbBuilder, RunError> {
     let entry = entry(&site.server)?;
     let mut builder = PrivateMongoDb::builder()
         .server(entry)
-        .access_control(access_control);
+        .access_control(group.needs.access_control);
     builder = match study.needs_tls() {
         true => builder
-            .certificate(site.certificate.kind)
-            .chain_length(site.certificate.chain_length),
+            .certificate(group.needs.certificate.kind)
+            .chain_length(group.needs.certificate.chain_length),
         false => builder.without_tls(),
     };
-    if need_old_tls(arms) {
+    if need_old_tls(&group.arms) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
-    for method in arms.iter().filter_map(|arm| arm.authentication.method) {
+    for method in group.arms.iter().filter_map(|arm| arm.authentication.method) {
         builder = builder.account(method);
     }
     Ok(match site.replica_set {
         Some(replica_set) => builder.replica_set(replica_set),
         None => builder,
     })
-}
-
-/// `mongodb, ecdsa-p256`; the others of a site beside it.
-fn name(site: &Site, part: Part, access_control: bool) -> String {
-    match (part, access_control) {
-        (Part::Baseline, _) => site.to_string(),
-        (Part::BaselineAgain, _) => format!("{site}, a second one"),
-        (Part::Others, true) => format!("{site}, with access control"),
-        (Part::Others, false) => format!("{site}, without access control"),
-    }
 }
 
 /// A login by this method, as the server has an account for it.

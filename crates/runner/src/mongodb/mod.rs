@@ -16,11 +16,12 @@ use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::access::Access;
 use crate::error::RunError;
+use crate::groups::Group;
 use crate::host::{Host, ProvedArm};
 use crate::patience::unusable;
 
 use control::{Control, PATIENCE, grant};
-pub(crate) use deployment::{Deployment, Part, has_access_control};
+pub(crate) use deployment::Deployment;
 
 /// A MongoDB, ready for its data set; nothing was written to it.
 pub(crate) struct MongoDbHost {
@@ -32,12 +33,12 @@ pub(crate) struct MongoDbHost {
 }
 
 impl MongoDbHost {
-    /// Starts private servers.
+    /// Starts private servers for a group of arms.
     ///
     /// # Errors
     /// When they cannot be had or started.
-    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm], part: Part) -> Result<Self, RunError> {
-        let deployment = Deployment::private(study, site, arms, part)?;
+    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+        let deployment = Deployment::private(study, site, group)?;
         let mut control = connect(study, &deployment)?;
         let record = deployment.record(control.identity()?, BTreeMap::new());
         Ok(Self {

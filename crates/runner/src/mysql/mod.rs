@@ -19,6 +19,7 @@ use ciphertax_workload::dataset::{self, Contents};
 
 use crate::access::Access;
 use crate::error::RunError;
+use crate::groups::Group;
 use crate::host::{Host, ProvedArm};
 use crate::patience::unusable;
 
@@ -39,12 +40,12 @@ pub(crate) struct MySqlHost {
 }
 
 impl MySqlHost {
-    /// Starts a private server.
+    /// Starts a private server for a group of arms.
     ///
     /// # Errors
     /// When it cannot be had or started.
-    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
-        Self::open(study, arms, Server::private(study, site, arms)?)
+    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+        Self::open(study, &group.arms, Server::private(study, site, group)?)
     }
 
     /// Takes the user's own server.

@@ -23,6 +23,7 @@ use super::product::product;
 use crate::distance::Distance;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::groups::Group;
 use crate::placement::confined;
 use crate::trust::{Trust, issued, need_old_tls};
 use crate::whereabouts::Whereabouts;
@@ -59,12 +60,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a private server for the cells of a site, and what leads to it.
-    pub(crate) fn private(study: &Study, site: &Site, arms: &[&Arm]) -> Result<Self, RunError> {
+    /// Starts a private server for a group of arms in the cells of a site, and what leads to it.
+    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+        let arms = &group.arms[..];
         let entry = entry(&site.server)?;
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, site, &guard)?;
-        let server = builder(entry, study, site, arms, link.as_ref())?.start()?;
+        let server = builder(entry, study, group, link.as_ref())?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
             Placement::Together => Some(confined(server.pid())?),
@@ -78,7 +80,13 @@ impl Server {
         let kinds: BTreeSet<Tunnel> = arms.iter().filter_map(|arm| arm.tunnel).collect();
         let tunnels = kinds
             .into_iter()
-            .map(|kind| Ok((kind, tunnel::start(kind, address, link.as_ref(), &guard)?)))
+            .map(|kind| {
+                let tunnel = match (&link, site.distant) {
+                    (None, true) => tunnel::start_with_relay(kind, address, &guard)?,
+                    (link, _) => tunnel::start(kind, address, link.as_ref(), &guard)?,
+                };
+                Ok((kind, tunnel))
+            })
             .collect::<Result<_, RunError>>()?;
         let clients = issued(arms, |kind| server.client_certificate(kind))?;
         let distance = Distance::to(&server, link, study, site, &guard)?;
@@ -87,11 +95,11 @@ impl Server {
             .map_or(address, |distance| distance.address(&server));
         let measured = host_and_port(measured);
         let trust = Trust {
-            display: format!("the private server {site} at {address}"),
+            display: format!("the private server {} at {address}", group.name),
             host: measured.0.clone(),
             verification,
             legacy: !entry.capabilities.secure_renegotiation
-                || site.certificate.kind == CertificateKind::Rsa1024,
+                || group.needs.certificate.kind == CertificateKind::Rsa1024,
             clients,
         };
         Ok(Self {
@@ -100,7 +108,7 @@ impl Server {
             socket: None,
             everyday_tls: None,
             url: None,
-            name: site.to_string(),
+            name: group.name.clone(),
             measured,
             control: host_and_port(address),
             user: server.user().to_owned(),
@@ -293,15 +301,21 @@ impl Server {
 
     /// Puts the server at the distance of a cell that is measured on it.
     pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        match (&mut self.distance, wanted) {
-            (Some(distance), Some(wanted)) => distance.set(wanted),
-            _ => Ok(()),
+        let (Some(distance), Some(wanted)) = (&mut self.distance, wanted) else {
+            return Ok(());
+        };
+        if distance.set(wanted)? {
+            for tunnel in self.tunnels.values() {
+                tunnel.set_distance(&wanted)?;
+            }
         }
+        Ok(())
     }
 
     /// How it was kept at a distance so far; `None` without one.
     pub(crate) fn link_record(&self) -> Option<LinkRecord> {
-        self.distance.as_ref()?.record()
+        let of_tunnels = self.tunnels.values().filter_map(RunningTunnel::relay_report);
+        self.distance.as_ref()?.record(of_tunnels)
     }
 
     /// True if ciphertax has started it, so that nobody else knows it.
@@ -373,25 +387,24 @@ impl Server {
     }
 }
 
-/// A private server as the cells of a site want it.
+/// A private server as a group of arms wants it.
 fn builder(
     entry: &'static Entry,
     study: &Study,
-    site: &Site,
-    arms: &[&Arm],
+    group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServerBuilder, RunError> {
     let mut builder = PrivateServer::builder().server(entry);
     builder = match study.needs_tls() {
         true => builder
-            .certificate(site.certificate.kind)
-            .chain_length(site.certificate.chain_length),
+            .certificate(group.needs.certificate.kind)
+            .chain_length(group.needs.certificate.chain_length),
         false => builder.without_tls(),
     };
-    if need_old_tls(arms) {
+    if need_old_tls(&group.arms) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
-    for method in arms.iter().filter_map(|arm| arm.authentication.method) {
+    for method in group.arms.iter().filter_map(|arm| arm.authentication.method) {
         builder = builder.account(method);
     }
     Ok(match link {

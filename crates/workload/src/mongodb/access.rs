@@ -40,6 +40,27 @@ impl MongodbAccess {
         self.open_checked(reactor, &options).await
     }
 
+    /// Opens the sessions of a connection of this number that reads and writes, and checks each: the first reads; the second
+    /// writes, unless the first goes to the primary and does both.
+    ///
+    /// # Errors
+    /// As [`MongodbAccess::open`].
+    pub async fn open_to_read_and_write(
+        &self,
+        reactor: &Rc<Reactor>,
+        seat: u32,
+    ) -> Result<(Session, Option<Session>), Failure> {
+        let reading = self.target(reactor, seat).await?;
+        let writing = self.primary(reactor).await?;
+        let session = self.open_checked(reactor, &reading).await?;
+        let is_primary = (&reading.host, reading.port) == (&writing.host, writing.port);
+        let writer = match is_primary {
+            true => None,
+            false => Some(self.open_checked(reactor, &writing).await?),
+        };
+        Ok((session, writer))
+    }
+
     /// Opens a session that writes, and checks it likewise.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 use super::access::MongodbAccess;
 use crate::access::failure;
 use crate::connect::{operation, record};
-use crate::ycsb::{Key, MongodbReader};
+use crate::ycsb::{Key, MongodbReader, is_there};
 
 /// Connects, does little or nothing, and closes.
 pub struct MongodbConnect {
@@ -91,7 +91,7 @@ impl Workload for MongodbConnect {
         if let Some((reader, records)) = reader {
             let before = session.traffic();
             let key = Key::of(random.random_range(0..*records).into());
-            reader.read(&mut session, &key).await?;
+            is_there(&key, reader.read(&mut session, &key).await?)?;
             queries = 1;
             let query = session.traffic().phase_since(began, before);
             trace.set_until_now(Phase::FirstOperation, query.wall_ns, query);

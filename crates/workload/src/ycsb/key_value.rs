@@ -35,8 +35,8 @@ pub trait KeyValue: Send + Sync + 'static {
 
 /// Asks for single records. Its operations allocate nothing and format nothing.
 pub trait Connection {
-    /// Reads all fields of a record.
-    fn read(&mut self, key: &Key) -> impl Future<Output = Result<(), Failure>>;
+    /// Reads all fields of a record; false if it is not there.
+    fn read(&mut self, key: &Key) -> impl Future<Output = Result<bool, Failure>>;
 
     /// Overwrites one field of a record with another value, picked by `values`.
     fn update(
@@ -49,8 +49,13 @@ pub trait Connection {
     /// Inserts a record.
     fn insert(&mut self, key: &Key) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Reads up to `count` records in the order of their keys, the first of which is there.
-    fn scan(&mut self, first: &Key, count: u32) -> impl Future<Output = Result<(), Failure>>;
+    /// Reads up to `count` records in the order of their keys, from `first` on; false if that is not there.
+    fn scan(&mut self, first: &Key, count: u32) -> impl Future<Output = Result<bool, Failure>>;
+
+    /// True if what is written is there for readers only some time after the server said so.
+    fn lags(&self) -> bool {
+        false
+    }
 
     /// What went over the connection so far.
     fn traffic(&self) -> Traffic;

@@ -30,6 +30,7 @@ pub use load::YcsbLoad;
 pub(crate) use mongodb::MongodbReader;
 pub use mongodb::{MongodbConnection, MongodbLoader, MongodbTable};
 pub use mysql::{MysqlConnection, MysqlLoader, MysqlTable};
+pub(crate) use records::is_there;
 use request::Requests;
 
 /// The most records of a scan, of which every number from 1 is as frequent: what YCSB's core workload E sets
@@ -38,7 +39,8 @@ const LONGEST_SCAN: u32 = 100;
 
 /// A mix of operations on single records. Each kind of operation is recorded by itself.
 ///
-/// A record that is read and then updated is one operation with two queries. What was inserted is deleted again before every
+/// A record that is read and then updated is one operation with two queries. A read or scan that does not find a record which
+/// was inserted, on a member of a replica set that has not got it yet, is no failure, and counted as a stale read. What was inserted is deleted again before every
 /// slice, outside the measured time, so that all slices find the same records.
 pub struct Ycsb<S> {
     store: S,
@@ -105,12 +107,13 @@ impl<S: KeyValue> Workload for Ycsb<S> {
     ) -> Result<Operation, Failure> {
         let before = client.connection.traffic();
         let kind = Kind::pick(&self.mix, &mut client.random);
-        let queries = self.run(kind, client).await?;
+        let Ran { queries, is_stale } = self.run(kind, client).await?;
         let after = client.connection.traffic();
         Ok(Operation {
             kind: kind as usize,
             queries,
             restarts: 0,
+            stale_reads: is_stale.into(),
             bytes_sent: after.sent - before.sent,
             bytes_received: after.received - before.received,
         })
@@ -118,8 +121,7 @@ impl<S: KeyValue> Workload for Ycsb<S> {
 }
 
 impl<S: KeyValue> Ycsb<S> {
-    /// Returns the number of queries it took.
-    async fn run(&self, kind: Kind, client: &mut Client<S::Connection>) -> Result<u64, Failure> {
+    async fn run(&self, kind: Kind, client: &mut Client<S::Connection>) -> Result<Ran, Failure> {
         let Client {
             connection,
             requests,
@@ -130,23 +132,44 @@ impl<S: KeyValue> Ycsb<S> {
             let number = self.keys.take();
             connection.insert(&Key::of(number)).await?;
             self.keys.acknowledge(number);
-            return Ok(1);
+            return Ok(Ran::ONE_QUERY);
         }
-        let key = Key::of(requests.pick(self.keys.known(), random));
-        if kind == Kind::Scan {
-            let count = random.random_range(1..=LONGEST_SCAN);
-            connection.scan(&key, count).await?;
-            return Ok(1);
-        }
-        if kind != Kind::Update {
-            connection.read(&key).await?;
-        }
-        if kind != Kind::Read {
+        let number = requests.pick(self.keys.known(), random);
+        let key = Key::of(number);
+        let is_found = match kind {
+            Kind::Scan => {
+                let count = random.random_range(1..=LONGEST_SCAN);
+                connection.scan(&key, count).await?
+            }
+            Kind::Update => true,
+            _ => connection.read(&key).await?,
+        };
+        // Every member had all loaded records before anything was measured.
+        let may_be_missing = connection.lags() && number >= self.keys.loaded();
+        is_there(&key, is_found || may_be_missing)?;
+        if matches!(kind, Kind::Update | Kind::ReadModifyWrite) {
             let field = random.random_range(0..self.field_count);
             connection.update(&key, field, values).await?;
         }
-        Ok(if kind == Kind::ReadModifyWrite { 2 } else { 1 })
+        Ok(Ran {
+            queries: if kind == Kind::ReadModifyWrite { 2 } else { 1 },
+            is_stale: !is_found,
+        })
     }
+}
+
+/// What an operation was.
+struct Ran {
+    queries: u64,
+    /// True if it did not find a record that was inserted, since the member that was read from did not have it yet.
+    is_stale: bool,
+}
+
+impl Ran {
+    const ONE_QUERY: Self = Self {
+        queries: 1,
+        is_stale: false,
+    };
 }
 
 /// The kinds of operations, in the order of [`Ycsb`]'s `KINDS` and of [`YcsbMix::shares`].

@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::key_value::{Connection, KeyValue, Loader, Table};
 use super::keys::Key;
-use super::records::{Layout, Value, changed, in_order, one_record};
+use super::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::access::failure;
 use crate::mongodb::{DATABASE, MongodbAccess};
 
@@ -31,6 +31,8 @@ pub struct MongodbTable {
     pub access: MongodbAccess,
     /// What the records are.
     pub table: YcsbTable,
+    /// Whether its connections write too.
+    pub writes: bool,
 }
 
 impl KeyValue for MongodbTable {
@@ -38,8 +40,13 @@ impl KeyValue for MongodbTable {
     type Loader = MongodbLoader;
 
     async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<MongodbConnection, Failure> {
+        let (session, writer) = match self.writes {
+            true => self.access.open_to_read_and_write(reactor, seat.index).await?,
+            false => (self.access.open(reactor, seat.index).await?, None),
+        };
         Ok(MongodbConnection {
-            session: self.access.open(reactor, seat.index).await?,
+            session,
+            writer,
             reader: MongodbReader::new(&self.table, self.access.read_mode()),
         })
     }
@@ -53,6 +60,8 @@ impl KeyValue for MongodbTable {
 /// A session with what reads its records, whose buffer serves all commands.
 pub struct MongodbConnection {
     session: Session,
+    /// To the primary, if that is another member than is read from.
+    writer: Option<Session>,
     reader: MongodbReader,
 }
 
@@ -75,7 +84,8 @@ impl MongodbReader {
         }
     }
 
-    pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<(), Failure> {
+    /// False if there is no such record.
+    pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool, Failure> {
         let Self {
             request,
             fields,
@@ -89,12 +99,12 @@ impl MongodbReader {
 }
 
 impl Connection for MongodbConnection {
-    async fn read(&mut self, key: &Key) -> Result<(), Failure> {
+    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
         self.reader.read(&mut self.session, key).await
     }
 
     async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
-        let Self { session, reader } = self;
+        let (session, reader) = self.writing();
         let MongodbReader {
             request,
             fields,
@@ -117,7 +127,7 @@ impl Connection for MongodbConnection {
     }
 
     async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
-        let Self { session, reader } = self;
+        let (session, reader) = self.writing();
         let MongodbReader {
             request,
             fields,
@@ -131,8 +141,8 @@ impl Connection for MongodbConnection {
         written_once(session, request, key, "inserted").await
     }
 
-    async fn scan(&mut self, first: &Key, count: u32) -> Result<(), Failure> {
-        let Self { session, reader } = self;
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
+        let Self { session, reader, .. } = self;
         let MongodbReader {
             request,
             fields,
@@ -152,26 +162,46 @@ impl Connection for MongodbConnection {
         });
         let reply = session.run(request).await.map_err(failure)?;
         let mut last: Option<Key> = None;
+        let mut has_first = false;
         let mut records = 0;
         for document in reply.batch().map_err(failure)? {
-            let expected = if last.is_none() { Some(first) } else { None };
-            let key = check_document(*layout, fields, document.map_err(failure)?, expected)?;
+            let key = check_document(*layout, fields, document.map_err(failure)?, None)?;
+            has_first |= key == *first;
             let before = last.replace(key);
             in_order(before.as_ref(), &key)?;
             records += 1;
         }
         match records {
-            0 => Err(changed(first, "was not found by a scan")),
             records if records > count => Err(changed(
                 first,
                 format_args!("begins a scan of {records} records; asked for {count}"),
             )),
-            _ => Ok(()),
+            _ => Ok(has_first),
         }
     }
 
+    /// Of a replica set another member than the primary has the writes later.
+    fn lags(&self) -> bool {
+        self.writer.is_some()
+    }
+
     fn traffic(&self) -> Traffic {
-        self.session.traffic()
+        let read = self.session.traffic();
+        let written = self.writer.as_ref().map(Session::traffic).unwrap_or_default();
+        Traffic {
+            sent: read.sent + written.sent,
+            received: read.received + written.received,
+            ..read
+        }
+    }
+}
+
+impl MongodbConnection {
+    fn writing(&mut self) -> (&mut Session, &mut MongodbReader) {
+        (
+            self.writer.as_mut().unwrap_or(&mut self.session),
+            &mut self.reader,
+        )
     }
 }
 
@@ -360,7 +390,10 @@ impl Loader for MongodbLoader {
         let key = Key::of(number);
         write_find_one(&mut self.request, self.table, &key, None);
         let reply = self.session.run(&mut self.request).await.map_err(failure)?;
-        check_one(self.layout.verified(), &self.fields, reply, &key)
+        is_there(
+            &key,
+            check_one(self.layout.verified(), &self.fields, reply, &key)?,
+        )
     }
 
     fn traffic(&self) -> Traffic {
@@ -413,14 +446,14 @@ fn write_record(document: &mut DocumentWriter<'_>, key: &Key, fields: &[CString]
     }
 }
 
-/// Makes sure that one record was found, and is right.
-fn check_one(layout: Layout, fields: &[CString], reply: Reply<'_>, key: &Key) -> Result<(), Failure> {
+/// Makes sure that what was found is one record, and is right; false if nothing was found.
+fn check_one(layout: Layout, fields: &[CString], reply: Reply<'_>, key: &Key) -> Result<bool, Failure> {
     let mut records = 0;
     for document in reply.batch().map_err(failure)? {
         check_document(layout, fields, document.map_err(failure)?, Some(key))?;
         records += 1;
     }
-    one_record(key, records)
+    at_most_one(key, records)
 }
 
 /// Checks a record, that of `expected` if it is known which, and returns its key.

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::key_value::{Connection, KeyValue, Loader, Table};
 use super::keys::Key;
-use super::records::{Layout, Value, changed, in_order, one_record};
+use super::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::access::{Access, failure};
 use crate::restart::Trouble;
 
@@ -97,7 +97,7 @@ impl MysqlConnection {
 }
 
 impl Connection for MysqlConnection {
-    async fn read(&mut self, key: &Key) -> Result<(), Failure> {
+    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
         let Self {
             session,
             read,
@@ -111,7 +111,7 @@ impl Connection for MysqlConnection {
             .await
             .map_err(failure)?;
         right?;
-        one_record(key, answer.rows)
+        at_most_one(key, answer.rows)
     }
 
     async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
@@ -157,7 +157,7 @@ impl Connection for MysqlConnection {
         }
     }
 
-    async fn scan(&mut self, first: &Key, count: u32) -> Result<(), Failure> {
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
         let Self {
             session,
             scan,
@@ -168,11 +168,11 @@ impl Connection for MysqlConnection {
         scan.set_integer(1, count.into());
         let mut right = Ok(());
         let mut last: Option<Key> = None;
+        let mut has_first = false;
         let answer = session
             .execute_raw(scan, |row| {
-                // The first is there, and those after it are in order.
-                let expected = if last.is_none() { Some(first) } else { None };
-                let checked = check_row(*layout, row, expected).and_then(|key| {
+                let checked = check_row(*layout, row, None).and_then(|key| {
+                    has_first |= key == *first;
                     let before = last.replace(key);
                     in_order(before.as_ref(), &key)
                 });
@@ -182,12 +182,11 @@ impl Connection for MysqlConnection {
             .map_err(failure)?;
         right?;
         match answer.rows {
-            0 => Err(changed(first, "was not found by a scan")),
             rows if rows > count.into() => Err(changed(
                 first,
                 format_args!("begins a scan of {rows} records; asked for {count}"),
             )),
-            _ => Ok(()),
+            _ => Ok(has_first),
         }
     }
 
@@ -370,7 +369,7 @@ impl Loader for MysqlLoader {
             key.as_str()
         );
         let rows = self.session.query(&sql).await.map_err(failure)?;
-        one_record(&key, rows.len() as u64)?;
+        is_there(&key, at_most_one(&key, rows.len() as u64)?)?;
         let mut check = self.layout.verified().check(key);
         for column in 1..=self.layout.field_count {
             check.field(rows[0].text(column.into()).as_bytes())?;

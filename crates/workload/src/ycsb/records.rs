@@ -215,11 +215,18 @@ pub(super) fn in_order(before: Option<&Key>, key: &Key) -> Result<(), Failure> {
     }
 }
 
-/// Makes sure that a record that was asked for was there, once.
-pub(super) fn one_record(key: &Key, records: u64) -> Result<(), Failure> {
+/// Makes sure that a record is there.
+pub(crate) fn is_there(key: &Key, is_found: bool) -> Result<(), Failure> {
+    match is_found {
+        true => Ok(()),
+        false => Err(changed(key, "is not there")),
+    }
+}
+
+/// Whether a record that was asked for was there; never more than once.
+pub(super) fn at_most_one(key: &Key, records: u64) -> Result<bool, Failure> {
     match records {
-        1 => Ok(()),
-        0 => Err(changed(key, "is not there")),
+        0 | 1 => Ok(records == 1),
         more => Err(changed(key, format_args!("is there {more} times"))),
     }
 }

@@ -25,7 +25,7 @@ use ciphertax_workload::Access;
 use crate::counters::change;
 use crate::error::RunError;
 use crate::generator::Slice;
-use crate::mysql::{MySqlHost, Server};
+use crate::mysql::MySqlHost;
 use onlooker::Onlooker;
 use sessions::Counted;
 use told::Told;
@@ -57,12 +57,17 @@ struct ToldArm {
 }
 
 impl CommandLoad {
-    /// Writes what the program will read.
-    pub(crate) fn prepare(command: &Command, arms: &[Arm], server: &Server) -> Result<Self, RunError> {
+    /// Writes what the program will read. `accesses` says of each of the `arms` how it is reached, and `cpu` is the only one
+    /// that the program may use.
+    pub(crate) fn prepare(
+        command: &Command,
+        arms: &[Arm],
+        accesses: Vec<(ConnectOptions, Option<TlsPolicy>)>,
+        cpu: Option<usize>,
+    ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
         let files = PrivateFiles::create(&guard)?;
-        let told = |(index, arm): (usize, &Arm)| {
-            let access = server.for_programs(arm)?;
+        let told = |(index, (arm, access)): (usize, (&Arm, (ConnectOptions, Option<TlsPolicy>)))| {
             Ok(ToldArm {
                 told: Told::of(command, arm, &access, &files, &format!("arm-{index}"))?,
                 arm: arm.clone(),
@@ -72,12 +77,13 @@ impl CommandLoad {
         Ok(Self {
             arms: arms
                 .iter()
+                .zip(accesses)
                 .enumerate()
                 .map(told)
                 .collect::<Result<_, RunError>>()?,
             command: command.clone(),
             guard,
-            cpu: server.cpu,
+            cpu,
             files,
         })
     }
@@ -267,6 +273,7 @@ fn nothing(began: Instant) -> SliceYield {
         operations: Vec::new(),
         queries: 0,
         restarts: 0,
+        stale_reads: 0,
         phases: Vec::new(),
         logins: BTreeMap::new(),
         handshakes: None,

@@ -1,0 +1,127 @@
+//! Arms that differ in the server's certificate, through the whole command on real private servers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_model::record::Run;
+
+use crate::common::{OwnServer, PATIENCE, Running, Sandbox, cache, record, samples, servers_of};
+
+const STUDY: &str = r#"
+name = "keys"
+question = "What does the key of the certificate cost?"
+time_s = 6
+slice_s = 0.1
+placement = "together"
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "rsa"
+transport = "tls1.3"
+certificate = "rsa-2048"
+
+[[arm]]
+name = "ecdsa"
+transport = "tls1.3"
+certificate = "ecdsa-p256"
+
+[[cell]]
+name = "connect"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
+#[test]
+fn arms_with_other_certificates_are_measured_on_servers_of_their_own() {
+    let sandbox = Sandbox::new();
+    let run = measure(&sandbox, STUDY);
+    expect_keys_and_servers(&run, "mariadb");
+    // Both sides' waits for the one CPU that they share are told.
+    let samples = samples(&sandbox.run());
+    let waited = samples.iter().filter(|sample| {
+        sample.client_run_queue_wait_ns.is_some() && sample.server_run_queue_wait_ns > Some(0)
+    });
+    assert!(waited.count() > 0, "{:?}", samples.first());
+}
+
+#[test]
+fn the_same_holds_for_mongodb() {
+    let sandbox = Sandbox::new();
+    let run = measure(&sandbox, &format!("server = \"mongodb\"\n{STUDY}"));
+    expect_keys_and_servers(&run, "mongodb");
+}
+
+#[test]
+fn a_target_has_the_certificate_it_has() {
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+    let refused = sandbox.finish(&["run", "study.toml", &server.url_with(server.password())]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    for arm in ["arm rsa: the target has", "arm ecdsa: the target has"] {
+        assert!(refused.stderr.contains(arm), "{}", refused.stderr);
+    }
+}
+
+fn measure(sandbox: &Sandbox, study: &str) -> Run {
+    // Fetched once, not for every sandbox.
+    ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+    command.env("XDG_CACHE_HOME", cache());
+    let mut running = Running::start(command);
+    running.measures();
+    assert_eq!(servers_of(&sandbox.temporary()).len(), 3);
+    let finished = running.finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    sandbox.expect_nothing_left();
+    record(&sandbox.run())
+}
+
+fn expect_keys_and_servers(run: &Run, server: &str) {
+    assert_eq!(run.void, []);
+    let names: BTreeSet<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+    let [rsa, again, ecdsa] =
+        ["rsa-2048", "rsa-2048, a second one", "ecdsa-p256"].map(|key| format!("{server}, {key}"));
+    assert_eq!(names, [rsa.as_str(), &again, &ecdsa].into());
+    let seen: BTreeMap<&str, (&str, &str)> = run
+        .arms
+        .iter()
+        .map(|arm| {
+            let [session] = &arm.sessions[..] else {
+                panic!("{:?}", arm.sessions)
+            };
+            let key = session
+                .facts
+                .tls
+                .as_ref()
+                .map_or("", |tls| tls.certificate.key.as_str());
+            (arm.name.as_str(), (session.server.as_str(), key))
+        })
+        .collect();
+    let expected = [
+        ("plain", (rsa.as_str(), "")),
+        ("baseline again", (again.as_str(), "")),
+        ("rsa", (rsa.as_str(), "RSA 2048")),
+        ("ecdsa", (ecdsa.as_str(), "EC P-256")),
+    ];
+    assert_eq!(seen, expected.into());
+    assert_eq!(run.cells[0].server, rsa);
+    let apart = run
+        .findings
+        .iter()
+        .find(|finding| finding.summary.contains("two processes are compared"));
+    let apart = apart.expect("a word of the other server");
+    assert!(
+        apart
+            .summary
+            .starts_with("ecdsa and the baseline need different servers"),
+        "{apart:?}"
+    );
+    assert!(apart.evidence.contains(&ecdsa), "{apart:?}");
+}

@@ -1,0 +1,167 @@
+//! Which servers a site needs: arms share one unless they differ in what only a whole server has.
+
+use ciphertax_model::study::BASELINE_AGAIN;
+use ciphertax_model::{Arm, AuthenticationMethod, Certificate, Site, Study};
+
+/// Arms that share a private server.
+pub(crate) struct Group<'a> {
+    /// The server's name, unique in its study.
+    pub(crate) name: String,
+    pub(crate) needs: Needs,
+    pub(crate) arms: Vec<&'a Arm>,
+}
+
+/// What an arm needs that is a setting of a whole server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Needs {
+    pub(crate) certificate: Certificate,
+    /// Whether who may ask is controlled, which MongoDB can do without.
+    pub(crate) access_control: bool,
+}
+
+/// The groups of a site, that of the baseline first. Where there are several, the baseline again is one of its own, so that
+/// the noise floor is that of two servers.
+pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
+    let needs = |arm: &Arm| Needs {
+        certificate: study.certificate_of(arm, site),
+        access_control: has_access_control(arm),
+    };
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for arm in arms {
+        let needs = needs(arm);
+        match groups.iter_mut().find(|group| group.needs == needs) {
+            Some(group) => group.arms.push(arm),
+            None => groups.push(Group {
+                name: name(site, needs, groups.first().map_or(needs, |first| first.needs)),
+                needs,
+                arms: vec![arm],
+            }),
+        }
+    }
+    if let [first, _, ..] = &mut groups[..] {
+        let (again, others) = first.arms.iter().partition(|arm| arm.name == BASELINE_AGAIN);
+        first.arms = others;
+        let again = Group {
+            name: format!("{}, a second one", first.name),
+            needs: first.needs,
+            arms: again,
+        };
+        groups.insert(1, again);
+    }
+    groups
+}
+
+/// True for an arm whose server has access control.
+fn has_access_control(arm: &Arm) -> bool {
+    arm.authentication.method != Some(AuthenticationMethod::NoLogin)
+}
+
+/// `mariadb, ecdsa-p256`, which is the site itself where the baseline is.
+fn name(site: &Site, needs: Needs, baseline: Needs) -> String {
+    let with_certificate = Site {
+        certificate: needs.certificate,
+        ..site.clone()
+    };
+    match needs.access_control {
+        same if same == baseline.access_control => with_certificate.to_string(),
+        true => format!("{with_certificate}, with access control"),
+        false => format!("{with_certificate}, without access control"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name of each server, and the arms on it.
+    fn of(arms: &str) -> Vec<(String, Vec<String>)> {
+        let text = format!(
+            r#"name = "s"
+            question = "?"
+            server = "mongodb"
+            time_s = 60
+            arm = [{arms}]
+            cell = [{{ name = "c", workload = "connect_only", load = {{ connections = 1 }} }}]"#
+        );
+        let study = Study::from_toml(&text).unwrap();
+        let measured = study.measured_arms();
+        let groups = groups(&study, &study.site(&study.cells[0]), measured.iter().collect());
+        let names = |group: Group<'_>| {
+            let arms = group.arms.iter().map(|arm| arm.name.clone());
+            (group.name, arms.collect())
+        };
+        groups.into_iter().map(names).collect()
+    }
+
+    fn expect(arms: &str, expected: &[(&str, &[&str])]) {
+        let found = of(arms);
+        let found: Vec<(&str, Vec<&str>)> = found
+            .iter()
+            .map(|(name, arms)| (name.as_str(), arms.iter().map(String::as_str).collect()))
+            .collect();
+        let expected: Vec<(&str, Vec<&str>)> = expected
+            .iter()
+            .map(|(name, arms)| (*name, arms.to_vec()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    const AGAIN: &str = BASELINE_AGAIN;
+
+    #[test]
+    fn arms_that_need_nothing_of_their_own_share_one_server() {
+        expect(
+            r#"{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls" }"#,
+            &[("mongodb, ecdsa-p256", &["plain", AGAIN, "tls"])],
+        );
+        // All arms that use a certificate use the same.
+        expect(
+            r#"{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls", certificate = "rsa-2048" }"#,
+            &[("mongodb, rsa-2048", &["plain", AGAIN, "tls"])],
+        );
+    }
+
+    #[test]
+    fn arms_with_another_certificate_have_another_server_and_plain_ones_lie_on_the_first() {
+        expect(
+            r#"{ name = "plain", transport = "plain" },
+               { name = "rsa", transport = "tls", certificate = "rsa-2048" },
+               { name = "study's", transport = "tls" },
+               { name = "rsa 1.2", transport = "tls1.2", certificate = "rsa-2048" }"#,
+            &[
+                ("mongodb, rsa-2048", &["plain", "rsa", "rsa 1.2"]),
+                ("mongodb, rsa-2048, a second one", &[AGAIN]),
+                ("mongodb, ecdsa-p256", &["study's"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_encrypted_baseline_lies_on_the_server_with_its_certificate() {
+        expect(
+            r#"{ name = "ec", transport = "tls" }, { name = "plain", transport = "plain" },
+               { name = "rsa", transport = "tls", certificate = "rsa-4096" }"#,
+            &[
+                ("mongodb, ecdsa-p256", &["ec", "plain"]),
+                ("mongodb, ecdsa-p256, a second one", &[AGAIN]),
+                ("mongodb, rsa-4096", &["rsa"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn access_control_and_certificate_together_make_servers_with_names_of_their_own() {
+        expect(
+            r#"{ name = "open", transport = "plain", authentication = { method = "none" } },
+               { name = "login", transport = "plain" },
+               { name = "ec", transport = "tls" },
+               { name = "rsa", transport = "tls", certificate = "rsa-2048" }"#,
+            &[
+                ("mongodb, ecdsa-p256", &["open"]),
+                ("mongodb, ecdsa-p256, a second one", &[AGAIN]),
+                ("mongodb, ecdsa-p256, with access control", &["login", "ec"]),
+                ("mongodb, rsa-2048, with access control", &["rsa"]),
+            ],
+        );
+    }
+}

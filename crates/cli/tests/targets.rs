@@ -242,7 +242,7 @@ fn why_the_servers_cpu_cannot_be_read_is_said() {
     let sandbox = Sandbox::new();
     let url = server.url_with(server.password());
     let finished =
-        crate::ordinary_user::finish_as_nobody(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
+        crate::ordinary_user::finish_as_daemon(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let reason = record(&sandbox.run()).servers[0].cpu_unread.clone().unwrap();
     let user = owner_of(&server);

@@ -8,7 +8,7 @@ use ciphertax_model::record::{
 };
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
-use crate::answer::{SIDES, answers, lacks_blocks, needs_blocks, query_heading};
+use crate::answer::{Answer, SIDES, answers, lacks_blocks, needs_blocks, query_heading};
 use crate::format::{self, ABSENT};
 use crate::groups::{Group, grouped};
 use crate::lookup;
@@ -118,14 +118,17 @@ fn answer(page: &mut Page, run: &Run) {
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
     page.add_table(&table);
-    let mut cells: Vec<String> = Vec::new();
-    for answer in &answers {
-        for (what, cell) in [(query, answer.query), ("connection", answer.connection)] {
-            let text = cell.map(|cell| format!("{what}: {}", cell.name));
-            cells.extend(text.filter(|text| !cells.contains(text)));
-        }
-    }
-    page.paragraph(&format!("Measured in: {}.", cells.join(", ")), Tone::Plain);
+    let cells = |what: &str, cell: fn(&Answer<'_>) -> Option<String>| {
+        let mut names: Vec<String> = answers.iter().filter_map(cell).collect();
+        names.dedup();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    let query = cells(query, |answer| answer.query.map(|cell| cell.name.clone()));
+    let connection = cells("connection", |answer| {
+        answer.connection.map(|cell| cell.name.clone())
+    });
+    let cells: Vec<String> = query.into_iter().chain(connection).collect();
+    page.paragraph(&format!("Measured in: {}.", cells.join("; ")), Tone::Plain);
 }
 
 /// How the arms were proved.
@@ -295,7 +298,11 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
     if shown.is_empty() {
         return;
     }
-    page.heading("Where the time of a connect goes");
+    const HEADING: &str = "Where the time of a connect goes";
+    match page.has(HEADING) {
+        true => page.blank(),
+        false => page.heading(HEADING),
+    }
     page.paragraph(
         &format!("{}: mean wall time of each phase, by arm", cell.name),
         Tone::Plain,
@@ -478,6 +485,11 @@ impl Page {
             width: width.max(60),
             colour,
         }
+    }
+
+    /// True if the heading is there already.
+    fn has(&self, heading: &str) -> bool {
+        self.text.contains(heading)
     }
 
     fn blank(&mut self) {

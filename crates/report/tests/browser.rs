@@ -3,7 +3,7 @@
 mod fixture;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Run, RunStatus, VoidReason};
+use ciphertax_model::record::{Run, RunStatus, Verdict, VoidReason};
 use ciphertax_report::html;
 use ciphertax_report_check::check_report;
 
@@ -52,6 +52,27 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
     for arm in &mut run.arms {
         arm.sessions.clear();
     }
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
+fn long_names_and_verdicts_of_each_side_fit_the_answer() {
+    let mut run = fixture::run();
+    for row in &mut run.estimates {
+        let (margin, verdict) = match row.metric {
+            Metric::ServerCpuPerOp => (0.025, Verdict::NoCost),
+            _ => (0.03, Verdict::CannotTell),
+        };
+        (row.margin, row.floor, row.verdict) = (margin, Some(margin), verdict);
+    }
+    let renamed = serde_json::to_string(&run)
+        .unwrap()
+        .replace("\"tls1.3\"", "\"SCRAM-SHA-256 over TLS 1.3\"");
+    let renamed = renamed.replace(
+        "\"transport\":\"SCRAM-SHA-256 over TLS 1.3\"",
+        "\"transport\":\"tls1.3\"",
+    );
+    let run: Run = serde_json::from_str(&renamed).unwrap();
     check(&html::render(&run).unwrap(), &run).unwrap();
 }
 

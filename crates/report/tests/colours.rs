@@ -86,7 +86,7 @@ impl Theme {
             STYLE
                 .split("@media screen and (prefers-color-scheme: dark)")
                 .next()
-                .unwrap(),
+                .expect("a text has a first part"),
         )
     }
 
@@ -95,7 +95,7 @@ impl Theme {
             STYLE
                 .split("@media screen and (prefers-color-scheme: dark)")
                 .nth(1)
-                .unwrap(),
+                .expect("there is a dark theme"),
         )
     }
 
@@ -117,7 +117,8 @@ impl Theme {
 
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
-        let level = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+        let level =
+            f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("colours are hexadecimal")) / 255.0;
         if level <= 0.04045 {
             level / 12.92
         } else {

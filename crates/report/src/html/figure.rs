@@ -118,7 +118,10 @@ impl ArmName {
         let colour = if index < 2 { index } else { 2 + (index - 2) % 6 };
         Self {
             name: name.into(),
-            class: format!("arm-{colour}"),
+            class: match name.chars().count() {
+                ..=18 => format!("arm-{colour} short"),
+                _ => format!("arm-{colour}"),
+            },
         }
     }
 }

@@ -54,6 +54,23 @@ fn the_same_holds_for_mongodb() {
     let sandbox = Sandbox::new();
     let run = measure(&sandbox, &format!("server = \"mongodb\"\n{STUDY}"));
     expect_keys_and_servers(&run, "mongodb");
+    let driver = run
+        .findings
+        .iter()
+        .find(|finding| finding.summary.contains("official driver"));
+    let driver = driver.expect("a word of what drivers open");
+    assert!(
+        driver
+            .summary
+            .contains("opens 3 connections where ciphertax opens one"),
+        "{driver:?}"
+    );
+    assert!(
+        driver
+            .evidence
+            .starts_with("the server saw 1.00 connections for each of"),
+        "{driver:?}"
+    );
 }
 
 #[test]

@@ -415,6 +415,7 @@ fn driver_connections(server: &PrivateMongoDb) -> usize {
             { "$group": { "_id": "$connectionId" } },
         ],
         "cursor": {},
+        "$readPreference": { "mode": "secondaryPreferred" },
         "$db": "admin",
     };
     let of = |member: SocketAddr| {

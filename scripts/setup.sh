@@ -5,7 +5,8 @@
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
-#                             statements with, and pip and the libraries of MongoDB, which the tests fetch by it
+#                             statements with, MariaDB's client as a load of its own, and pip and the libraries of
+#                             MongoDB, which the tests fetch by it
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -42,6 +43,8 @@ main() {
         test)
             have_browser || add_browser
             have sysbench || packages+=(sysbench)
+            # Without a service, and what the tests of programs of the user's own run.
+            have mariadb || packages+=(mariadb-client-core)
             add_mongodb
             ;;
         bench)

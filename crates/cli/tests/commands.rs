@@ -68,7 +68,7 @@ fn finish(sandbox: &Sandbox, command: &str) -> Finished {
 fn sysbench_in_clear_against_tls() {
     let sandbox = Sandbox::new();
     let finished = finish(&sandbox, SYSBENCH);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(run.status, RunStatus::Complete);
     assert!(run.void.is_empty(), "{:?}", run.void);
@@ -102,7 +102,7 @@ fn a_run_of_a_program_is_an_operation_with_the_cpu_of_all_it_started() {
     let line = "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" -e 'SELECT 1' && \
         (timeout 0.3 sh -c 'while :; do :; done' & sleep 0.4)";
     let finished = finish(&sandbox, &shell(line));
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     let measured = |metric| {
         let mut rows = run.measurements.iter().filter(move |row| row.metric == metric);
@@ -168,7 +168,7 @@ fn the_option_file_pins_version_and_cipher_suite() {
     ] {
         let sandbox = Sandbox::new();
         let finished = finish_study(&sandbox, &pinned(transport, cipher), &client("SELECT 1"));
-        assert_eq!(finished.code, Some(0), "{cipher}: {}", finished.stderr);
+        finished.measured();
         assert!(record(&sandbox.run()).void.is_empty());
     }
 }
@@ -300,7 +300,7 @@ fn the_password_is_in_no_argument_and_in_no_file_that_stays() {
         assert_eq!(command_lines_with(needle), [""; 0]);
     }
     let finished = running.finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     assert!(record(&sandbox.run()).void.is_empty());
     assert!(!finished.stderr.contains("tr0ub") && !finished.stdout.contains("tr0ub"));
     assert!(files_with(sandbox.root(), "tr0ub").is_empty());

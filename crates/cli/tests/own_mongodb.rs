@@ -36,7 +36,7 @@ fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_ar
     assert!(server.has("ciphertax"));
     let finished = running.finish();
 
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     no_secret_is_left(&sandbox, &finished, &server);
     assert_eq!(server.contents(), before);
     sandbox.expect_nothing_left();
@@ -131,7 +131,7 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     let mut command = sandbox.command(&[&words[..], &SHORT].concat());
     command.env("CIPHERTAX_PASSWORD", server.password());
     let finished = Running::start(command).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
     assert!(!run.estimates.is_empty());
@@ -151,7 +151,7 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         );
         let sandbox = Sandbox::new();
         let finished = start(&sandbox, &target, None, &[]).finish();
-        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        finished.measured();
         let arm = lacks.name().replace("TLSv", "tls");
         let reason = format!("the server does not offer {lacks}, it has {has}");
         assert!(
@@ -189,7 +189,7 @@ fn other_clients_keep_connections() {
     assert_eq!(server.contents(), before);
     let fewer = ["--set", "load.connections=4"];
     let finished = start(&sandbox, &target, None, &fewer).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_missing_right_is_named_with_the_command_that_gives_it() {
         .collect::<RawArrayBuf>();
     server.ask(&rawdoc! { "grantRolesToUser": "reader", "roles": roles, "$db": "accounts" });
     let finished = start(&Sandbox::new(), &reader, None, &[]).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next() {
     };
     assert!(within(CLEANED_UP, || !others()));
     let finished = start(&sandbox, &target, None, &[]).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     assert_eq!(server.contents(), before);
 }
 
@@ -310,7 +310,7 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
         server.ca_file().display()
     );
     let finished = start(&sandbox, &target, None, &[]).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
     assert_eq!(
@@ -343,7 +343,7 @@ fn the_members_of_a_replica_set_are_found() {
     let sandbox = Sandbox::new();
     let target = format!("{own}?{options}=ciphertax");
     let finished = start(&sandbox, &target, None, &[]).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
     assert_eq!(run.status, RunStatus::Complete);

@@ -28,7 +28,7 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
     assert!(server.schemas().contains(&"ciphertax".to_owned()));
     let finished = running.finish();
 
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     no_secret_is_left(&sandbox, &finished, &server);
     assert_eq!((server.schemas(), server.query(checksum)), before);
     sandbox.expect_nothing_left();
@@ -44,7 +44,7 @@ fn a_password_in_the_url_is_in_nothing_that_is_left() {
         server.ca_file().display()
     );
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     no_secret_is_left(&sandbox, &finished, &server);
     let run = record(&sandbox.run());
     let tls = run.arms[2].sessions[0].facts.tls.as_ref().unwrap();
@@ -97,7 +97,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next() {
     let released = || server.query("SELECT IS_FREE_LOCK('ciphertax')") == ["1"];
     assert!(within(CLEANED_UP, released));
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     assert_eq!(server.schemas(), before);
 }
 

@@ -33,7 +33,8 @@ fn a_standard_error_that_nobody_reads_or_that_is_full_ends_nothing() {
             .stderr(standard_error())
             .status()
             .unwrap();
-        assert_eq!(status.code(), Some(0));
+        // A few seconds need not suffice for an interval.
+        assert!(matches!(status.code(), Some(0 | 3)), "{status}");
         assert_eq!(server.schemas(), before);
         assert!(sandbox.run().join("report.html").exists());
         // What goes wrong is told by the exit code alone then.
@@ -206,7 +207,7 @@ fn clean_leaves_a_run_that_measures_alone() {
     running.measures();
     clean(&sandbox, &target, Some(2), "another ciphertax measures it");
     let finished = running.finish();
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    finished.measured();
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn an_account_of_mongodb_that_may_not_clean_up_is_refused_before_anything_is_wri
     finish("readWrite").refuses(&["dropDatabase", command]);
     assert_eq!(server.contents(), before);
     let finished = finish("dbOwner");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    finished.measured();
     assert_eq!(server.contents(), before);
 }
 
@@ -382,7 +383,7 @@ fn blocks_that_others_disturb_are_waited_out() {
     }
     assert!(is_disturbed_enough(), "nothing was disturbed");
     let finished = running.finish_within(Duration::from_secs(120));
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    finished.measured();
     assert!(
         finished
             .stderr

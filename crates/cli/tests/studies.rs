@@ -71,7 +71,7 @@ fn a_study_is_printed_changed_and_run() {
         "run",
     ];
     let finished = sandbox.finish(&[&arguments[..], &settings].concat());
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(
         (run.study.name.as_str(), run.study.time_s, run.study.precision.cpu),
@@ -185,7 +185,7 @@ fn sizes_may_be_given_by_sysbenchs_names() {
     let mut arguments = vec!["run", "quick", "--time", "2", "--out", "run"];
     arguments.extend(sizes);
     let finished = sandbox.finish(&arguments);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(
         (run.study.dataset.tables, run.study.dataset.table_size),

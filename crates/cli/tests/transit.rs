@@ -141,7 +141,7 @@ fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
     // The set-up script keeps the programs of the tunnels there.
     command.env("XDG_CACHE_HOME", cache());
     let finished = Running::start(command).finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    finished.measured();
     sandbox.expect_nothing_left();
     (record(&sandbox.run()), samples(&sandbox.run()), finished.stdout)
 }

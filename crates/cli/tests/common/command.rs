@@ -27,6 +27,19 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
+impl Finished {
+    /// Makes sure that it measured to its end. In the seconds that a test may take there need not be blocks enough for an
+    /// interval, and then the exit code says that nothing can be told.
+    pub(crate) fn measured(&self) {
+        assert!(
+            matches!(self.code, Some(0 | 3)),
+            "{}\n{}",
+            self.stdout,
+            self.stderr
+        );
+    }
+}
+
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command

@@ -201,7 +201,7 @@ impl Control {
             Some((error, account)) => Err(unusable(
                 server,
                 format!(
-                    "{error}; ciphertax could not remove what it makes there, so it makes nothing. Let an administrator \
+                    "{error}; ciphertax could not remove what it makes there, so it makes nothing; have its administrator \
                      run: {}",
                     grant(&account)
                 ),

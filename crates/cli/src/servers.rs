@@ -7,7 +7,6 @@ use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install, say};
 use ciphertax_model::{Resumption, TlsVersion};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
-use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -15,9 +14,7 @@ use crate::arguments::{ServersArguments, ServersCommand};
 use crate::exit::Exit;
 use crate::show;
 use crate::signals::Stop;
-
-const NARROWEST: u16 = 60;
-const WIDEST: u16 = 140;
+use crate::width;
 
 pub(crate) fn run(arguments: &ServersArguments) -> Result<Exit, String> {
     if let Some(ServersCommand::Install { servers }) = &arguments.command {
@@ -68,16 +65,13 @@ impl Server {
 }
 
 fn table(servers: &[Server]) -> String {
-    let width = Term::stdout()
-        .size_checked()
-        .map_or(100, |(_, columns)| columns.clamp(NARROWEST, WIDEST));
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
         .set_style(TableComponent::HeaderLines, '─')
         .set_style(TableComponent::MiddleHeaderIntersections, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width)
+        .set_width(u16::try_from(width::columns()).unwrap_or(u16::MAX))
         .force_no_tty()
         .set_header(["name", "server", "supports"]);
     for server in servers {
@@ -99,7 +93,7 @@ fn table(servers: &[Server]) -> String {
     let longest = servers.iter().map(|server| server.entry.name.len()).max();
     if let (Some(column), Some(length)) = (table.column_mut(0), longest) {
         let padding = 2;
-        let width = u16::try_from(length).unwrap_or(WIDEST) + padding;
+        let width = u16::try_from(length).unwrap_or(u16::MAX).saturating_add(padding);
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
     }
     let problems: String = servers

@@ -91,15 +91,16 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
         // The last should begin after 475 ms.
         assert!(sample.duration_ns >= 475_000_000);
     }
-    let compared: Vec<Metric> = run
-        .estimates
+    // In these seconds there are too few blocks to compare them by.
+    let measured: Vec<Metric> = run
+        .measurements
         .iter()
-        .filter(|row| row.cell == "storm")
+        .filter(|row| row.cell == "storm" && row.arm == "tls")
         .map(|row| row.metric)
         .collect();
     let mut expected = Metric::COMPARED_IN_OPEN_LOOP.to_vec();
     expected.extend(Metric::COMPARED_OF_CONNECTS);
-    assert_eq!(compared, expected);
+    assert_eq!(measured, expected);
     assert!(
         run.connect_phases
             .iter()

@@ -134,7 +134,7 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     finished.measured();
     let run = record(&sandbox.run());
     assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
-    assert!(!run.estimates.is_empty());
+    assert!(!run.measurements.is_empty());
 }
 
 #[test]

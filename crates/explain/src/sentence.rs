@@ -220,8 +220,21 @@ fn magnitude(fraction: f64) -> String {
     if percent < 9.95 {
         format!("{percent:.1} %")
     } else {
-        format!("{percent:.0} %")
+        format!("{} %", count(percent))
     }
+}
+
+/// A whole number with its thousands set apart.
+pub(crate) fn count(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Microseconds in the unit a reader expects, the unit that tables give it in.
@@ -261,6 +274,7 @@ mod tests {
         assert_eq!(percent(0.0123), "+1.2 %");
         assert_eq!(percent(-0.256), "−26 %");
         assert_eq!(percent(7.5), "+750 %");
+        assert_eq!(percent(12.34), "+1,234 %");
     }
 
     #[test]

@@ -67,6 +67,21 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
     answers
 }
 
+/// The estimates that the answer shows.
+pub(crate) fn estimates(run: &Run) -> Vec<&EstimateRow> {
+    let mut rows: Vec<&EstimateRow> = Vec::new();
+    for answer in answers(run) {
+        for cell in [answer.query, answer.connection] {
+            rows.extend(
+                SIDES
+                    .into_iter()
+                    .filter_map(|metric| answer.estimate(run, cell, metric)),
+            );
+        }
+    }
+    rows
+}
+
 /// The cells of the run, by server and distance.
 fn places(run: &Run) -> Vec<Vec<&CellRecord>> {
     let mut places: Vec<Vec<&CellRecord>> = Vec::new();

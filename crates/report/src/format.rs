@@ -19,8 +19,14 @@ pub(crate) fn change(fraction: f64) -> String {
     format!("{sign}{digits} %")
 }
 
+/// A bound beyond this, as a fraction, says only that nothing is known: a thousand times the baseline.
+const BEYOND_REASON: f64 = 1_000.0;
+
 /// One bound of the interval of a change, with the decimals of the change itself and no percent sign.
 pub(crate) fn change_bound(bound: f64, change: f64) -> String {
+    if bound > BEYOND_REASON {
+        return format!("> {}", fixed(BEYOND_REASON * 100.0, 0));
+    }
     fixed(bound * 100.0, percent_decimals(change))
 }
 
@@ -219,6 +225,7 @@ mod tests {
         assert_eq!(change_interval(0.123, 0.111, 0.135), "[11.1, 13.5]");
         assert_eq!(change_interval(-0.012, -0.034, 0.01), "[−3.4, 1.0]");
         assert_eq!(change_interval(6.32, 0.995, 6.40), "[100, 640]");
+        assert_eq!(change_interval(119.0, -1.0, 1.4e13), "[−100, > 100,000]");
     }
 
     #[test]

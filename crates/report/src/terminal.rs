@@ -129,6 +129,12 @@ fn answer(page: &mut Page, run: &Run) {
     });
     let cells: Vec<String> = query.into_iter().chain(connection).collect();
     page.paragraph(&format!("Measured in: {}.", cells.join("; ")), Tone::Plain);
+    for row in crate::answer::estimates(run)
+        .into_iter()
+        .filter(|row| words::is_surprising(row))
+    {
+        page.paragraph(&words::explained(run, row), Tone::Plain);
+    }
 }
 
 /// How the arms were proved.
@@ -212,14 +218,14 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         ));
     }
     page.add_table(&table);
+    let answered = crate::answer::estimates(run);
     for arm in lookup::variants_in(run, cell) {
         let rows = metrics
             .iter()
             .filter_map(|metric| run.estimate(&cell.name, &arm.name, *metric));
-        for row in rows.filter(|row| words::is_surprising(row)) {
-            let verdict = lookup::verdict_word(run, row);
-            let text = format!("{}, {}: {verdict}: {}.", arm.name, row.metric, words::rule(row));
-            page.paragraph(&text, Tone::Plain);
+        // Those of the answer are explained there.
+        for row in rows.filter(|row| words::is_surprising(row) && !answered.contains(row)) {
+            page.paragraph(&words::explained(run, row), Tone::Plain);
         }
     }
     kinds(page, run, cell);

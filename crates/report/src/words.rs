@@ -1,9 +1,11 @@
 //! What follows from figures, in sentences that all outputs share. What is not decided says so.
 
-use ciphertax_model::record::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Rule, Verdict};
+use ciphertax_model::record::{
+    CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Rule, Run, Verdict,
+};
 use ciphertax_model::{Direction, Metric};
 
-use crate::format;
+use crate::{format, lookup};
 
 /// Why a verdict is what it is: the rule and the figures it was applied to, in a sentence.
 pub(crate) fn rule(row: &EstimateRow) -> String {
@@ -52,6 +54,16 @@ pub(crate) fn is_surprising(row: &EstimateRow) -> bool {
         Verdict::Costs | Verdict::Gains => false,
         Verdict::NoCost | Verdict::CannotTell => excludes_no_change && row.rule != Rule::ClientBound,
     }
+}
+
+/// A verdict that its interval does not explain, with its rule.
+pub(crate) fn explained(run: &Run, row: &EstimateRow) -> String {
+    let place = format!("{}, {}, {}", row.arm, row.cell, row.metric);
+    format!(
+        "{place}: {}, because {}.",
+        lookup::verdict_word(run, row),
+        rule(row)
+    )
 }
 
 /// A floor or margin on the side of cost, as percent: of a factor of two throughput loses 50 %, CPU gains 100 %.

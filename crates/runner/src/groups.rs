@@ -9,6 +9,9 @@ pub(crate) struct Group<'a> {
     pub(crate) name: String,
     pub(crate) needs: Needs,
     pub(crate) arms: Vec<&'a Arm>,
+    /// Whose TLS versions and accounts the server has: those of all arms of the site that could use it, so that the servers
+    /// of a site differ in nothing but what their arms need.
+    pub(crate) set_up_for: Vec<&'a Arm>,
 }
 
 /// What an arm needs that is a setting of a whole server.
@@ -27,7 +30,13 @@ pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<
         access_control: has_access_control(arm),
     };
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for arm in arms {
+    let like = |needs: Needs| {
+        let alike = arms
+            .iter()
+            .filter(|arm| has_access_control(arm) == needs.access_control);
+        alike.copied().collect::<Vec<&Arm>>()
+    };
+    for arm in arms.iter().copied() {
         let needs = needs(arm);
         match groups.iter_mut().find(|group| group.needs == needs) {
             Some(group) => group.arms.push(arm),
@@ -35,6 +44,7 @@ pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<
                 name: name(site, needs, groups.first().map_or(needs, |first| first.needs)),
                 needs,
                 arms: vec![arm],
+                set_up_for: like(needs),
             }),
         }
     }
@@ -45,6 +55,7 @@ pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<
             name: format!("{}, a second one", first.name),
             needs: first.needs,
             arms: again,
+            set_up_for: first.set_up_for.clone(),
         };
         groups.insert(1, again);
     }
@@ -134,6 +145,26 @@ mod tests {
                 ("mongodb, ecdsa-p256", &["study's"]),
             ],
         );
+    }
+
+    #[test]
+    fn the_servers_of_a_site_have_the_same_versions_and_accounts() {
+        let study = Study::from_toml(
+            r#"name = "s"
+            question = "?"
+            time_s = 60
+            arm = [{ name = "plain", transport = "plain" },
+                   { name = "old", transport = "tls1.0", certificate = "rsa-2048" },
+                   { name = "new", transport = "tls1.3", certificate = "ecdsa-p256" }]
+            cell = [{ name = "c", workload = "connect_only", load = { connections = 1 } }]"#,
+        )
+        .unwrap();
+        let measured = study.measured_arms();
+        let groups = groups(&study, &study.site(&study.cells[0]), measured.iter().collect());
+        assert_eq!(groups.len(), 3);
+        for group in groups {
+            assert_eq!(group.set_up_for.len(), 4, "{}", group.name);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ciphertax_model::record::{CellRecord, EstimateRow, Finding, Interval, Run, S
 use ciphertax_model::{Arm, AuthenticationMethod, Metric};
 
 use super::finding;
-use crate::sentence::{change, micros_between};
+use crate::sentence::{change, count, micros_between};
 
 /// The part of a core that is worth a word.
 const SHARE: f64 = 0.1;
@@ -43,7 +43,8 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         .iter()
         .map(|(side, _, extra_us)| {
             let [rate, low, high] = [extra_us.value, extra_us.high, extra_us.low].map(|us| SHARE * 1e6 / us);
-            format!("{rate:.0} [{low:.0}, {high:.0}] logins per second on the {side}")
+            let [rate, low, high] = [rate, low, high].map(count);
+            format!("{rate} [{low}, {high}] logins per second on the {side}")
         })
         .collect();
     let evidence: Vec<String> = sides

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
 use super::verdict::VerdictView;
-use crate::answer::{Answer, SIDES, answers, query_heading};
-use crate::{format, lookup};
+use crate::answer::{Answer, SIDES, answers, estimates, query_heading};
+use crate::{format, lookup, words};
 
 /// The table of the answer.
 #[derive(Serialize)]
@@ -15,6 +15,8 @@ pub(super) struct AnswerView {
     groups: Vec<Group>,
     rows: Vec<Row>,
     baseline: String,
+    /// Verdicts that their intervals do not explain.
+    explained: Vec<String>,
 }
 
 /// Columns of the same operation.
@@ -99,6 +101,11 @@ impl AnswerView {
                 })
                 .collect(),
             baseline: lookup::baseline(run).map_or_else(String::new, |arm| arm.name.clone()),
+            explained: estimates(run)
+                .into_iter()
+                .filter(|row| words::is_surprising(row))
+                .map(|row| words::explained(run, row))
+                .collect(),
         })
     }
 }

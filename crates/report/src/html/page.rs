@@ -1,6 +1,5 @@
 //! What the page shows, in the order it shows it.
 
-use ciphertax_model::Metric;
 use ciphertax_model::record::{Agreement, Run, ServerRecord};
 use serde::Serialize;
 
@@ -28,7 +27,8 @@ pub(super) struct Page {
     warning: Option<String>,
     summary: Vec<Item>,
     same_host: bool,
-    server_cpu_seen: bool,
+    /// Server CPU and arms that there are none of, and why.
+    missing: Vec<String>,
     answer: Option<AnswerView>,
     /// Said once where intervals are missing.
     lacking: Option<String>,
@@ -64,11 +64,9 @@ impl Page {
             warning: lookup::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
-            server_cpu_seen: run.measurements.is_empty()
-                || run
-                    .measurements
-                    .iter()
-                    .any(|row| row.metric == Metric::ServerCpuPerOp),
+            missing: lookup::cpu_unread_in_words(run)
+                .chain(lookup::left_out_in_words(run))
+                .collect(),
             answer: AnswerView::of(run),
             lacking: lacks_blocks(run).then(needs_blocks),
             forest: Forest::of(run),

@@ -401,10 +401,14 @@ fn builder(
             .chain_length(group.needs.certificate.chain_length),
         false => builder.without_tls(),
     };
-    if need_old_tls(&group.arms) {
+    if need_old_tls(&group.set_up_for) {
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
-    for method in group.arms.iter().filter_map(|arm| arm.authentication.method) {
+    for method in group
+        .set_up_for
+        .iter()
+        .filter_map(|arm| arm.authentication.method)
+    {
         builder = builder.account(method);
     }
     Ok(match link {

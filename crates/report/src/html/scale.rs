@@ -28,8 +28,10 @@ pub(super) struct ChangeScale {
 const BEND: f64 = 0.1;
 /// Room at both ends for marks, in percent of the width.
 const EDGE: f64 = 4.0;
-/// What two ticks must be apart, in percent of the width.
+/// What two ticks must be apart at least, in percent of the width.
 const APART: f64 = 27.0;
+/// What a character of both their texts needs of it, where an axis is narrowest: on paper.
+const CHARACTER: f64 = 3.6;
 
 impl ChangeScale {
     /// From the least to the largest of the values, with 0; intervals widen it to no more than three times the largest
@@ -74,7 +76,7 @@ impl ChangeScale {
                 let value = sign * step;
                 let has_room = shown
                     .iter()
-                    .all(|other| (self.at(*other) - self.at(value)).abs() >= APART);
+                    .all(|other| (self.at(*other) - self.at(value)).abs() >= apart(*other, value));
                 if has_room {
                     shown.push(value);
                 }
@@ -85,13 +87,24 @@ impl ChangeScale {
             .into_iter()
             .map(|value| Tick {
                 at: percent(self.at(value)),
-                text: match value {
-                    0.0 => "0".into(),
-                    value => format::change(value).replace(".0", "").replace(" %", ""),
-                },
+                text: text(value),
             })
             .collect()
     }
+}
+
+/// What a tick says.
+fn text(value: f64) -> String {
+    match value {
+        0.0 => "0".into(),
+        value => format::change(value).replace(".0", "").replace(" %", ""),
+    }
+}
+
+/// How far two ticks must be apart, so that their texts do not touch.
+fn apart(one: f64, other: f64) -> f64 {
+    let characters = text(one).chars().count() + text(other).chars().count();
+    APART.max(CHARACTER * characters as f64)
 }
 
 /// Changes that a tick may have.
@@ -137,5 +150,13 @@ mod tests {
             );
             assert!(ticks.iter().any(|tick| tick.text == "0"));
         }
+    }
+
+    #[test]
+    fn long_texts_have_more_room() {
+        // A change of +1,900 % once had ticks at +200 and at +1,000, which touched on paper.
+        let scale = ChangeScale::over([[19.0, -0.05, 19.4]].into_iter());
+        let texts: Vec<String> = scale.ticks().into_iter().map(|tick| tick.text).collect();
+        assert_eq!(texts, ["0", "+50", "+1,000"]);
     }
 }

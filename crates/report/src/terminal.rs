@@ -275,7 +275,7 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
     };
     let floor = lookup::floor(run, cell, metric);
     format!(
-        "±{}\n{} {}",
+        "±{}\n{}\n{}",
         floor.map_or(ABSENT.into(), |floor| format::change(floor)
             .trim_start_matches('+')
             .to_owned()),
@@ -313,23 +313,36 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
         &format!("{}: mean wall time of each phase, by arm", cell.name),
         Tone::Plain,
     );
-    let header = std::iter::once("")
-        .chain(shown.iter().map(|phase| short(*phase)))
-        .chain(["total"]);
-    let mut table = page.table(header);
-    for (arm, rows) in &by_arm {
+    let mean = |rows: &[&PhaseRow], phase: Phase| {
+        let row = rows.iter().find(|row| row.phase == phase);
+        right(row.map_or(ABSENT.into(), |row| format::microseconds(row.mean_us)))
+    };
+    let total = |rows: &[&PhaseRow]| {
         let total: f64 = rows.iter().map(|row| row.mean_us).sum();
-        let means = shown.iter().map(|phase| {
-            let row = rows.iter().find(|row| row.phase == *phase);
-            right(row.map_or(ABSENT.into(), |row| format::microseconds(row.mean_us)))
-        });
-        table.add_row(
-            std::iter::once(left(arm))
-                .chain(means)
-                .chain([right(format::microseconds(total))]),
-        );
+        right(format::microseconds(total))
+    };
+    // The fewer go across, so that no figure is broken.
+    if by_arm.len() < shown.len() {
+        let arms = by_arm.iter().map(|(arm, _)| harmless(arm)).collect::<Vec<_>>();
+        let mut table = page.table(std::iter::once("").chain(arms.iter().map(String::as_str)));
+        for phase in &shown {
+            let means = by_arm.iter().map(|(_, rows)| mean(rows, *phase));
+            table.add_row(std::iter::once(left(short(*phase))).chain(means));
+        }
+        let totals = by_arm.iter().map(|(_, rows)| total(rows));
+        table.add_row(std::iter::once(left("total")).chain(totals));
+        page.add_table(&table);
+    } else {
+        let header = std::iter::once("")
+            .chain(shown.iter().map(|phase| short(*phase)))
+            .chain(["total"]);
+        let mut table = page.table(header);
+        for (arm, rows) in &by_arm {
+            let means = shown.iter().map(|phase| mean(rows, *phase));
+            table.add_row(std::iter::once(left(arm)).chain(means).chain([total(rows)]));
+        }
+        page.add_table(&table);
     }
-    page.add_table(&table);
     for (arm, rows) in &by_arm {
         let parts: Vec<String> = rows
             .iter()

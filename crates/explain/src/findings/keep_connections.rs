@@ -38,7 +38,7 @@ pub(super) fn keep_connections(row: &ChurnRow) -> Option<Finding> {
             more(single.value)
         ),
         format!(
-            "server CPU of a connect {} instead of {}, of a query {} instead of {}",
+            "server CPU of a connect without its query {} instead of {}, of a query {} instead of {}",
             micros(row.connect_variant_us),
             micros(row.connect_baseline_us),
             micros(row.query_variant_us),

@@ -66,7 +66,8 @@ impl Stop {
         let Some(first) = received.next() else { return };
         self.caught.store(first, Ordering::Relaxed);
         self.flag.store(true, Ordering::Relaxed);
-        say("Stopping in order; a second Ctrl-C ends at once");
+        // From a thread of its own: whoever does not read standard error must not hold up the second signal.
+        thread::spawn(|| say("Stopping in order; a second Ctrl-C ends at once"));
         let Some(second) = received.next() else { return };
         is_second.store(true, Ordering::Relaxed);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

@@ -79,6 +79,42 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
 }
 
 #[test]
+fn what_was_left_out_stays_so_and_another_server_is_refused() {
+    let server = OwnServer::start_with(|builder| builder.option("--tls-version=TLSv1.2"));
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["quick", &server.url(), "--time", "8", "--out", "run"]);
+    command.env("CIPHERTAX_PASSWORD", server.password());
+    let mut running = crate::common::Running::start(command);
+    running.measures();
+    running.signal(Signal::KILL);
+    running.finish();
+    assert!(within(CLEANED_UP, || server
+        .query("SELECT IS_FREE_LOCK('ciphertax')")
+        == ["1"]));
+    let resume = || {
+        let mut command = sandbox.command(&["run", "--resume", "run"]);
+        command.env("CIPHERTAX_PASSWORD", server.password());
+        crate::common::Running::start(command).finish()
+    };
+    server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    resume().refuses(&[
+        "cannot be resumed",
+        "innodb_flush_log_at_trx_commit = 0",
+        "begin a new run",
+    ]);
+    server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    resume().measured();
+    let run = record(&sandbox.run());
+    assert_eq!(run.status, RunStatus::Complete);
+    let left_out: Vec<&str> = run
+        .left_out
+        .iter()
+        .map(|left_out| left_out.arm.as_str())
+        .collect();
+    assert_eq!(left_out, ["tls1.3"]);
+}
+
+#[test]
 fn only_the_same_run_is_resumed() {
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&["quick", "--time", "60", "--out", "run"]);

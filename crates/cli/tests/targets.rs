@@ -278,6 +278,36 @@ fn a_certificate_for_another_name_is_mended_by_the_options_of_mysql() {
     );
 }
 
+#[test]
+fn nobody_logs_in_where_the_server_is_not_the_one_that_is_meant() {
+    let server = OwnServer::start_with(|builder| builder.option("--bind-address=127.0.0.1,127.0.0.2"));
+    server.session(|query| {
+        query("SET GLOBAL log_output = 'TABLE'");
+        query("SET GLOBAL general_log = ON");
+        query("CREATE USER app IDENTIFIED BY 'tr0ub4dor'");
+        query("GRANT ALL ON ciphertax.* TO app");
+    });
+    let url = |host, mode| {
+        format!(
+            "mysql://app:tr0ub4dor@{host}:{}/?ssl-mode={mode}&ssl-ca={}",
+            server.port(),
+            server.ca_file().display()
+        )
+    };
+    let logins = || {
+        server.query(
+            "SELECT COUNT(*) FROM mysql.general_log WHERE command_type = 'Connect' AND argument LIKE 'app@%'",
+        )
+    };
+    let sandbox = Sandbox::new();
+    let study =
+        |url: &str| sandbox.finish(&["run", "mysql-tls-versions", url, "--time", "2", "--out", "run"]);
+    study(&url("127.0.0.2", "VERIFY_IDENTITY")).refuses(&["it is for other names"]);
+    assert_eq!(logins(), ["0"]);
+    study(&url("127.0.0.1", "VERIFY_IDENTITY")).measured();
+    assert_ne!(logins(), ["0"]);
+}
+
 /// The name of the user whose process the server is.
 fn owner_of(server: &OwnServer) -> String {
     let folder = std::fs::read_dir(server.folder()).unwrap().flatten();

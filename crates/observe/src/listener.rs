@@ -75,9 +75,9 @@ pub fn socket_listener(path: &Path) -> Result<Listener> {
     if outcome != 0 {
         return Err(unreadable()(io::Error::last_os_error()));
     }
-    // 0 is a process of another namespace.
+    // 0 is a process of another namespace, and 1 began to listen for a server that it starts when it is asked for.
     Ok(match u32::try_from(peer.pid) {
-        Ok(pid @ 1..) => Listener::One(pid),
+        Ok(pid @ 2..) => Listener::One(pid),
         _ => Listener::Nobody,
     })
 }

@@ -7,7 +7,7 @@ use ciphertax_model::{Arm, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::Session as MongoDbSession;
 use ciphertax_wire::mysql::Session as MySqlSession;
-use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy};
 use ciphertax_wire::{Target, WireError};
 
 use crate::error::RunError;
@@ -39,7 +39,13 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     for (arm, version) in pinned {
         match negotiate(target, Some(version))? {
             Ok(_) => {}
-            Err(error) if error.is_failed_handshake() => left_out.extend(lacks(target, arm, version)?),
+            Err(error) if error.is_failed_handshake() => {
+                // A connection may break by chance, but not twice.
+                let again = negotiate(target, Some(version))?;
+                if again.is_err_and(|error| error.is_failed_handshake()) {
+                    left_out.extend(lacks(target, arm, version)?);
+                }
+            }
             // What keeps everybody out, whoever connects next says; a wrong password is tried no more often than it must.
             Err(_) => break,
         }
@@ -82,9 +88,9 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
 /// Why an arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
 fn lacks(target: &Target, arm: &Arm, version: TlsVersion) -> Result<Option<LeftOut>, RunError> {
     let has = match negotiate(target, None)? {
-        Err(error) if error.is_failed_handshake() => return Ok(None),
-        Ok(Some(has)) => format!(", it has {has}"),
-        _ => String::new(),
+        Ok(Some(has)) if has != version.to_string() => format!(", it has {has}"),
+        Ok(None) => String::new(),
+        Ok(Some(_)) | Err(_) => return Ok(None),
     };
     Ok(Some(LeftOut {
         arm: arm.name.clone(),
@@ -92,13 +98,17 @@ fn lacks(target: &Target, arm: &Arm, version: TlsVersion) -> Result<Option<LeftO
     }))
 }
 
-/// The version that a session is of which offers this one alone, or all that are thought safe. Whom it leads to matters when
-/// the arm is proved.
+/// The version that a session is of which offers this one alone, or all that are thought safe.
 fn negotiate(
     target: &Target,
     version: Option<TlsVersion>,
 ) -> Result<Result<Option<String>, WireError>, RunError> {
-    let tls = TlsConnector::new(&TlsPolicy::new(version, Verification::None))?;
+    // A login is part of it, so whoever is asked for the version is verified as the target wants it.
+    let verification = match target {
+        Target::MySql(target) => &target.verification,
+        Target::MongoDb(target) => &target.verification,
+    };
+    let tls = TlsConnector::new(&TlsPolicy::new(version, verification.clone()))?;
     let reactor = Reactor::new().map_err(|error| unusable(&target.to_string(), error.to_string()))?;
     let version =
         |summary: Option<ciphertax_wire::tls::TlsSummary>| summary.map(|tls| tls.version.to_owned());

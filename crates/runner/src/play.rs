@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_explain::explain;
-use ciphertax_model::record::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, ServerRecord, Tool};
+use ciphertax_model::record::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, Tool};
 use ciphertax_model::{Arm, Study};
 use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
@@ -61,6 +61,18 @@ pub fn play(
     let is_new = earlier.is_none();
     progress.folder(folder.path());
     let fitted = stop::heed(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
+        (None, _) => Ok((plan, left_out)),
+        // What was left out at its beginning is in the study no more.
+        (Some(earlier), None) => Ok((plan, earlier.run.left_out.clone())),
+        (Some(_), Some(lost)) => Err(RunError::NotResumable {
+            folder: folder.path().to_owned(),
+            problem: format!(
+                "{} cannot be measured now: {}; begin a new run",
+                lost.arm, lost.reason
+            ),
+        }),
+    });
     let (plan, left_out) = match fitted {
         Ok(fitted) => fitted,
         Err(error) => {
@@ -88,6 +100,8 @@ struct Player<'a> {
     head: Run,
     /// What was measured of it before.
     earlier: Vec<Sample>,
+    /// True if its folder was made for it just now.
+    is_new: bool,
 }
 
 impl<'a> Player<'a> {
@@ -101,6 +115,7 @@ impl<'a> Player<'a> {
     ) -> Result<Self, RunError> {
         let arms = plan.study.measured_arms();
         let mut sites = Vec::new();
+        let is_new = earlier.is_none();
         let (before, samples) = match earlier {
             Some(earlier) => (Some(earlier.run), earlier.samples),
             None => (None, Vec::new()),
@@ -113,9 +128,7 @@ impl<'a> Player<'a> {
                 left_out,
                 ..head(plan, &arms, &sites, before.as_ref())
             };
-            before.map_or(Ok(()), |before| {
-                refuse_other_servers(folder, &before, &head.servers)
-            })?;
+            before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
             let cells = open_cells(plan, &mut sites, &samples, progress)?;
             folder.write_run(&head)?;
             Ok((cells, head))
@@ -127,6 +140,7 @@ impl<'a> Player<'a> {
                 cells,
                 head,
                 earlier: samples,
+                is_new,
             }),
             Err(error) => {
                 let error = stop::heed(stop, || if_stopped(error));
@@ -154,8 +168,8 @@ impl<'a> Player<'a> {
             mut cells,
             mut head,
             earlier,
+            is_new,
         } = self;
-        let is_new = earlier.is_empty();
         let (measured, samples) = stop::heed(stop, || {
             let mut rounds = Rounds::begin(&plan.study, &mut sites, &mut folder, earlier);
             let measured = rounds.measure(&mut cells, progress);
@@ -222,30 +236,60 @@ fn if_stopped(error: RunError) -> RunError {
 }
 
 /// The slices of a run are of the same servers, also when it goes on later.
-fn refuse_other_servers(folder: &RunFolder, before: &Run, now: &[ServerRecord]) -> Result<(), RunError> {
-    for (before, now) in before.servers.iter().zip(now) {
-        let words = |server: &ServerRecord| {
-            let ServerRecord {
-                product,
-                version,
-                tls_library,
-                ..
-            } = server;
-            format!("{product} {version} with {tls_library}")
-        };
-        if words(before) != words(now) {
-            return Err(RunError::NotResumable {
-                folder: folder.path().to_owned(),
-                problem: format!(
-                    "{} was {} and is {} now; begin a new run",
-                    now.name,
-                    words(before),
-                    words(now)
-                ),
-            });
-        }
+fn refuse_other_servers(folder: &RunFolder, before: &Run, now: &Run) -> Result<(), RunError> {
+    let before = words(before);
+    let changed = words(now).into_iter().find(|line| !before.contains(line));
+    match changed {
+        None => Ok(()),
+        Some(changed) => Err(RunError::NotResumable {
+            folder: folder.path().to_owned(),
+            problem: format!(
+                "it was measured elsewhere or otherwise, now there is {changed}; begin a new run"
+            ),
+        }),
     }
-    Ok(())
+}
+
+/// What must stay the same of servers and arms, so that samples of different days can be averaged.
+fn words(run: &Run) -> Vec<String> {
+    let servers = run.servers.iter().map(|server| {
+        let settings: Vec<String> = server
+            .settings
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        format!(
+            "{}: {} {} with {}, {}, its CPU {}",
+            server.name,
+            server.product,
+            server.version,
+            server.tls_library,
+            settings.join(", "),
+            match server.cpu_unread {
+                None => "measured",
+                Some(_) => "not measured",
+            }
+        )
+    });
+    let sessions = run.arms.iter().flat_map(|arm| {
+        arm.sessions.iter().map(|session| {
+            let tls = session.facts.tls.as_ref().map(|tls| {
+                let (version, cipher, key) = (&tls.version, &tls.cipher, &tls.certificate.key);
+                format!("{version}, {cipher}, {}, {key}", tls.group)
+            });
+            format!(
+                "{} with {} on {}",
+                arm.name,
+                [
+                    tls.unwrap_or_else(|| "no TLS".into()),
+                    session.facts.authentication.method.clone()
+                ]
+                .join(", "),
+                session.server
+            )
+        })
+    });
+    servers.chain(sessions).collect()
 }
 
 /// Where the cells are measured: on the user's own server, which is all there is, or on private ones.

@@ -102,19 +102,26 @@ impl Control {
     }
 
     /// Makes sure that no other ciphertax measures this server: the database is for one at a time, and so is the server's CPU.
-    /// An account that may not see other sessions is trusted to know.
+    /// An account that may not see the sessions of other users is trusted to know of those.
     pub(super) fn claim(&mut self) -> Result<(), RunError> {
-        let ask = rawdoc! {
-            "aggregate": 1_i32,
-            "pipeline": [
-                { "$currentOp": { "allUsers": true, "idleConnections": true } },
-                { "$match": { "clientMetadata.driver.name": "ciphertax", "active": false } },
-                { "$limit": 1_i32 },
-            ],
-            "cursor": {},
-            "$db": "admin",
+        let ask = |all_users: bool| {
+            rawdoc! {
+                "aggregate": 1_i32,
+                "pipeline": [
+                    { "$currentOp": { "allUsers": all_users, "idleConnections": true } },
+                    { "$match": { "clientMetadata.driver.name": "ciphertax", "active": false } },
+                    { "$limit": 1_i32 },
+                ],
+                "cursor": {},
+                "$db": "admin",
+            }
         };
-        let Some(answer) = self.allowed(&ask)? else {
+        let mut answer = self.allowed(&ask(true))?;
+        if answer.is_none() {
+            // Its own user's sessions every account may see.
+            answer = self.allowed(&ask(false))?;
+        }
+        let Some(answer) = answer else {
             return Ok(());
         };
         let others = answer

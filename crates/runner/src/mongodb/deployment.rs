@@ -132,9 +132,12 @@ impl Deployment {
         deployment
     }
 
-    /// From now on what is not measured travels over TLS, of the best version that both sides have.
-    pub(super) fn use_tls(&mut self) -> Result<(), RunError> {
-        self.everyday_tls = Some(self.trust.any_tls()?);
+    /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
+    pub(super) fn use_tls(&mut self, over_tls: bool) -> Result<(), RunError> {
+        self.everyday_tls = match over_tls {
+            true => Some(self.trust.any_tls()?),
+            false => None,
+        };
         Ok(())
     }
 

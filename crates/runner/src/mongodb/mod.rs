@@ -11,6 +11,7 @@ use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
+use ciphertax_wire::tls::Verification;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mongodb::MongodbAccess;
 
@@ -83,8 +84,11 @@ impl MongoDbHost {
         let connect = |deployment: &Deployment| {
             Control::connect(deployment.display(), deployment.ways(), &[], deployment.url())
         };
+        // By the way that the URL means, then by the other.
+        let over_tls = !matches!(target.verification, Verification::None);
+        deployment.use_tls(over_tls)?;
         let mut control = connect(&deployment).or_else(|refusal| {
-            deployment.use_tls()?;
+            deployment.use_tls(!over_tls)?;
             connect(&deployment).map_err(|_| refusal)
         })?;
         control.claim()?;

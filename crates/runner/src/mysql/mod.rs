@@ -14,6 +14,7 @@ use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
 use ciphertax_observe::ProcessCpu;
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::tls::Verification;
 use ciphertax_workload::Access as MySqlAccess;
 use ciphertax_workload::dataset::{self, Contents};
 
@@ -45,7 +46,7 @@ impl MySqlHost {
     /// # Errors
     /// When it cannot be had or started.
     pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
-        Self::open(study, &group.arms, Server::private(study, site, group)?)
+        Self::open(study, &group.set_up_for, Server::private(study, site, group)?)
     }
 
     /// Takes the user's own server.
@@ -71,8 +72,11 @@ impl MySqlHost {
             };
             Control::connect(server.display(), &ways, server.url())
         };
+        // By the way that the URL means, then by the other.
+        let over_tls = !matches!(target.verification, Verification::None);
+        server.use_tls(over_tls)?;
         let mut control = connect(&server).or_else(|refusal| {
-            server.use_tls()?;
+            server.use_tls(!over_tls)?;
             connect(&server).map_err(|_| refusal)
         })?;
         control.claim()?;

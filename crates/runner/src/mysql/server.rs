@@ -170,9 +170,12 @@ impl Server {
         }
     }
 
-    /// From now on what is not measured travels over TLS, of the best version that both sides have.
-    pub(crate) fn use_tls(&mut self) -> Result<(), RunError> {
-        self.everyday_tls = Some(self.trust.any_tls()?);
+    /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
+    pub(crate) fn use_tls(&mut self, over_tls: bool) -> Result<(), RunError> {
+        self.everyday_tls = match over_tls {
+            true => Some(self.trust.any_tls()?),
+            false => None,
+        };
         Ok(())
     }
 

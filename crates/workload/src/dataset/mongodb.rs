@@ -99,8 +99,10 @@ pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
 pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
-    if let Found::Nothing = find(session).await? {
-        return Ok(false);
+    match find(session).await? {
+        Found::Nothing => return Ok(false),
+        Found::Proofs => return drop_collection(session, PROOFS).await.map(|()| true),
+        Found::Ours { .. } => {}
     }
     for _ in 0..MOST_DROPS {
         drop_database(session).await?;
@@ -135,6 +137,8 @@ pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetErr
 /// What there is of the database's name.
 enum Found {
     Nothing,
+    /// What an interrupted proof wrote, and nothing else.
+    Proofs,
     /// A database of ciphertax's own, for this data set.
     Ours {
         dataset: String,
@@ -143,8 +147,10 @@ enum Found {
 
 async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
-    if collections(session).await?.iter().all(|name| name == PROOFS) {
-        return Ok(Found::Nothing);
+    match collections(session).await?.as_slice() {
+        [] => return Ok(Found::Nothing),
+        [only] if only == PROOFS => return Ok(Found::Proofs),
+        _ => {}
     }
     let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
     match marks.as_slice() {
@@ -176,6 +182,7 @@ async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetEr
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
         Found::Ours { .. } => drop_database(session).await?,
+        Found::Proofs => drop_collection(session, PROOFS).await?,
         Found::Nothing => {}
     }
     let mark = rawdoc! { "mark": MARK, "dataset": description };
@@ -189,21 +196,23 @@ async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetEr
 /// Drops the database, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
 async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
     for table in [Table::Usertable, Table::Load] {
-        match session
-            .command(&rawdoc! { "drop": table.name(), "$db": DATABASE })
-            .await
-        {
-            Err(WireError::Command {
-                code: NAMESPACE_NOT_FOUND,
-                ..
-            })
-            | Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
+        drop_collection(session, table.name()).await?;
     }
     let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
     session.command(&drop).await?;
     Ok(())
+}
+
+/// Drops a collection if it is there.
+async fn drop_collection(session: &mut Session, name: &str) -> Result<(), DatasetError> {
+    match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
+        Err(WireError::Command {
+            code: NAMESPACE_NOT_FOUND,
+            ..
+        })
+        | Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn unreadable(error: impl std::fmt::Display) -> WireError {

@@ -4,7 +4,9 @@
 //! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
 //! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
-use ciphertax_model::record::{ChurnBreakEven, ChurnPoint, ChurnRow, FEWEST_BLOCKS, Interval, Run, Sample};
+use ciphertax_model::record::{
+    ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, FEWEST_BLOCKS, Interval, Run, Sample, Verdict,
+};
 use ciphertax_model::{Metric, Study, Workload};
 use ciphertax_stats::jackknife::interval_of;
 
@@ -47,20 +49,33 @@ pub(crate) fn rows(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>
     Ok(rows)
 }
 
-/// What a query alone costs one side stands in the tables too, with the interval of a ratio: it is said in one way.
+/// What a query alone costs one side stands in the tables too, with the interval of a ratio and a verdict: it is said in one
+/// way.
 fn with_the_tables_query(run: &Run, cell: &str, side: Side, row: ChurnRow) -> ChurnRow {
-    let estimate = side
-        .metric()
-        .and_then(|metric| run.estimate(cell, &row.arm, metric));
+    let estimates = side.metrics().iter();
+    let estimates: Vec<&EstimateRow> = estimates
+        .filter_map(|metric| run.estimate(cell, &row.arm, *metric))
+        .collect();
+    let has = |verdict| estimates.iter().any(|estimate| estimate.verdict == verdict);
+    let query_verdict = [
+        Verdict::Costs,
+        Verdict::CannotTell,
+        Verdict::NoCost,
+        Verdict::Gains,
+    ]
+    .into_iter()
+    .find(|verdict| has(*verdict))
+    .unwrap_or(Verdict::CannotTell);
     ChurnRow {
-        query_overhead: match estimate {
-            Some(estimate) => Some(Interval {
+        query_overhead: match estimates.as_slice() {
+            [estimate] => Some(Interval {
                 value: estimate.change,
                 low: estimate.low,
                 high: estimate.high,
             }),
-            None => row.query_overhead,
+            _ => row.query_overhead,
         },
+        query_verdict,
         ..row
     }
 }
@@ -89,12 +104,12 @@ impl Side {
         }
     }
 
-    /// The metric of this side alone.
-    fn metric(self) -> Option<Metric> {
+    /// The metrics that it adds up.
+    fn metrics(self) -> &'static [Metric] {
         match self {
-            Self::Client => Some(Metric::ClientCpuPerOp),
-            Self::Server => Some(Metric::ServerCpuPerOp),
-            Self::Both => None,
+            Self::Client => &[Metric::ClientCpuPerOp],
+            Self::Server => &[Metric::ServerCpuPerOp],
+            Self::Both => &[Metric::ClientCpuPerOp, Metric::ServerCpuPerOp],
         }
     }
 
@@ -201,6 +216,7 @@ fn row(
             let (baseline, variant) = side.cpu_us(query);
             variant / baseline - 1.0
         })?),
+        query_verdict: Verdict::CannotTell,
         points,
         break_even,
     })
@@ -219,11 +235,12 @@ fn first_within(
     overhead: impl Fn(f64) -> Result<f64, ExplainError>,
 ) -> Result<Option<f64>, ExplainError> {
     const HALVINGS: u32 = 40;
-    if overhead(1.0)? <= budget {
-        return Ok(Some(1.0));
-    }
+    // Where a connect costs less than a query, the overhead rises: what counts is what it comes to.
     if overhead(MOST_QUERIES)? > budget {
         return Ok(None);
+    }
+    if overhead(1.0)? <= budget {
+        return Ok(Some(1.0));
     }
     // The overhead goes monotonically from that of a connect to that of a query.
     let (mut above, mut within) = (0.0, MOST_QUERIES.log10());
@@ -283,6 +300,20 @@ mod tests {
             "{five_percent} against {expected}"
         );
         assert_eq!(row.break_even[0].queries, None);
+    }
+
+    #[test]
+    fn a_connect_that_costs_less_than_a_query_keeps_no_budget() {
+        let row = row(
+            ("connect", "tls"),
+            Side::Server,
+            &steady([1.0, 1.0, 5_000.0, 5_400.0]),
+            &steady([1.0, 1.0, 20.0, 23.6]),
+        )
+        .unwrap();
+        assert!(row.points[0].overhead.value < 0.10);
+        let ten_percent = row.break_even.iter().find(|point| point.budget == 0.10).unwrap();
+        assert_eq!(ten_percent.queries, None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn agreement_margin(study: &Study, measured: &EstimateRow) -> Option<f64> {
 /// and a doubling are equally far.
 fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64>) -> Agreement {
     let within = match (figure, margin) {
-        (PublishedFigure::Within(bound), _) => (-bound).ln_1p()..=bound.ln_1p(),
+        (PublishedFigure::Within(bound), _) => (-bound.min(1.0)).ln_1p()..=bound.ln_1p(),
         (PublishedFigure::Change(change), Some(margin)) if change > -1.0 => {
             change.ln_1p() - margin..=change.ln_1p() + margin
         }
@@ -106,7 +106,7 @@ fn connect(run: &Run, published: &Published) -> Option<String> {
     let most = Phase::ALL
         .into_iter()
         .max_by(|one, other| extra(*one).total_cmp(&extra(*other)))?;
-    let row = phase(&published.arm, most)?;
+    let row = phase(&published.arm, most).filter(|_| extra(most) > 0.0)?;
     let client = row
         .client_cpu_us
         .map(|us| format!(", {} of it the client's computing", micros(us)))

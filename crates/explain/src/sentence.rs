@@ -73,16 +73,21 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
+    let measured = if all < run.cells.len() { " measured" } else { "" };
     let mut others: Vec<String> = Vec::new();
+    let saves = match run.study.adds_protection(arm) {
+        true => "it seems to save something, which is suspicious",
+        false => "it saves something",
+    };
     for (verdict, words) in [
-        (Verdict::NoCost, "it costs no more than the margin"),
-        (Verdict::Gains, "it seems to save something"),
+        (Verdict::NoCost, "neither side pays more than the margin"),
+        (Verdict::Gains, saves),
         (Verdict::CannotTell, "it cannot be told yet"),
     ] {
         match count(verdict) {
             0 => {}
-            n if n == all => others.push(format!("in all {all} cells {words}")),
-            n => others.push(format!("in {n} of {all} cells {words}")),
+            n if n == all => others.push(format!("in all {all} cells{measured} {words}")),
+            n => others.push(format!("in {n} of {all} cells{measured} {words}")),
         }
     }
     let mut sure: Vec<&EstimateRow> = rows
@@ -92,10 +97,10 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     sure.sort_by(|one, other| other.change.total_cmp(&one.change));
     let costs = match sure.as_slice() {
         [] if all == 0 => return None,
-        [] => return Some(format!("what {arm} costs: {}", others.join(", "))),
+        [] => return Some(format!("{arm}: {}", others.join("; "))),
         [only] => format!("{arm} {}", describe(only)),
         [most, .., least] => format!(
-            "{arm} costs something in {} of {all} cells: it {}, and {}",
+            "{arm} costs something in {} of {all} cells{measured}: it {}, and {}",
             sure.len(),
             describe(most),
             describe(least)
@@ -109,14 +114,21 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     )
 }
 
-/// The row that says most: a cost of the server, else a cost of the client, else what is known of the server.
+/// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure.
 fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a EstimateRow> {
     let rows = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
         .into_iter()
         .filter_map(|metric| run.estimate(&cell.name, arm, metric));
     let rows: Vec<&EstimateRow> = rows.collect();
-    let costs = rows.iter().find(|row| row.verdict == Verdict::Costs);
-    costs.or(rows.first()).copied()
+    [
+        Verdict::Costs,
+        Verdict::CannotTell,
+        Verdict::Gains,
+        Verdict::NoCost,
+    ]
+    .into_iter()
+    .find_map(|verdict| rows.iter().find(|row| row.verdict == verdict))
+    .copied()
 }
 
 /// What an arm does to one side, as the rest of a sentence that begins with the arm.
@@ -160,7 +172,7 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
         ),
         Verdict::Gains if run.study.adds_protection(&row.arm) => (
             "seems to save",
-            format!("{micros} CPU per {what} ({change}), which is suspicious"),
+            format!("{micros} CPU per {what} ({change}: suspicious)"),
         ),
         Verdict::Gains => ("saves", format!("{micros} CPU per {what} ({change})")),
         Verdict::CannotTell => (
@@ -188,11 +200,19 @@ pub(crate) fn change_of(Interval { value, low, high }: Interval) -> String {
     format!("{} {}", percent(value), bounds(low, high))
 }
 
+/// A bound beyond this, as a fraction, says only that nothing is known: a thousand times the baseline.
+const BEYOND_REASON: f64 = 1_000.0;
+
 /// `[15, 17]`, in percent.
 fn bounds(low: f64, high: f64) -> String {
     let bound = |fraction: f64| {
-        let sign = if fraction < 0.0 { "−" } else { "" };
-        format!("{sign}{}", magnitude(fraction.abs()).trim_end_matches(" %"))
+        if fraction > BEYOND_REASON {
+            return format!("> {}", count(BEYOND_REASON * 100.0));
+        }
+        let digits = magnitude(fraction.abs());
+        let is_zero = !digits.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+        let sign = if fraction < 0.0 && !is_zero { "−" } else { "" };
+        format!("{sign}{}", digits.trim_end_matches(" %"))
     };
     format!("[{}, {}]", bound(low), bound(high))
 }

@@ -162,7 +162,7 @@ fn noise(page: &mut Page, run: &Run) {
     page.blank();
     page.paragraph(
         "Noise: the baseline measured against itself in the same blocks (A/A). A change costs if its 95 % interval excludes \
-         zero, it exceeds the noise floor (±), and it is significant among all comparisons of the run (Holm). No cost: the \
+         zero, it exceeds the noise floor (first line), and it is significant among all comparisons of the run (Holm). No cost: the \
          interval ends below the margin, which is twice the precision asked for, or the floor. Else it cannot be told.",
         Tone::Plain,
     );
@@ -275,10 +275,8 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
     };
     let floor = lookup::floor(run, cell, metric);
     format!(
-        "±{}\n{}\n{}",
-        floor.map_or(ABSENT.into(), |floor| format::change(floor)
-            .trim_start_matches('+')
-            .to_owned()),
+        "{}\n{}\n{}",
+        floor.map_or(ABSENT.into(), |floor| words::floor(floor, metric)),
         format::change(row.change),
         format::change_interval(row.change, row.low, row.high)
     )

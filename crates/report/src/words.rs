@@ -23,20 +23,20 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
     };
     match row.rule {
         Rule::BeyondFloor => format!(
-            "the interval excludes no change, the change exceeds the noise floor of {floor}, and it is significant among all \
+            "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant among all \
              comparisons of the run (Holm, {p_value})"
         ),
         Rule::WithinMargin => format!("the interval ends below the margin of {margin} ({margin_is})"),
         Rule::IntervalTooWide => {
-            format!("the interval holds no change, and more than the margin of {margin} ({margin_is})")
+            format!("the interval holds zero, and also changes beyond the margin of {margin} ({margin_is})")
         }
         Rule::WithinFloor => format!(
-            "the interval excludes no change, but the change does not exceed the noise floor of {floor}, which the baseline \
+            "the interval excludes zero, but the change does not exceed the noise floor of {floor}, which the baseline \
              against itself shows too"
         ),
         Rule::ManyComparisons => format!(
-            "the interval excludes no change and the change exceeds the noise floor of {floor}, but among so many comparisons \
-             one like it is likely by chance (Holm, {p_value})"
+            "the interval excludes zero and the change exceeds the noise floor of {floor}, but among so many comparisons \
+             one like it may well be chance (Holm, {p_value})"
         ),
         Rule::FloorTooWide => {
             format!("the noise floor of {floor} is so wide that a change within it may well matter")
@@ -46,7 +46,7 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
     }
 }
 
-/// The verdicts that only a reader of the rule would not wonder at: undecided although the interval excludes no change, or
+/// The verdicts that only a reader of the rule would not wonder at: undecided although the interval excludes zero, or
 /// no cost although it does.
 pub(crate) fn is_surprising(row: &EstimateRow) -> bool {
     let excludes_no_change = row.low > 0.0 || row.high < 0.0;
@@ -73,6 +73,14 @@ pub(crate) fn bound(factor_less_one: f64, metric: Metric) -> String {
         Direction::LowerCosts => factor_less_one / (1.0 + factor_less_one),
     };
     format::change(fraction).trim_start_matches('+').to_owned()
+}
+
+/// A noise floor: `±2.0 %`; of the throughput, which cannot fall by more than all of it, `−33.3 %` of a factor of 1.5.
+pub(crate) fn floor(factor_less_one: f64, metric: Metric) -> String {
+    match metric.direction() {
+        Direction::HigherCosts => format!("±{}", bound(factor_less_one, metric)),
+        Direction::LowerCosts => format!("−{}", bound(factor_less_one, metric)),
+    }
 }
 
 /// `server CPU: less than 10 % from 210 queries per connection on [180, 260]; never less than 5 %, …`
@@ -109,16 +117,26 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                     "less than {budget} from {queries} queries per connection on [{low}, {high}]"
                 ));
             }
-            (None, None, _) => {
-                parts.push(format!("never less than {budget}{because}"));
+            (None, None, _) if row.query_verdict == Verdict::Costs => {
+                let with_few = row
+                    .points
+                    .first()
+                    .is_some_and(|single| single.overhead.high <= point.budget);
+                parts.push(match with_few {
+                    true => format!("less than {budget} with few queries per connection only{because}"),
+                    false => format!("never less than {budget}{because}"),
+                });
                 break;
             }
             (_, low, _) => {
-                let earliest = low.map_or(String::new(), |low| {
-                    format!(", from {low} queries per connection on at the earliest")
-                });
+                let earliest = low
+                    .filter(|_| point.queries_low.is_some_and(|queries| queries > 1.0))
+                    .map_or(String::new(), |low| {
+                        format!(" (at the earliest from {low} queries per connection on)")
+                    });
+                let query = query.as_ref().map_or(String::new(), |query| format!(": {query}"));
                 parts.push(format!(
-                    "cannot tell whether ever less than {budget}{earliest}{because}"
+                    "cannot tell whether ever less than {budget}{earliest}{query}"
                 ));
                 break;
             }
@@ -136,14 +154,15 @@ pub(crate) fn capacity(row: &CapacityRow) -> String {
         of => of,
     };
     let rate = format!("{} cores per {} {of}/s", row.side, format::count(row.rate));
-    let interval = format!("[{low_text}, {high_text}]");
     match row.verdict {
-        Verdict::CannotTell => format!("cannot tell: {text} more {rate} {interval}"),
-        Verdict::NoCost => format!("at most {} more {rate}", high_text),
-        Verdict::Costs | Verdict::Gains => match text.strip_prefix('−') {
-            Some(number) => format!("{number} fewer {rate} {interval}"),
-            None => format!("{text} more {rate} {interval}"),
-        },
+        Verdict::CannotTell => format!("cannot tell: {low_text} to {high_text} more {rate}"),
+        Verdict::NoCost if high <= 0.0 => format!("no more {rate}"),
+        Verdict::NoCost => format!("at most {high_text} more {rate}"),
+        Verdict::Costs | Verdict::Gains if value < 0.0 => {
+            let [fewer, least, most] = format::cores(-value, -high, -low);
+            format!("{fewer} fewer {rate} [{least}, {most}]")
+        }
+        Verdict::Costs | Verdict::Gains => format!("{text} more {rate} [{low_text}, {high_text}]"),
     }
 }
 
@@ -195,8 +214,12 @@ mod tests {
         assert_eq!(bound(1.0, Metric::ServerCpuPerOp), "100 %");
     }
 
-    fn with(query: [f64; 3], [queries, low, high]: [Option<f64>; 3]) -> String {
-        churn(&ChurnRow {
+    fn with(query: [f64; 3], queries: [Option<f64>; 3]) -> String {
+        churn(&row_of(query, queries))
+    }
+
+    fn row_of(query: [f64; 3], [queries, low, high]: [Option<f64>; 3]) -> ChurnRow {
+        ChurnRow {
             cell: "connect".into(),
             arm: "tls".into(),
             side: "server".into(),
@@ -209,6 +232,10 @@ mod tests {
                 low: query[1],
                 high: query[2],
             }),
+            query_verdict: match query[1] > 0.0 {
+                true => Verdict::Costs,
+                false => Verdict::CannotTell,
+            },
             points: Vec::new(),
             break_even: vec![ChurnBreakEven {
                 budget: 0.1,
@@ -216,15 +243,15 @@ mod tests {
                 queries_low: low,
                 queries_high: high,
             }],
-        })
+        }
     }
 
     #[test]
     fn what_a_query_costs_must_be_sure_before_never_is_said() {
         assert_eq!(
             with([0.181, -0.028, 0.434], [None, Some(310.0), None]),
-            "server CPU: cannot tell whether ever less than 10 %, from 310 queries per connection on at the earliest, because a \
-             query alone costs +18.1 % [−2.8, 43.4]"
+            "server CPU: cannot tell whether ever less than 10 % (at the earliest from 310 queries per connection on): a query \
+             alone costs +18.1 % [−2.8, 43.4]"
         );
         assert_eq!(
             with([0.181, 0.16, 0.2], [None, None, None]),
@@ -235,6 +262,19 @@ mod tests {
             "server CPU: less than 10 % from 521 queries per connection on [379, 834]"
         );
         assert!(with([0.08, 0.01, 0.15], [Some(521.0), Some(379.0), None]).contains("cannot tell whether"));
+    }
+
+    #[test]
+    fn a_query_within_the_noise_is_never_called_sure_to_cost() {
+        let row = ChurnRow {
+            query_verdict: Verdict::CannotTell,
+            ..row_of([0.181, 0.16, 0.2], [None, None, None])
+        };
+        assert!(
+            churn(&row).contains("cannot tell whether ever"),
+            "{}",
+            churn(&row)
+        );
     }
 
     #[test]
@@ -252,7 +292,15 @@ mod tests {
         };
         assert_eq!(
             cores(Verdict::CannotTell, 1.1, -1.0, 3.3),
-            "cannot tell: 1.1 more server cores per 10,000 queries/s [−1.0, 3.3]"
+            "cannot tell: −1.0 to 3.3 more server cores per 10,000 queries/s"
+        );
+        assert_eq!(
+            cores(Verdict::Gains, -0.5, -0.6, -0.4),
+            "0.50 fewer server cores per 10,000 queries/s [0.40, 0.60]"
+        );
+        assert_eq!(
+            cores(Verdict::NoCost, -0.005, -0.006, -0.003),
+            "no more server cores per 10,000 queries/s"
         );
         assert_eq!(
             cores(Verdict::Costs, 0.21, 0.19, 0.23),

@@ -54,7 +54,7 @@ pub fn noise_floor(baseline_again: &Estimate) -> f64 {
 /// Judges an estimate. In this order:
 ///
 /// - without a floor nothing can be told;
-/// - if the interval excludes no change and the change exceeds the floor: `Costs` or `Gains`, by the sign, if the
+/// - if the interval excludes zero and the change exceeds the floor: `Costs` or `Gains`, by the sign, if the
 ///   adjusted p-value is at most [`SIGNIFICANCE`]; a cost that is not significant cannot be told, and is never `NoCost`;
 /// - `NoCost` if the interval's bound on the side of cost is below the margin, which is at least the floor;
 /// - else `CannotTell`.

@@ -1,6 +1,7 @@
 //! Pool connections, if the connect is what costs.
 
-use ciphertax_model::record::{ChurnRow, Finding, Severity};
+use ciphertax_model::Metric;
+use ciphertax_model::record::{ChurnRow, Finding, Run, Severity, Verdict};
 
 use super::finding;
 use crate::sentence::{change_of, micros, more};
@@ -8,11 +9,12 @@ use crate::sentence::{change_of, micros, more};
 /// The cost with one query a connection from which on, for sure, it is worth keeping connections.
 const WORTH_KEEPING: f64 = 0.20;
 
-pub(super) fn keep_connections(row: &ChurnRow) -> Option<Finding> {
+pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     let arm = &row.arm;
+    let connect = run.estimate(&row.cell, arm, Metric::ServerCpuPerOp)?;
     let single = row.points.first()?.overhead;
     let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
-    if row.side != "server" || single.low < WORTH_KEEPING {
+    if row.side != "server" || single.low < WORTH_KEEPING || connect.verdict != Verdict::Costs {
         return None;
     }
     let query = row
@@ -28,13 +30,14 @@ pub(super) fn keep_connections(row: &ChurnRow) -> Option<Finding> {
         (None, Some(_), _) => {
             format!("and whether it is ever below 5 % cannot be told: what a query itself costs is {query}")
         }
-        (None, None, _) => format!("with many queries what a query itself costs, {query}"),
+        (None, None, _) => format!("with many queries what a query itself costs: {query}"),
     };
     Some(finding(
         "keep-connections",
         Severity::Advice,
         format!(
-            "Keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
+            "{}: keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
+            row.cell,
             more(single.value)
         ),
         format!(

@@ -30,7 +30,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
     }
-    findings.extend(run.churn.iter().filter_map(keep_connections::keep_connections));
+    let churn = run.churn.iter();
+    findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
     findings.extend(shared_cpus::shared_cpus(run));
     findings.extend(client_bound::client_bound(run));
     findings.extend(cells.iter().filter_map(lateness::lateness));

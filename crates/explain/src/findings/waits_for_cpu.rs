@@ -21,7 +21,13 @@ pub(super) fn waits_for_cpu(
     cell: &CellRecord,
     arm: &str,
 ) -> Option<Finding> {
-    if cell.connections < 2 {
+    // What carries an arm's connections has work of its own to do in every phase.
+    let has_tunnel = run
+        .study
+        .arms
+        .iter()
+        .any(|other| other.name == arm && other.tunnel.is_some());
+    if cell.connections < 2 || has_tunnel {
         return None;
     }
     let baseline = &run.arms.first()?.name;
@@ -56,7 +62,8 @@ pub(super) fn waits_for_cpu(
     // The run queue holds what waits for another thread; a connect that waits for another one of its own thread is only
     // seen by how busy the CPU is.
     let is_told = waits.is_some_and(|(before_us, after_us)| after_us - before_us >= 0.5 * (after - before));
-    if !is_told && used < BUSY {
+    let is_refuted = waits.is_some_and(|(before_us, after_us)| after_us <= before_us);
+    if is_refuted || (!is_told && used < BUSY) {
         return None;
     }
     let queue = waits.map(|(before, after)| {

@@ -438,17 +438,17 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// `costs`, `gains`: the interval excludes no change, the change exceeds the noise floor, and it is significant among
+    /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant among
     /// all comparisons of the run.
     BeyondFloor,
     /// `no_cost`: the interval ends below the margin.
     WithinMargin,
-    /// `cannot_tell`: the interval holds no change, and more than the margin.
+    /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
     #[default]
     IntervalTooWide,
-    /// `cannot_tell`: the interval excludes no change, but the change does not exceed the noise floor.
+    /// `cannot_tell`: the interval excludes zero, but the change does not exceed the noise floor.
     WithinFloor,
-    /// `cannot_tell`: the interval excludes no change and the change exceeds the noise floor, but it is not significant
+    /// `cannot_tell`: the interval excludes zero and the change exceeds the noise floor, but it is not significant
     /// among so many comparisons.
     ManyComparisons,
     /// `cannot_tell`: the noise floor is so much larger than the margin that being below it means nothing.
@@ -550,6 +550,9 @@ pub struct ChurnRow {
     /// ends at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_overhead: Option<Interval>,
+    /// Whether a query alone is sure to cost anything; of both sides together, if it is of either.
+    #[serde(default = "undecided")]
+    pub query_verdict: Verdict,
     /// The curve.
     pub points: Vec<ChurnPoint>,
     /// From how many queries per connection the cost stays below a budget.

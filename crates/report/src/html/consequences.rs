@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ciphertax_model::record::{CapacityRow, ChurnPoint, ChurnRow, Interval, Run};
+use ciphertax_model::record::{CapacityRow, ChurnPoint, ChurnRow, Interval, Run, Verdict};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
@@ -270,14 +270,15 @@ pub(super) struct ChurnView {
     side: String,
     connect: [Figure; 2],
     query: [Figure; 2],
-    query_overhead: Option<Figure>,
+    query_overhead: Option<Range>,
     /// One for each budget of the table.
     break_even: Vec<Option<BreakEven>>,
 }
 
-/// From how many queries per connection a budget is kept; an absent number means never.
+/// From how many queries per connection a budget is kept; an absent number means never, or that it cannot be told.
 #[derive(Serialize)]
 struct BreakEven {
+    never: bool,
     queries: Option<Figure>,
     low: Option<Figure>,
     high: Option<Figure>,
@@ -291,14 +292,21 @@ impl ChurnView {
             side: row.side.clone(),
             connect: [row.connect_baseline_us, row.connect_variant_us].map(Figure::microseconds),
             query: [row.query_baseline_us, row.query_variant_us].map(Figure::microseconds),
-            query_overhead: row
-                .query_overhead
-                .map(|overhead| Figure::percent(overhead.value, format::change(overhead.value))),
+            query_overhead: row.query_overhead.map(|Interval { value, low, high }| {
+                let bound = |bound| Figure::percent(bound, format::change_bound(bound, value));
+                Range {
+                    value: Figure::percent(value, format::change(value)),
+                    low: bound(low),
+                    high: bound(high),
+                }
+            }),
             break_even: budget_values(run)
                 .into_iter()
                 .map(|budget| {
                     let point = row.break_even.iter().find(|point| point.budget == budget)?;
+                    let is_sure = row.query_verdict == Verdict::Costs;
                     Some(BreakEven {
+                        never: is_sure && point.queries_low.is_none(),
                         queries: point.queries.map(queries),
                         low: point.queries_low.map(queries),
                         high: point.queries_high.map(queries),
@@ -339,6 +347,8 @@ struct CapacityLine {
 struct Cores {
     side: String,
     cores: Range,
+    /// The verdict, where it is not that they are needed.
+    word: Option<&'static str>,
     /// What they are at a rate of 1.
     per_rate: [f64; 3],
 }
@@ -394,6 +404,12 @@ impl Cores {
         let [value_text, low_text, high_text] = format::cores(value, low, high);
         Self {
             side: row.side.clone(),
+            word: match row.verdict {
+                Verdict::Costs => None,
+                Verdict::Gains => Some("gains"),
+                Verdict::NoCost => Some("no cost"),
+                Verdict::CannotTell => Some("cannot tell"),
+            },
             cores: Range {
                 value: Figure::new(value, value_text),
                 low: Figure::new(low, low_text),

@@ -96,7 +96,7 @@ fn kind_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
         MetricRow {
             label: format!("{metric} of {kind}"),
             baseline: first.map(|row| Figure::quantity(row.estimate.baseline, &row.estimate.unit)),
-            floor: first.map(|row| Figure::floor(row.estimate.margin)),
+            floor: first.and_then(|row| Some(Figure::floor(row.estimate.floor?, row.estimate.metric))),
             variants: lookup::variants_in(run, record)
                 .map(|arm| of(kind, metric, &arm.name).map(|row| ChangeView::of(run, row)))
                 .collect(),
@@ -120,7 +120,7 @@ fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeVie
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
-    lookup::floor(run, cell, metric).map(Figure::floor)
+    lookup::floor(run, cell, metric).map(|floor| Figure::floor(floor, metric))
 }
 
 /// One estimate, with everything a test needs to find it and compare it with the record.

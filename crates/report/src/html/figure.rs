@@ -1,9 +1,10 @@
 //! Numbers and names as the template takes them.
 
 use ciphertax_model::record::{EstimateRow, Run};
+use ciphertax_model::{Direction, Metric};
 use serde::Serialize;
 
-use crate::{format, lookup};
+use crate::{format, lookup, words};
 
 /// A label and its text.
 #[derive(Serialize)]
@@ -55,12 +56,13 @@ impl Figure {
         Self::new(value, format::microseconds(value))
     }
 
-    /// What does not count, either way.
-    pub(super) fn floor(floor: f64) -> Self {
-        Self::percent(
-            floor,
-            format!("±{}", format::change(floor).trim_start_matches('+')),
-        )
+    /// What does not count, on the side of cost.
+    pub(super) fn floor(floor: f64, metric: Metric) -> Self {
+        let shown = match metric.direction() {
+            Direction::HigherCosts => floor,
+            Direction::LowerCosts => -floor / (1.0 + floor),
+        };
+        Self::percent(shown, words::floor(floor, metric))
     }
 }
 

@@ -14,11 +14,12 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
              that drift of the machine fell on all alike.",
             study.slice_s
         ),
-        "Each change is the mean of the ratios to the baseline within the blocks, with its 95 % interval; it counts only \
-         beyond the noise floor, which is what the baseline differs from itself, measured once more in the same blocks."
+        "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
+         measured once more in the same blocks) and it is significant among all comparisons (Holm); it is no cost if the \
+         interval ends below the margin, which is twice the precision asked for, or the floor; else it cannot be told."
             .to_owned(),
-        "CPU time is that of the whole server process and of the client's load threads; every connection was held to what \
-         its arm says, and a slice that broke a rule does not count."
+        "CPU time is that of whole processes, or of the load threads; every connection was held to what its arm says, and a \
+         slice that broke a rule does not count."
             .to_owned(),
     ]
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::costs::ChangeView;
 use super::figure::{ArmName, Figure};
 use super::scale::{ChangeScale, Tick, percent};
-use crate::{format, lookup};
+use crate::{format, lookup, words};
 
 /// The baseline against itself: cells down, metrics across.
 #[derive(Serialize)]
@@ -50,7 +50,8 @@ impl NoiseTable {
                             let row = lookup::noise(run, &cell.name, *metric)?;
                             Some(NoiseCell {
                                 again: ChangeView::of(run, row),
-                                floor: lookup::floor(run, &cell.name, *metric).map(Figure::floor),
+                                floor: lookup::floor(run, &cell.name, *metric)
+                                    .map(|floor| Figure::floor(floor, *metric)),
                             })
                         })
                         .collect(),
@@ -75,9 +76,10 @@ pub(super) fn floors_in_words(run: &Run) -> String {
         };
         let least = floors().reduce(f64::min)?;
         let most = floors().reduce(f64::max)?;
-        Some(match format::share(least) == format::share(most) {
-            true => format!("±{}", format::share(least)),
-            false => format!("±{} to ±{}", format::share(least), format::share(most)),
+        let [least, most] = [least, most].map(|floor| words::floor(floor, metrics[0]));
+        Some(match least == most {
+            true => least,
+            false => format!("{least} to {most}"),
         })
     };
     let parts: Vec<String> = [

@@ -2,21 +2,24 @@
 
 use ciphertax_model::record::{Finding, Run, Severity};
 
+use crate::lookup;
+
 /// Findings whose text is the same but for arms, cells and figures.
-pub(crate) struct Group<'a> {
+pub(crate) struct Group {
     pub(crate) severity: Severity,
     /// The findings, those with equal text but for the arm in one.
-    pub(crate) statements: Vec<Statement<'a>>,
+    pub(crate) statements: Vec<Statement>,
 }
 
 /// What one or several findings say.
-pub(crate) struct Statement<'a> {
+pub(crate) struct Statement {
     pub(crate) summary: String,
-    pub(crate) evidence: Vec<&'a str>,
+    /// Of each finding; where they are several, it says of which arm it is.
+    pub(crate) evidence: Vec<String>,
 }
 
 /// The findings of the run in groups, in the order of the record.
-pub(crate) fn grouped(run: &Run) -> Vec<Group<'_>> {
+pub(crate) fn grouped(run: &Run) -> Vec<Group> {
     let names = Names::of(run);
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for finding in &run.findings {
@@ -39,11 +42,16 @@ pub(crate) fn grouped(run: &Run) -> Vec<Group<'_>> {
         .collect()
 }
 
-fn statements<'a>(names: &Names<'_>, findings: &[&'a Finding]) -> Vec<Statement<'a>> {
+fn statements(names: &Names<'_>, findings: &[&Finding]) -> Vec<Statement> {
     let mut statements: Vec<(String, Vec<&Finding>)> = Vec::new();
     for finding in findings {
         let text = names.arms_hidden(&finding.summary);
-        match statements.iter_mut().find(|(other, _)| *other == text) {
+        // Of two arms in one sentence nobody could tell which belongs to which.
+        let names_one = text.matches(ARM).count() == 1;
+        match statements
+            .iter_mut()
+            .find(|(other, _)| names_one && *other == text)
+        {
             Some((_, alike)) => alike.push(finding),
             None => statements.push((text, vec![finding])),
         }
@@ -51,14 +59,39 @@ fn statements<'a>(names: &Names<'_>, findings: &[&'a Finding]) -> Vec<Statement<
     statements
         .into_iter()
         .map(|(text, alike)| {
-            let mut evidence: Vec<&str> = alike.iter().map(|finding| finding.evidence.as_str()).collect();
-            evidence.dedup();
+            let arms = arms_in(&text, &alike);
+            let evidence = match alike.as_slice() {
+                [only] => vec![only.evidence.clone()],
+                _ => {
+                    let of_arms = arms.iter().zip(&alike);
+                    of_arms
+                        .map(|(arm, finding)| format!("{arm}: {}", finding.evidence))
+                        .collect()
+                }
+            };
             Statement {
-                summary: names.joined(&text, &alike),
                 evidence,
+                summary: match alike.len() {
+                    1 => alike[0].summary.clone(),
+                    _ => text.replace(ARM, &arms.join(", ")),
+                },
             }
         })
         .collect()
+}
+
+/// The arm that each of these findings names, where their text names one.
+fn arms_in<'a>(text: &str, alike: &[&'a Finding]) -> Vec<&'a str> {
+    let Some(before) = text.find(ARM) else {
+        return Vec::new();
+    };
+    let after = text.len() - before - ARM.len_utf8();
+    let arm = |finding: &&'a Finding| {
+        finding
+            .summary
+            .get(before..finding.summary.len().checked_sub(after)?)
+    };
+    alike.iter().filter_map(arm).collect()
 }
 
 /// The names of arms and cells, the longest first, so that none is taken for a part of another.
@@ -78,7 +111,8 @@ impl<'a> Names<'a> {
             names
         };
         Self {
-            arms: longest_first(run.arms.iter().map(|arm| arm.name.as_str()).collect()),
+            // The baseline is what all findings are against.
+            arms: longest_first(lookup::variants(run).map(|arm| arm.name.as_str()).collect()),
             cells: longest_first(run.cells.iter().map(|cell| cell.name.as_str()).collect()),
         }
     }
@@ -94,23 +128,6 @@ impl<'a> Names<'a> {
         self.cells
             .iter()
             .fold(text, |text, name| whole_words_replaced(&text, name, CELL))
-    }
-
-    /// The text with the arms of all findings where each names its own.
-    fn joined(&self, text: &str, alike: &[&Finding]) -> String {
-        let [first, ..] = alike else {
-            return String::new();
-        };
-        if alike.len() == 1 || text.matches(ARM).count() != 1 {
-            return first.summary.clone();
-        }
-        let before = text.find(ARM).unwrap_or_default();
-        let after = text.len() - before - ARM.len_utf8();
-        let arms: Vec<&str> = alike
-            .iter()
-            .map(|finding| &finding.summary[before..finding.summary.len() - after])
-            .collect();
-        text.replace(ARM, &arms.join(", "))
     }
 }
 

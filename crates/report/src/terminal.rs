@@ -396,7 +396,7 @@ fn consequences(page: &mut Page, run: &Run) {
     }
 }
 
-fn findings(page: &mut Page, title: &str, groups: &[Group<'_>]) {
+fn findings(page: &mut Page, title: &str, groups: &[Group]) {
     if groups.is_empty() {
         return;
     }

@@ -15,7 +15,7 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
             Some(rtt_ms) => (
                 Severity::Cause,
                 format!(
-                    "{}: {} improves the {}: TCP's handshake ends at the near end of the tunnel, whose connection to the far \
+                    "{}: with {} the {} improves: TCP's handshake ends at the near end of the tunnel, whose connection to the far \
                      end is open already, which saves every new connection a round trip of {rtt_ms} ms.",
                     row.cell, row.arm, row.metric
                 ),
@@ -23,7 +23,7 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
             None => (
                 Severity::Suspicion,
                 format!(
-                    "{}: {} seems to improve the {}; a protection cannot do that by itself, so suspect the environment: fewer \
+                    "{}: with {} the {} seems to improve; a protection cannot do that by itself, so suspect the environment: fewer \
                      requests in flight, other threads placed elsewhere, or batching by a slower client.",
                     row.cell, row.arm, row.metric
                 ),

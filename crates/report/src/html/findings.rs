@@ -32,18 +32,18 @@ pub(super) fn findings(run: &Run) -> (Vec<FindingGroup>, Vec<FindingGroup>) {
     let (advice, others) = grouped(run)
         .into_iter()
         .partition::<Vec<_>, _>(|group| group.severity == Severity::Advice);
-    let view = |groups: Vec<Group<'_>>| groups.into_iter().map(FindingGroup::of).collect();
+    let view = |groups: Vec<Group>| groups.into_iter().map(FindingGroup::of).collect();
     (view(advice), view(others))
 }
 
 impl FindingGroup {
-    fn of(group: Group<'_>) -> Self {
+    fn of(group: Group) -> Self {
         let mut first: Vec<StatementView> = group
             .statements
             .into_iter()
             .map(|statement| StatementView {
                 summary: statement.summary,
-                evidence: statement.evidence.into_iter().map(str::to_owned).collect(),
+                evidence: statement.evidence,
             })
             .collect();
         let more = if first.len() > SHOWN + 1 {

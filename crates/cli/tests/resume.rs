@@ -6,31 +6,19 @@ use std::fs;
 use ciphertax_model::record::{RunStatus, Sample};
 use rustix::process::Signal;
 
-use crate::common::{CLEANED_UP, OwnServer, Sandbox, record, samples, within};
+use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, within};
 
 #[test]
 fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     let server = OwnServer::start();
     let before = server.schemas();
     let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["quick", &server.url(), "--time", "24", "--out", "run"]);
-    command.env("CIPHERTAX_PASSWORD", server.password());
-    let mut running = crate::common::Running::start(command);
-    running.measures();
-    running.signal(Signal::KILL);
-    running.finish();
+    measure_and_kill(&server, &sandbox, "24");
     let killed = samples_so_far(&sandbox);
     let head = record(&sandbox.run());
     assert_eq!(head.status, RunStatus::Running);
-    assert!(within(CLEANED_UP, || server
-        .query("SELECT IS_FREE_LOCK('ciphertax')")
-        == ["1"]));
 
-    let resume = || {
-        let mut command = sandbox.command(&["run", "--resume", "run"]);
-        command.env("CIPHERTAX_PASSWORD", server.password());
-        crate::common::Running::start(command)
-    };
+    let resume = || start(&server, &sandbox, &["run", "--resume", "run"]);
     let mut running = resume();
     running.measures();
     running.signal(Signal::INT);
@@ -82,20 +70,8 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
 fn what_was_left_out_stays_so_and_another_server_is_refused() {
     let server = OwnServer::start_with(|builder| builder.option("--tls-version=TLSv1.2"));
     let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["quick", &server.url(), "--time", "8", "--out", "run"]);
-    command.env("CIPHERTAX_PASSWORD", server.password());
-    let mut running = crate::common::Running::start(command);
-    running.measures();
-    running.signal(Signal::KILL);
-    running.finish();
-    assert!(within(CLEANED_UP, || server
-        .query("SELECT IS_FREE_LOCK('ciphertax')")
-        == ["1"]));
-    let resume = || {
-        let mut command = sandbox.command(&["run", "--resume", "run"]);
-        command.env("CIPHERTAX_PASSWORD", server.password());
-        crate::common::Running::start(command).finish()
-    };
+    measure_and_kill(&server, &sandbox, "8");
+    let resume = || start(&server, &sandbox, &["run", "--resume", "run"]).finish();
     server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
     resume().refuses(&[
         "cannot be resumed",
@@ -188,4 +164,26 @@ fn samples_so_far(sandbox: &Sandbox) -> Vec<Sample> {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+/// Starts the command with the server's password in the environment.
+fn start(server: &OwnServer, sandbox: &Sandbox, arguments: &[&str]) -> Running {
+    let mut command = sandbox.command(arguments);
+    command.env("CIPHERTAX_PASSWORD", server.password());
+    Running::start(command)
+}
+
+/// A run that was killed while it measured; the server has noticed.
+fn measure_and_kill(server: &OwnServer, sandbox: &Sandbox, time: &str) {
+    let mut running = start(
+        server,
+        sandbox,
+        &["quick", &server.url(), "--time", time, "--out", "run"],
+    );
+    running.measures();
+    running.signal(Signal::KILL);
+    running.finish();
+    assert!(within(CLEANED_UP, || server
+        .query("SELECT IS_FREE_LOCK('ciphertax')")
+        == ["1"]));
 }

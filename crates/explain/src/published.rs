@@ -78,9 +78,7 @@ fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64
 }
 
 fn estimate<'a>(run: &'a Run, published: &Published, metric: Metric) -> Option<&'a EstimateRow> {
-    run.estimates
-        .iter()
-        .find(|row| row.cell == published.cell && row.arm == published.arm && row.metric == metric)
+    run.estimate(&published.cell, &published.arm, metric)
 }
 
 fn estimate_of_kind<'a>(run: &'a Run, published: &Published, kind: &str) -> Option<&'a EstimateRow> {

@@ -24,7 +24,7 @@ impl<'a> Answer<'a> {
         cell: Option<&CellRecord>,
         metric: Metric,
     ) -> Option<&'a EstimateRow> {
-        lookup::estimate(run, &cell?.name, &self.arm.name, metric)
+        run.estimate(&cell?.name, &self.arm.name, metric)
     }
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn lacks_blocks(run: &Run) -> bool {
                 SIDES
                     .into_iter()
                     .chain([Metric::Throughput, Metric::ResponseMean])
-                    .all(|metric| lookup::estimate(run, &cell.name, &arm.name, metric).is_none())
+                    .all(|metric| run.estimate(&cell.name, &arm.name, metric).is_none())
             })
     })
 }

@@ -36,13 +36,6 @@ pub(crate) fn baseline(run: &Run) -> Option<&ArmRecord> {
     run.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
 }
 
-/// A variant against the baseline.
-pub(crate) fn estimate<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) -> Option<&'a EstimateRow> {
-    run.estimates
-        .iter()
-        .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
-}
-
 /// What was compared for a published figure, with the kind of operation where it is of one.
 pub(crate) fn published_metric(row: &PublishedRow) -> String {
     match &row.kind {

@@ -213,9 +213,10 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
         })));
     }
     for arm in lookup::variants_in(run, cell) {
-        table.add_row(std::iter::once(left(&arm.name)).chain(
-            metrics.map(|metric| page.change(run, lookup::estimate(run, &cell.name, &arm.name, metric))),
-        ));
+        table.add_row(
+            std::iter::once(left(&arm.name))
+                .chain(metrics.map(|metric| page.change(run, run.estimate(&cell.name, &arm.name, metric)))),
+        );
     }
     page.add_table(&table);
     let answered = crate::answer::estimates(run);

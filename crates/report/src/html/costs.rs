@@ -116,7 +116,8 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
 }
 
 fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeView> {
-    lookup::estimate(run, cell, arm, metric).map(|row| ChangeView::of(run, row))
+    run.estimate(cell, arm, metric)
+        .map(|row| ChangeView::of(run, row))
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {

@@ -74,7 +74,7 @@ impl Forest {
             for arm in lookup::variants_in(run, cell) {
                 let estimates: Vec<Option<&EstimateRow>> = shown
                     .iter()
-                    .map(|(metric, _)| lookup::estimate(run, &cell.name, &arm.name, *metric))
+                    .map(|(metric, _)| run.estimate(&cell.name, &arm.name, *metric))
                     .collect();
                 let Some(first) = estimates.iter().flatten().next() else {
                     continue;

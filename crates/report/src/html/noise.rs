@@ -192,6 +192,6 @@ fn row_of<'a>(run: &'a Run, series: &BlockRatios) -> Option<&'a EstimateRow> {
         .any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
     match again {
         true => lookup::noise(run, &series.cell, series.metric),
-        false => lookup::estimate(run, &series.cell, &series.arm, series.metric),
+        false => run.estimate(&series.cell, &series.arm, series.metric),
     }
 }

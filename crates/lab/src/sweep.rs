@@ -235,11 +235,16 @@ mod tests {
         folder
     }
 
+    /// By a process of its own: a program that this process wrote cannot be run while the child of another test has it open.
+    fn copy_program(from: &str, to: &Path) {
+        assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
+    }
+
     /// A shell under the name `program` that was started as if to serve `folder`, and runs already.
     fn pretend_server(parent: &Path, program: &str, folder: &Path) -> Child {
         let bin = tempfile::Builder::new().tempdir_in(parent).unwrap().keep();
         let path = bin.join(program);
-        fs::copy("/bin/sh", &path).unwrap();
+        copy_program("/bin/sh", &path);
         let child = Command::new(&path)
             .args(["-c", "read line"])
             .arg(defaults_file_option(folder))

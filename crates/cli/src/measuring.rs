@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use ciphertax_lab::say;
-use ciphertax_model::record::{RunStatus, Tool};
 use ciphertax_model::{Secret, Study};
+use ciphertax_records::{RunStatus, Tool};
 use ciphertax_runner::{Destination, Plan, Played, RunError, play};
 use ciphertax_wire::Target;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::record::RunStatus;
+use ciphertax_records::RunStatus;
 use ciphertax_report::html;
 use ciphertax_runner::RunFolder;
 

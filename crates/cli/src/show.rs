@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use ciphertax_lab::say;
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 use ciphertax_report::{html, json, terminal};
 use ciphertax_runner::write_whole;
 

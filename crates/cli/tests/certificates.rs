@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 
 use crate::common::{OwnServer, PATIENCE, Running, Sandbox, cache, record, samples, servers_of};
 

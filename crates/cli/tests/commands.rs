@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_records::{RunStatus, VoidReason};
 use rustix::process::Signal;
 
 use crate::common::{Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, record, within};
@@ -82,7 +82,7 @@ fn sysbench_in_clear_against_tls() {
     }
     let samples = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap();
     for line in samples.lines() {
-        let sample: ciphertax_model::record::Sample = serde_json::from_str(line).unwrap();
+        let sample: ciphertax_records::Sample = serde_json::from_str(line).unwrap();
         // 1000 point selects, and what connecting and leaving take.
         let queries = sample.operation_count();
         assert!((1000..1030).contains(&queries), "{queries}");

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_records::{RunStatus, VoidReason};
 use rustix::process::{Signal, geteuid, kill_process};
 
 use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, servers_of, within};

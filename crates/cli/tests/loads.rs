@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Phase, Sample, VoidReason};
+use ciphertax_records::{Phase, Sample, VoidReason};
 use rustix::process::Signal;
 
 use crate::common::{PATIENCE, Sandbox, record, within};

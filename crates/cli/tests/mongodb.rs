@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_model::record::{Finding, Run, RunStatus, VoidReason};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{Finding, Run, RunStatus, VoidReason};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Topology};
 use rustix::process::{Signal, kill_process};
 

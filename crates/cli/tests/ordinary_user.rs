@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use ciphertax_model::record::RunStatus;
 use ciphertax_model::{LinkKind, Metric};
+use ciphertax_records::RunStatus;
 
 use crate::common::{Finished, PATIENCE, Running, Sandbox, cache, record, samples};
 

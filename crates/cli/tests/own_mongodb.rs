@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ciphertax_lab::certificates::Authority;
-use ciphertax_model::record::RunStatus;
 use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_records::RunStatus;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{ArmRole, EstimateRow, Run, RunStatus, Sample};
+use ciphertax_records::{ArmRole, EstimateRow, Run, RunStatus, Sample};
 use ciphertax_report_check::check_report;
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn what_follows_is_said_for_each_variant_and_side() {
         }
         for side in ["client", "server"] {
             for (of, rate) in [("queries", 10_000.0), ("connections", 100.0)] {
-                let same = |row: &&ciphertax_model::record::CapacityRow| {
+                let same = |row: &&ciphertax_records::CapacityRow| {
                     row.arm == arm && row.side == side && row.of == of && row.rate == rate
                 };
                 let row = run.capacity.iter().find(same);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use ciphertax_model::record::{RunStatus, Sample};
+use ciphertax_records::{RunStatus, Sample};
 use rustix::process::Signal;
 
 use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, within};

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_model::record::{RunStatus, VoidReason};
+use ciphertax_records::{RunStatus, VoidReason};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use rustix::process::{Signal, kill_process};
 

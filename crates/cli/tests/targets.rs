@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{RunStatus, ServerRecord};
+use ciphertax_records::{RunStatus, ServerRecord};
 
 use crate::common::{Finished, OwnServer, Running, Sandbox, record};
 

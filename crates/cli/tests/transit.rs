@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use ciphertax_model::record::{Phase, PhaseRow, Run, Sample, SessionRecord};
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{LinkKind, Metric};
+use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord};
 
 use crate::common::{Running, Sandbox, cache, record, samples};
 

@@ -6,9 +6,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
 use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::{Gather, stop};
+use ciphertax_records::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
 
 use crate::course::{Batch, Course, Schedule};
 use crate::recorder::{KeptOperation, Recorder};

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_model::record::{
-    AuthenticationFacts, ConnectTrace, Handshakes, OperationSample, Phase, PhaseSample,
-};
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, Handshakes, OperationSample, Phase, PhaseSample};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_model::record::OpenLoopSample;
+use ciphertax_records::OpenLoopSample;
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::CpuTime;
 use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{Gather, Reactor};
+use ciphertax_records::CpuTime;
 
 use crate::course::{Batch, Course, Schedule};
 use crate::recorder::Recorder;

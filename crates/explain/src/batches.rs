@@ -1,7 +1,7 @@
 //! How fast each arm did its batches: mean and standard deviation from batch to batch.
 
-use ciphertax_model::record::BatchRow;
 use ciphertax_model::{Metric, Pace};
+use ciphertax_records::BatchRow;
 
 use crate::cell::{BASELINE, CellSamples, value};
 

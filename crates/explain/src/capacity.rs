@@ -1,7 +1,8 @@
 //! The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
 
-use ciphertax_model::record::{ArmRole, CapacityRow, Interval, Run};
 use ciphertax_model::{Metric, Workload};
+use ciphertax_records::{ArmRole, CapacityRow, Run};
+use ciphertax_stats::Interval;
 
 /// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
 fn rate_of(workload: Workload) -> Option<(&'static str, f64)> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::{Phase, Sample};
 use ciphertax_model::{Cell, Metric, Study};
+use ciphertax_records::{Phase, Sample};
 
 /// The samples of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {

@@ -4,11 +4,10 @@
 //! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
 //! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
-use ciphertax_model::record::{
-    ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, FEWEST_BLOCKS, Interval, Run, Sample, Verdict,
-};
 use ciphertax_model::{Metric, Study, Workload};
+use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Run, Sample};
 use ciphertax_stats::jackknife::interval_of;
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, pooled, value};

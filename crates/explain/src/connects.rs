@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::{ConnectRow, Handshakes};
+use ciphertax_records::{ConnectRow, Handshakes};
 
 use crate::cell::CellSamples;
 

@@ -1,15 +1,15 @@
 //! Estimates, noise floor and verdicts of all cells.
 
-use ciphertax_model::record::{
-    BlockRatios, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, KindRow, Measurement, OperationSample,
-    Rule, Sample, Verdict,
-};
 use ciphertax_model::{Metric, Pace, Study, Workload};
+use ciphertax_records::{
+    BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, OperationSample, Sample,
+};
 use ciphertax_stats::histogram::decode;
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 use hdrhistogram::Histogram;
 
 use crate::ExplainError;

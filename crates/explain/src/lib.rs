@@ -16,7 +16,7 @@ mod published;
 mod sentence;
 
 use ciphertax_model::Cell;
-use ciphertax_model::record::{CellRecord, Run, Sample, VoidRow};
+use ciphertax_records::{CellRecord, Run, Sample, VoidRow};
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
 

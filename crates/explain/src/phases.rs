@@ -1,7 +1,7 @@
 //! Where the time of a connect goes.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Measurement, Phase, PhaseRow, PhaseSample};
+use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample};
 use ciphertax_stats::histogram::{self, HistogramError, decode};
 
 use crate::ExplainError;

@@ -1,7 +1,7 @@
 //! How precise a cell is so far, which is all that the stopping rule may know.
 
-use ciphertax_model::record::Sample;
 use ciphertax_model::{Cell, Metric, Study};
+use ciphertax_records::Sample;
 use ciphertax_stats::Estimate;
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::stopping::{Progress, Target, progress};

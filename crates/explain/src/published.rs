@@ -1,7 +1,8 @@
 //! Published figures beside the measured ones, and what was measured that explains a difference.
 
-use ciphertax_model::record::{Agreement, EstimateRow, Interval, Phase, PhaseRow, PublishedRow, Run};
 use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
+use ciphertax_records::{Agreement, EstimateRow, Phase, PhaseRow, PublishedRow, Run};
+use ciphertax_stats::Interval;
 use ciphertax_stats::verdict::WIDEST_FLOOR;
 
 use crate::estimates::margin;
@@ -153,7 +154,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::record::{Rule, Verdict};
+    use ciphertax_stats::{Rule, Verdict};
 
     use super::*;
 

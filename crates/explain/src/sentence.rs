@@ -1,7 +1,8 @@
 //! The verdict in one sentence a manager can read, and the words of figures.
 
-use ciphertax_model::record::{ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, Run, Verdict};
 use ciphertax_model::{Metric, Workload};
+use ciphertax_records::{ArmRole, CellRecord, EstimateRow, Run};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use ciphertax_explain::{explain, precision};
-use ciphertax_model::record::{
-    ArmRecord, ArmRole, CpuTime, FEWEST_BLOCKS, Host, LinkRecord, OpenLoopSample, OperationSample, Phase,
-    PhaseSample, Rule, Run, RunStatus, Sample, ServerPlacement, ServerRecord, Severity, Tool, Verdict,
-    VoidReason,
-};
 use ciphertax_model::{Link, LinkKind, Metric, Study};
+use ciphertax_records::{
+    ArmRecord, ArmRole, CpuTime, Host, LinkRecord, OpenLoopSample, OperationSample, Phase, PhaseSample, Run,
+    RunStatus, Sample, ServerPlacement, ServerRecord, Severity, Tool, VoidReason,
+};
 use ciphertax_stats::histogram;
+use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
 const STUDY: &str = r#"
 name = "made-up"
@@ -140,7 +140,7 @@ fn a_void_slice_takes_its_pairs_out_and_is_listed() {
         first: "gone".into(),
     });
     let run = explained(&samples);
-    let blocks = |rows: &[ciphertax_model::record::EstimateRow]| {
+    let blocks = |rows: &[ciphertax_records::EstimateRow]| {
         rows.iter()
             .find(|row| row.cell == "select" && row.metric == Metric::Throughput)
             .unwrap()

@@ -4,9 +4,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::{Proof, SessionFacts};
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{Proof, SessionFacts};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::{Protocol, WireError};
 

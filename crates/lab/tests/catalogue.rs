@@ -16,12 +16,12 @@ use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
 };
 use ciphertax_lab::{Account, Error, GuardProgram, Installation, PrivateServer, PrivateServerBuilder};
-use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{
     Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
     Transport,
 };
 use ciphertax_reactor::Reactor;
+use ciphertax_records::SessionFacts;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};

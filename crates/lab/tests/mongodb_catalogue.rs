@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
-use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{
     Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
 };
 use ciphertax_reactor::Reactor;
+use ciphertax_records::SessionFacts;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};

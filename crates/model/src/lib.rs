@@ -1,6 +1,6 @@
-//! What a study is and what a run records, as validated types.
+//! What a study is, as validated types.
 //!
-//! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML, a [`record::Run`] goes to JSON.
+//! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML.
 
 pub mod arm;
 mod authentication;
@@ -15,7 +15,6 @@ pub mod metric;
 mod nearest;
 mod problem;
 mod published;
-pub mod record;
 mod replica_set;
 mod secret;
 pub mod study;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ciphertax_model::record::Host;
+use ciphertax_records::Host;
 use procfs::{CpuInfo, Current, Meminfo};
 
 /// What cannot be told.

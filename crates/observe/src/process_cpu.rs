@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::CpuTime;
+use ciphertax_records::CpuTime;
 use procfs::FromRead;
 use procfs::process::Stat;
 

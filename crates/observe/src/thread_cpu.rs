@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use ciphertax_model::record::CpuTime;
+use ciphertax_records::CpuTime;
 
 use crate::process_cpu::nanoseconds;
 

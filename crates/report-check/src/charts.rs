@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{ArmRole, PhaseRow, Run};
+use ciphertax_records::{ArmRole, PhaseRow, Run};
 use serde::Deserialize;
 
 /// A chart, as it was drawn.

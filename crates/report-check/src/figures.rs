@@ -1,6 +1,6 @@
 //! Every figure in the page: its exact value is the record's, and its text is that value, correctly rounded.
 
-use ciphertax_model::record::{ArmRole, EstimateRow, PhaseRow, Run};
+use ciphertax_records::{ArmRole, EstimateRow, PhaseRow, Run};
 use serde::Deserialize;
 
 /// A `data` element: an exact value and its text.

@@ -10,7 +10,7 @@ mod sliders;
 
 use std::path::Path;
 
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 use serde::Deserialize;
 
 use browser::{Browser, Look, Tab};

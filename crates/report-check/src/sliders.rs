@@ -1,6 +1,6 @@
 //! The sliders of the capacity tables: moved, they show the cores of the rate beside them.
 
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 use serde::Deserialize;
 
 use crate::browser::Tab;

@@ -1,7 +1,8 @@
 //! The answer: what each arm costs per query and per new connection, on both sides.
 
-use ciphertax_model::record::{ArmRecord, CellRecord, EstimateRow, FEWEST_BLOCKS, Run};
 use ciphertax_model::{Metric, Workload};
+use ciphertax_records::{ArmRecord, CellRecord, EstimateRow, Run};
+use ciphertax_stats::FEWEST_BLOCKS;
 
 use crate::lookup;
 

@@ -1,6 +1,6 @@
 //! Findings that say the same of several arms or cells, together.
 
-use ciphertax_model::record::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use crate::lookup;
 

@@ -22,7 +22,7 @@ mod void;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 

@@ -1,6 +1,6 @@
 //! The run as the JSON document that `run.json` and `--json` hold.
 
-use ciphertax_model::record::{Run, SCHEMA};
+use ciphertax_records::{Run, SCHEMA};
 use serde::Deserialize;
 
 use crate::ReportError;

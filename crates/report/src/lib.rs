@@ -1,6 +1,6 @@
 //! One run as terminal text, HTML and JSON.
 //!
-//! Every output is a pure function of the [`Run`](ciphertax_model::record::Run): a report can be made again, by a
+//! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again, by a
 //! later version, from an old run. One file for each output; what they share is in [`format`] and [`lookup`].
 
 pub mod html;

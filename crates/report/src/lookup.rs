@@ -1,10 +1,11 @@
 //! What the outputs look up in a run, and the words they share.
 
-use ciphertax_model::record::{
-    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, FEWEST_BLOCKS, Interval, KindRow, PhaseRow,
-    PublishedRow, Run, RunStatus, ServerPlacement, ServerRecord, Severity, Verdict, VoidReason,
-};
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
+use ciphertax_records::{
+    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, KindRow, PhaseRow, PublishedRow, Run, RunStatus,
+    ServerPlacement, ServerRecord, Severity, VoidReason,
+};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use crate::format;
 

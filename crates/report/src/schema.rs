@@ -1,6 +1,6 @@
 //! The JSON schema of `run.json`, published as `docs/run.schema.json`.
 
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 
 /// The JSON schema (draft 2020-12) of a run record, generated from the types, ending with a newline.
 pub fn run_schema() -> String {

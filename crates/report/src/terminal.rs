@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{
-    ArmRole, CellRecord, EstimateRow, Interval, Phase, PhaseRow, Run, Severity, Verdict,
-};
+use ciphertax_records::{ArmRole, CellRecord, EstimateRow, Phase, PhaseRow, Run, Severity};
+use ciphertax_stats::{Interval, Verdict};
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
 use crate::answer::{Answer, SIDES, answers, lacks_blocks, needs_blocks, query_heading};

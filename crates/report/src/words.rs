@@ -1,9 +1,8 @@
 //! What follows from figures, in sentences that all outputs share. What is not decided says so.
 
-use ciphertax_model::record::{
-    CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Interval, Rule, Run, Verdict,
-};
 use ciphertax_model::{Direction, Metric};
+use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run};
+use ciphertax_stats::{Interval, Rule, Verdict};
 
 use crate::{format, lookup};
 

@@ -3,9 +3,10 @@
 mod fixture;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{Run, RunStatus, Verdict, VoidReason};
+use ciphertax_records::{Run, RunStatus, VoidReason};
 use ciphertax_report::html;
 use ciphertax_report_check::check_report;
+use ciphertax_stats::Verdict;
 
 /// With `KEEP_REPORT=report.html` the page stays there, to be looked at or to take pictures of.
 #[test]

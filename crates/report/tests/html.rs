@@ -2,8 +2,9 @@
 
 mod fixture;
 
-use ciphertax_model::record::{Interval, RunStatus, VoidReason};
+use ciphertax_records::{RunStatus, VoidReason};
 use ciphertax_report::{html, json};
+use ciphertax_stats::Interval;
 
 #[test]
 fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {

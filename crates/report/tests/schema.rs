@@ -14,7 +14,7 @@ fn the_published_schema_is_the_one_of_the_types() {
     let published = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         published == run_schema(),
-        "docs/run.schema.json differs from the types of ciphertax_model::record; \
+        "docs/run.schema.json differs from the types of ciphertax_records; \
          if the change is meant, rewrite it: UPDATE_SCHEMA=1 cargo test -p ciphertax-report schema"
     );
 }

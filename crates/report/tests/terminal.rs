@@ -4,8 +4,8 @@ mod fixture;
 
 use std::path::Path;
 
-use ciphertax_model::record::{LeftOut, LinkRecord, RunStatus, VoidReason};
 use ciphertax_model::{Link, LinkKind};
+use ciphertax_records::{LeftOut, LinkRecord, RunStatus, VoidReason};
 use ciphertax_report::terminal::{self, Style};
 
 const NARROW: Style = Style {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ciphertax_explain::{CellPrecision, precision};
-use ciphertax_model::record::{Sample, VoidReason};
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Pace, Study};
+use ciphertax_records::{Sample, VoidReason};
 use ciphertax_stats::BalancedOrder;
 
 use crate::access::Access;

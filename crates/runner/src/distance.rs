@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use ciphertax_lab::{DelayRelay, GuardProgram, LinkReport, PrivateServer, RunningLink};
-use ciphertax_model::record::LinkRecord;
 use ciphertax_model::{Link, LinkKind, Site, Study};
+use ciphertax_records::LinkRecord;
 
 use crate::error::RunError;
 

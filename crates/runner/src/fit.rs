@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ciphertax_model::record::LeftOut;
 use ciphertax_model::{Arm, TlsVersion};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::LeftOut;
 use ciphertax_wire::mongodb::Session as MongoDbSession;
 use ciphertax_wire::mysql::Session as MySqlSession;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy};

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use ciphertax_engine::KeptOperation;
-use ciphertax_model::record::{Host, Run, RunStatus, SCHEMA, Sample, Tool};
+use ciphertax_records::{Host, Run, RunStatus, SCHEMA, Sample, Tool};
 
 use crate::error::RunError;
 use crate::operations::Operations;

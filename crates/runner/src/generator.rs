@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
-use ciphertax_model::record::VoidReason;
 use ciphertax_reactor::stop;
+use ciphertax_records::VoidReason;
 
 use crate::error::RunError;
 use crate::mysql::command::CommandLoad;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Link, Study, Tunnel};
 use ciphertax_observe::ProcessCpu;
+use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 
 use crate::access::Access;
 use crate::error::RunError;

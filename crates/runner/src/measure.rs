@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, KeptOperation, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
-use ciphertax_model::record::{CpuTime, Sample, VoidReason};
 use ciphertax_observe::{ProcessCpu, RunQueueWaits, SystemCpu, settle};
+use ciphertax_records::{CpuTime, Sample, VoidReason};
 
 use crate::counters::change;
 use crate::error::RunError;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ciphertax_engine::KeptOperation;
-use ciphertax_model::record::{Phase, Sample};
+use ciphertax_records::{Phase, Sample};
 use csv::Writer;
 
 /// One line an operation; times in microseconds, none where a phase did not happen.
@@ -68,7 +68,7 @@ fn micros(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::record::{ConnectTrace, PhaseTrace};
+    use ciphertax_records::{ConnectTrace, PhaseTrace};
 
     use super::*;
 

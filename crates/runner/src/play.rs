@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_explain::explain;
-use ciphertax_model::record::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, Tool};
 use ciphertax_model::{Arm, Study};
 use ciphertax_reactor::stop;
+use ciphertax_records::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, Tool};
 use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;

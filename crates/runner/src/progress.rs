@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ciphertax_model::record::LeftOut;
+use ciphertax_records::LeftOut;
 
 /// A step before or after measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]

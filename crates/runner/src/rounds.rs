@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ciphertax_model::Study;
-use ciphertax_model::record::{RunStatus, Sample, VoidReason};
 use ciphertax_reactor::stop;
+use ciphertax_records::{RunStatus, Sample, VoidReason};
 
 use crate::cell::{BlockOutcome, OpenCell};
 use crate::error::RunError;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_engine::LATE;
-use ciphertax_model::record::OpenLoopSample;
+use ciphertax_records::OpenLoopSample;
 use ciphertax_stats::histogram::decode;
 
 /// Share of the operations that the load generator began too late from which on the 99th percentile of the response times,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Protocol;
-use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
+use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::Target;
 use ciphertax_workload::ycsb::KeySpace;
 

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 
-use ciphertax_model::record::{EstimateRow, Run, RunStatus, Tool, Verdict};
 use ciphertax_model::{Arm, Metric, Study, Transport};
+use ciphertax_records::{EstimateRow, Run, RunStatus, Tool};
 use ciphertax_runner::{Destination, Plan, Progress, play};
+use ciphertax_stats::Verdict;
 
 /// The cells, slices and precision of `ciphertax quick`.
 const QUICK: &str = include_str!("../../cli/studies/quick.toml");

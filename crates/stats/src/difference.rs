@@ -1,6 +1,6 @@
 //! By how much a variant differs from the baseline in the unit of the metric.
 
-use ciphertax_model::record::Interval;
+use crate::Interval;
 
 use crate::error::StatsError;
 use crate::estimate::Estimate;

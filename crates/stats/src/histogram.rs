@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ciphertax_model::record::HistogramText;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds: the finest latency told apart.
 const LOWEST: u64 = 100;
@@ -12,6 +13,12 @@ const LOWEST: u64 = 100;
 const HIGHEST: u64 = 60_000_000_000;
 /// Significant decimal digits.
 const DIGITS: u8 = 3;
+
+/// An HDR histogram in the compressed interchange format that other HDR tools read
+/// (V2, deflate, base64: <https://github.com/HdrHistogram>).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct HistogramText(pub String);
 
 /// Why a histogram cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Intervals of formulas made of several means.
 
-use ciphertax_model::record::Interval;
+use crate::Interval;
 
 use crate::error::StatsError;
 use crate::spread::Spread;

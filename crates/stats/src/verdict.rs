@@ -1,7 +1,8 @@
 //! From an estimate to a verdict.
 
 use ciphertax_model::Direction;
-use ciphertax_model::record::{Rule, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::forecast::first_block_count;
@@ -26,6 +27,45 @@ pub struct Criteria {
     pub margin: f64,
     /// The estimate's p-value after [`holm`].
     pub adjusted_p_value: f64,
+}
+
+/// What follows from an estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The feature costs: the interval excludes zero and the effect exceeds the noise floor.
+    Costs,
+    /// An impossible sign: the feature seems to help. A suspicion about the environment, or explained by a finding.
+    Gains,
+    /// No cost larger than `margin`.
+    NoCost,
+    /// The interval is too wide to say either.
+    CannotTell,
+}
+
+/// Why a verdict is what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant among
+    /// all comparisons of the run.
+    BeyondFloor,
+    /// `no_cost`: the interval ends below the margin.
+    WithinMargin,
+    /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
+    #[default]
+    IntervalTooWide,
+    /// `cannot_tell`: the interval excludes zero, but the change does not exceed the noise floor.
+    WithinFloor,
+    /// `cannot_tell`: the interval excludes zero and the change exceeds the noise floor, but it is not significant
+    /// among so many comparisons.
+    ManyComparisons,
+    /// `cannot_tell`: the noise floor is so much larger than the margin that being below it means nothing.
+    FloorTooWide,
+    /// `cannot_tell`: the baseline again was not measured, so there is no noise floor.
+    NoFloor,
+    /// `cannot_tell`: the load generator was the bottleneck.
+    ClientBound,
 }
 
 /// What follows from an estimate.

@@ -1,7 +1,7 @@
 //! What every session of an arm must be.
 
-use ciphertax_model::record::{AuthenticationFacts, SessionFacts};
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
+use ciphertax_records::{AuthenticationFacts, SessionFacts};
 
 use crate::tls::{TlsSummary, cipher};
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ciphertax_model::record::{ConnectTrace, Phase, PhaseTrace};
+use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 
 use crate::stream::Traffic;
 

@@ -6,8 +6,8 @@ mod common;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::V1_3;
-use ciphertax_model::record::Phase;
 use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
+use ciphertax_records::Phase;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
 

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
-use ciphertax_model::record::{ConnectTrace, Phase, PhaseTrace};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
 };
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 use ciphertax_wire::mongodb::bson::raw::cstr;
 use ciphertax_wire::mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use ciphertax_wire::mongodb::{

@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_model::TlsVersion::{self, V1_0, V1_1, V1_2, V1_3};
-use ciphertax_model::record::{Phase, PhaseTrace, TlsFacts};
 use ciphertax_model::{Resumption, TlsLibrary, Transport};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{Phase, PhaseTrace, TlsFacts};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsPolicy, TlsSummary};
 

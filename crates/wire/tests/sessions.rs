@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_model::Transport;
-use ciphertax_model::record::{Phase, PhaseTrace};
+use ciphertax_records::{Phase, PhaseTrace};
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::tls::Verification;
 

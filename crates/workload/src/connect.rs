@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
-use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, Phase, PhaseTrace};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, Phase, PhaseTrace};
 use ciphertax_wire::Traffic;
 use ciphertax_wire::mysql::Session;
 use ciphertax_wire::tls::TlsSummary;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::{Failure, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
-use ciphertax_model::record::{Phase, PhaseSample};
+use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_wire::mysql::Expectation;
 use ciphertax_workload::{Access, BulkRead, Connect, Errand, PointSelect};
 use rustix::process::{Pid, Signal, kill_process};

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
-use ciphertax_model::record::Phase;
 use ciphertax_model::{
     Load, ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
 use ciphertax_reactor::Reactor;
+use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::dataset::{self, DatasetError};

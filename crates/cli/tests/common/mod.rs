@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::{Run, Sample};
+use ciphertax_records::{Run, Sample};
 use serde_json::Value;
 
 pub(crate) use command::{Finished, Running};

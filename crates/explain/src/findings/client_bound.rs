@@ -1,6 +1,6 @@
 //! The load generator was the bottleneck.
 
-use ciphertax_model::record::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use super::finding;
 

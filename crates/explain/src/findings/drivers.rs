@@ -1,6 +1,6 @@
 //! What a client of MongoDB with an official driver pays where ciphertax pays once.
 
-use ciphertax_model::record::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use super::finding;
 use crate::cell::CellSamples;

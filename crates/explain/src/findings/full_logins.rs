@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::record::{Finding, Sample, Severity};
 use ciphertax_model::{PasswordCache, Study};
+use ciphertax_records::{Finding, Sample, Severity};
 
 use super::{finding, share};
 use crate::cell::CellSamples;

@@ -1,7 +1,8 @@
 //! Protection that seems to make things faster.
 
 use ciphertax_model::Tunnel;
-use ciphertax_model::record::{EstimateRow, Finding, Run, Severity, Verdict};
+use ciphertax_records::{EstimateRow, Finding, Run, Severity};
+use ciphertax_stats::Verdict;
 
 use super::finding;
 use crate::sentence::change;

@@ -1,7 +1,8 @@
 //! Pool connections, if the connect is what costs.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{ChurnRow, Finding, Run, Severity, Verdict};
+use ciphertax_records::{ChurnRow, Finding, Run, Severity};
+use ciphertax_stats::Verdict;
 
 use super::finding;
 use crate::sentence::{change_of, micros, more};

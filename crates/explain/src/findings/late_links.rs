@@ -1,6 +1,6 @@
 //! Links that kept a longer distance than was asked for.
 
-use ciphertax_model::record::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use super::finding;
 use crate::sentence::micros;

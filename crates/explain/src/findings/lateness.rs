@@ -1,6 +1,6 @@
 //! An open loop whose response times are to a good part the load generator's.
 
-use ciphertax_model::record::{Finding, Severity};
+use ciphertax_records::{Finding, Severity};
 
 use super::{finding, share};
 use crate::cell::CellSamples;

@@ -1,7 +1,8 @@
 //! From how many logins per second on another authentication takes a tenth of a core.
 
-use ciphertax_model::record::{CellRecord, EstimateRow, Finding, Interval, Run, Severity, Verdict};
 use ciphertax_model::{Arm, AuthenticationMethod, Metric};
+use ciphertax_records::{CellRecord, EstimateRow, Finding, Run, Severity};
+use ciphertax_stats::{Interval, Verdict};
 
 use super::finding;
 use crate::sentence::{change, count, micros_between};

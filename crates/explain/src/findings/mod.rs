@@ -18,7 +18,8 @@ mod slowest_phase;
 mod unverified;
 mod waits_for_cpu;
 
-use ciphertax_model::record::{ArmRole, EstimateRow, Finding, Rule, Run, Severity, Verdict};
+use ciphertax_records::{ArmRole, EstimateRow, Finding, Run, Severity};
+use ciphertax_stats::{Rule, Verdict};
 
 use crate::cell::CellSamples;
 

@@ -1,6 +1,6 @@
 //! A machine that was noisy.
 
-use ciphertax_model::record::{EstimateRow, Finding, Run, Severity};
+use ciphertax_records::{EstimateRow, Finding, Run, Severity};
 
 use super::finding;
 use crate::sentence::change;

@@ -1,6 +1,6 @@
 //! Data that was read from disk.
 
-use ciphertax_model::record::{Finding, Severity};
+use ciphertax_records::{Finding, Severity};
 
 use super::finding;
 use crate::cell::CellSamples;

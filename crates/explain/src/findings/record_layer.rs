@@ -1,7 +1,8 @@
 //! What the record cipher costs where there is much to carry.
 
-use ciphertax_model::record::{CellRecord, EstimateRow, Finding, Interval, Run, Severity, Verdict};
 use ciphertax_model::{Metric, Workload};
+use ciphertax_records::{CellRecord, EstimateRow, Finding, Run, Severity};
+use ciphertax_stats::{Interval, Verdict};
 
 use super::finding;
 use crate::sentence::{change, micros_between};

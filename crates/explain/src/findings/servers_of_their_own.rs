@@ -1,6 +1,6 @@
 //! Arms that no server can have together with the baseline.
 
-use ciphertax_model::record::{ArmRole, Finding, Run, Severity};
+use ciphertax_records::{ArmRole, Finding, Run, Severity};
 
 use super::finding;
 

@@ -1,7 +1,7 @@
 //! Client and server on the same CPUs.
 
 use ciphertax_model::Placement;
-use ciphertax_model::record::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use super::finding;
 

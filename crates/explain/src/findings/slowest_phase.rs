@@ -1,7 +1,8 @@
 //! Which phase makes a connect slower.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{CellRecord, Finding, Interval, Phase, Run, Severity};
+use ciphertax_records::{CellRecord, Finding, Phase, Run, Severity};
+use ciphertax_stats::Interval;
 
 use super::{finding, is_sure, share};
 use crate::sentence::{micros, micros_between};

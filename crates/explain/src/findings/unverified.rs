@@ -1,6 +1,6 @@
 //! TLS sessions of which nobody knows with whom.
 
-use ciphertax_model::record::{ArmRecord, Finding, Run, ServerPlacement, Severity};
+use ciphertax_records::{ArmRecord, Finding, Run, ServerPlacement, Severity};
 
 use super::finding;
 

@@ -1,7 +1,7 @@
 //! Phases of a connect that take longer because something else has the CPU.
 
 use ciphertax_model::Placement;
-use ciphertax_model::record::{CellRecord, Finding, Phase, Run, Sample, Severity};
+use ciphertax_records::{CellRecord, Finding, Phase, Run, Sample, Severity};
 
 use super::finding;
 use super::slowest_phase::longer;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use ciphertax_model::Secret;
-use ciphertax_model::record::Proof;
 use ciphertax_reactor::Reactor;
+use ciphertax_records::Proof;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{
     Account, ConnectOptions, Expectation, Login, Others, ScramKeys, ServerCounters, Session,

@@ -28,8 +28,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::record::Proof;
 use ciphertax_model::{Link, Tunnel};
+use ciphertax_records::Proof;
 
 use crate::error::Result;
 use crate::folder::PrivateFolder;

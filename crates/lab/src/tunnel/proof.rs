@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ciphertax_model::Tunnel;
-use ciphertax_model::record::Proof;
+use ciphertax_records::Proof;
 use rand::RngExt;
 
 use crate::error::{Error, Result};

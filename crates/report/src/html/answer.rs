@@ -1,6 +1,6 @@
 //! The answer in one small table: each arm per query and per new connection, on both sides.
 
-use ciphertax_model::record::{CellRecord, EstimateRow, Run};
+use ciphertax_records::{CellRecord, EstimateRow, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};

@@ -1,6 +1,6 @@
 //! Where the time of a connect goes.
 
-use ciphertax_model::record::{ArmRole, CellRecord, Phase, PhaseRow, Run};
+use ciphertax_records::{ArmRole, CellRecord, Phase, PhaseRow, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use ciphertax_model::record::{CapacityRow, ChurnPoint, ChurnRow, Interval, Run, Verdict};
+use ciphertax_records::{CapacityRow, ChurnPoint, ChurnRow, Run};
+use ciphertax_stats::{Interval, Verdict};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{CellRecord, EstimateRow, Run, Verdict};
+use ciphertax_records::{CellRecord, EstimateRow, Run};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};

@@ -1,7 +1,7 @@
 //! Numbers and names as the template takes them.
 
-use ciphertax_model::record::{EstimateRow, Run};
 use ciphertax_model::{Direction, Metric};
+use ciphertax_records::{EstimateRow, Run};
 use serde::Serialize;
 
 use crate::{format, lookup, words};

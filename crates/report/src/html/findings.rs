@@ -1,6 +1,6 @@
 //! Causes, advice and suspicions, together where they say the same.
 
-use ciphertax_model::record::{Run, Severity};
+use ciphertax_records::{Run, Severity};
 use serde::Serialize;
 
 use crate::groups::{Group, grouped};

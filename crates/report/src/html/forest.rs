@@ -1,7 +1,8 @@
 //! The main result as a forest plot: the change of every arm in every cell with its interval, on one axis for each metric.
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{EstimateRow, Run, Verdict};
+use ciphertax_records::{EstimateRow, Run};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};

@@ -1,6 +1,6 @@
 //! Versions, host and settings of the measurement.
 
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 
 use super::figure::Item;
 use crate::{format, lookup};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ciphertax_model::Metric;
-use ciphertax_model::record::{ArmRole, BlockRatios, CellRecord, EstimateRow, Run};
+use ciphertax_records::{ArmRole, BlockRatios, CellRecord, EstimateRow, Run};
 use serde::Serialize;
 
 use super::costs::ChangeView;

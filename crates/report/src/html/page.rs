@@ -1,6 +1,6 @@
 //! What the page shows, in the order it shows it.
 
-use ciphertax_model::record::{Agreement, Run, ServerRecord};
+use ciphertax_records::{Agreement, Run, ServerRecord};
 use serde::Serialize;
 
 use super::answer::AnswerView;

@@ -1,6 +1,6 @@
 //! How every arm was proved: a matrix of arms and witnesses, and everything they said.
 
-use ciphertax_model::record::{ArmRecord, ArmRole, Proof, Run, SessionFacts};
+use ciphertax_records::{ArmRecord, ArmRole, Proof, Run, SessionFacts};
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};

@@ -1,6 +1,6 @@
 //! Figures published elsewhere, beside the measured ones.
 
-use ciphertax_model::record::{Agreement, PublishedRow, Run};
+use ciphertax_records::{Agreement, PublishedRow, Run};
 use serde::Serialize;
 
 use super::figure::ArmName;

@@ -1,6 +1,7 @@
 //! A verdict: its words, its colour and its rule.
 
-use ciphertax_model::record::{EstimateRow, Run, Verdict};
+use ciphertax_records::{EstimateRow, Run};
+use ciphertax_stats::Verdict;
 use serde::Serialize;
 
 use crate::{lookup, words};

@@ -1,6 +1,6 @@
 //! Slices that do not count.
 
-use ciphertax_model::record::Run;
+use ciphertax_records::Run;
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_lab::PrivateMongoDb;
-use ciphertax_model::record::{ServerPlacement, ServerRecord};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, PasswordCache, Placement, ReadPreference, ReplicaSet, Site,
     Study, Transport,
 };
 use ciphertax_observe::ProcessCpu;
+use ciphertax_records::{ServerPlacement, ServerRecord};
 use ciphertax_wire::mongodb::{
     Address, ConnectOptions, Expectation, Login, Others, Role, ScramKeys, Topology,
 };

@@ -6,9 +6,9 @@ mod deployment;
 use std::collections::BTreeMap;
 
 use ciphertax_lab::mongodb::{Circumstances, prove};
-use ciphertax_model::record::{ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
 use ciphertax_observe::ProcessCpu;
+use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::tls::Verification;

@@ -9,9 +9,9 @@ mod server;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_model::record::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
 use ciphertax_observe::ProcessCpu;
+use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::Verification;

@@ -7,7 +7,7 @@
 )]
 
 use ciphertax_model::Direction;
-use ciphertax_model::record::Verdict;
+use ciphertax_stats::Verdict;
 use ciphertax_stats::difference;
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};

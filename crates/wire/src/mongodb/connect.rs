@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
-use ciphertax_model::record::{ConnectTrace, Phase};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, Phase};
 
 use super::login::{self, Attempt};
 use super::message::Messages;

@@ -3,7 +3,7 @@
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
-use ciphertax_model::record::AuthenticationFacts;
+use ciphertax_records::AuthenticationFacts;
 
 use super::message::Messages;
 use super::options::{ConnectOptions, Login};

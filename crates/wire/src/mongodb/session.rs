@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
-use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
 
 use super::connect::connect;
 use super::message::Messages;

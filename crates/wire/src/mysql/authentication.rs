@@ -1,7 +1,7 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
-use ciphertax_model::record::AuthenticationFacts;
 use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_records::AuthenticationFacts;
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;

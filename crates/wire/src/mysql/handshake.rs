@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciphertax_model::record::{ConnectTrace, Phase};
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, Phase};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{HandshakePacket, HandshakeResponse, SslRequest};

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use ciphertax_model::record::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;

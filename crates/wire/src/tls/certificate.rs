@@ -1,6 +1,6 @@
 //! What a server's certificate says.
 
-use ciphertax_model::record::CertificateFacts;
+use ciphertax_records::CertificateFacts;
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKeyRef, Public};
 use openssl::x509::X509Ref;

@@ -11,8 +11,8 @@ mod policy;
 mod rustls;
 mod store;
 
-use ciphertax_model::record::TlsFacts;
 use ciphertax_model::{Group, TlsLibrary};
+use ciphertax_records::TlsFacts;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;

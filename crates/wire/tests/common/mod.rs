@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
-use ciphertax_model::record::SessionFacts;
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::SessionFacts;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
 use ciphertax_model::YcsbTable;
-use ciphertax_model::record::Phase;
 use ciphertax_reactor::Reactor;
+use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

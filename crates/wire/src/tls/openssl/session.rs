@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use ciphertax_model::record::TlsFacts;
+use ciphertax_records::TlsFacts;
 use foreign_types::ForeignTypeRef;
 use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;

@@ -117,7 +117,7 @@ impl ConnectTrace {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn the_phases_of_a_connect_add_up_to_it() {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
+use ciphertax_stats::HistogramText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::trace::Phase;
+use crate::trace::Phase;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,12 +159,6 @@ pub struct OpenLoopSample {
     /// Response times in nanoseconds: from when an operation should have begun to its end.
     pub response: HistogramText,
 }
-
-/// An HDR histogram in the compressed interchange format that other HDR tools read
-/// (V2, deflate, base64: <https://github.com/HdrHistogram>).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct HistogramText(pub String);
 
 /// CPU time split as the kernel splits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,24 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_model::{Command, Link, LinkKind, Metric, Pace, Study, Transport, Workload};
+use ciphertax_stats::{Interval, Rule, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Proof, SessionFacts};
-use super::sample::{Handshakes, VoidReason};
-use super::trace::Phase;
-use crate::command::Command;
-use crate::link::{Link, LinkKind};
-use crate::metric::Metric;
-use crate::study::{Pace, Study, Workload};
-use crate::transport::Transport;
+use crate::facts::{Proof, SessionFacts};
+use crate::sample::{Handshakes, VoidReason};
+use crate::trace::Phase;
 
 /// The version of the format of `run.json`.
 pub const SCHEMA: &str = "ciphertax.run/2";
-
-/// Blocks from which on a difference has an interval. With fewer, their spread is little more than chance: Student's
-/// quantile is 2.8 with five, 4.3 with three and 12.7 with two.
-pub const FEWEST_BLOCKS: u32 = 5;
 
 /// One run of a study: what was asked, where, and what came out. Everything below `arms` is derived from
 /// `samples.jsonl` and can be made again from it.
@@ -335,17 +328,6 @@ pub struct CellRecord {
     pub more_time_s: Option<f64>,
 }
 
-/// A value with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-}
-
 /// What one arm measured in one cell, over all its valid slices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
@@ -418,45 +400,6 @@ pub struct KindRow {
     /// The comparison.
     #[serde(flatten)]
     pub estimate: EstimateRow,
-}
-
-/// What follows from an estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The feature costs: the interval excludes zero and the effect exceeds the noise floor.
-    Costs,
-    /// An impossible sign: the feature seems to help. A suspicion about the environment, or explained by a finding.
-    Gains,
-    /// No cost larger than `margin`.
-    NoCost,
-    /// The interval is too wide to say either.
-    CannotTell,
-}
-
-/// Why a verdict is what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// `costs`, `gains`: the interval excludes zero, the change exceeds the noise floor, and it is significant among
-    /// all comparisons of the run.
-    BeyondFloor,
-    /// `no_cost`: the interval ends below the margin.
-    WithinMargin,
-    /// `cannot_tell`: the interval holds zero, and also changes beyond the margin.
-    #[default]
-    IntervalTooWide,
-    /// `cannot_tell`: the interval excludes zero, but the change does not exceed the noise floor.
-    WithinFloor,
-    /// `cannot_tell`: the interval excludes zero and the change exceeds the noise floor, but it is not significant
-    /// among so many comparisons.
-    ManyComparisons,
-    /// `cannot_tell`: the noise floor is so much larger than the margin that being below it means nothing.
-    FloorTooWide,
-    /// `cannot_tell`: the baseline again was not measured, so there is no noise floor.
-    NoFloor,
-    /// `cannot_tell`: the load generator was the bottleneck.
-    ClientBound,
 }
 
 /// The ratios variant/baseline of each block, in the order they were measured.

@@ -65,7 +65,7 @@ impl Slice {
         Ok(Self {
             operations: count,
             queries: yielded.queries,
-            throughput: operations / yielded.duration.as_secs_f64(),
+            throughput: operations / (yielded.duration_ns as f64 / 1e9),
             client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
             server_us: server_ns as f64 / operations / 1e3,
             mean_us: latency_sum_ns as f64 / operations / 1e3,

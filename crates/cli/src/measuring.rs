@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use ciphertax_lab::say;
 use ciphertax_model::{Secret, Study};
-use ciphertax_records::{RunStatus, Tool};
-use ciphertax_runner::{Destination, Plan, Played, RunError, play};
+use ciphertax_records::{Destination, RunStatus, Tool};
+use ciphertax_runner::{Plan, Played, RunError, play};
 use ciphertax_wire::Target;
 
 use crate::arguments::MeasuringArguments;
@@ -66,7 +66,7 @@ fn show(played: &Played, as_json: bool, caught: Option<Exit>) -> Exit {
     let Played { run, folder, unsaved } = played;
     let shown = show::everything(run, folder, as_json);
     let goes_on = format!("`ciphertax run --resume {}` goes on with it", folder.display());
-    match &run.status {
+    match &run.head.status {
         RunStatus::Complete | RunStatus::Running => {}
         RunStatus::Partial { reason } => {
             say(format_args!(
@@ -88,11 +88,11 @@ fn show(played: &Played, as_json: bool, caught: Option<Exit>) -> Exit {
             folder.display()
         ));
     }
-    match &run.status {
+    match &run.head.status {
         RunStatus::Partial { .. } => caught.unwrap_or(Exit::Partial),
         RunStatus::NotCleanedUp { .. } | RunStatus::Running => Exit::Partial,
         RunStatus::Complete if !unsaved.is_empty() => Exit::Partial,
-        RunStatus::Complete if run.estimates.is_empty() => Exit::CannotTell,
+        RunStatus::Complete if run.results.estimates.is_empty() => Exit::CannotTell,
         RunStatus::Complete => Exit::Done,
     }
 }

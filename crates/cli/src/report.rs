@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use ciphertax_records::RunStatus;
+use ciphertax_explain::explain;
+use ciphertax_records::{Recorded, Run, RunStatus, write_run};
 use ciphertax_report::html;
-use ciphertax_runner::RunFolder;
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
@@ -14,16 +14,18 @@ use crate::show::{self, REPORT};
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
-    let mut run = RunFolder::load(&folder).map_err(|error| error.to_string())?;
-    if run.status == RunStatus::Running {
-        run.status = RunStatus::Partial {
+    let mut recorded = Recorded::open(&folder).map_err(|error| error.to_string())?;
+    if recorded.head.status == RunStatus::Running {
+        recorded.head.status = RunStatus::Partial {
             reason: "ciphertax was ended before the run was complete".into(),
         };
     }
+    let results = explain(&recorded.head, &recorded.samples).map_err(|error| error.to_string())?;
+    let run = Run::new(recorded.head, results);
     if !arguments.force {
         agreed_to_rewrite(&folder.join(REPORT))?;
     }
-    RunFolder::update(&folder, &run).map_err(|error| error.to_string())?;
+    write_run(&folder, &run).map_err(|error| error.to_string())?;
     show::everything(&run, &folder, arguments.json)?;
     Ok(Exit::Done)
 }

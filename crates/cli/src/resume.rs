@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ciphertax_model::StudyText;
-use ciphertax_runner::{CutOff, Destination, Plan};
+use ciphertax_records::{CutOff, Destination};
+use ciphertax_runner::Plan;
 use ciphertax_wire::Target;
 
 use crate::arguments::RunArguments;
@@ -13,8 +14,9 @@ use crate::run;
 
 /// Goes on with the run in `folder`, whose study, target and seed are those of its record.
 pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, String> {
-    let cut_off = CutOff::open(folder, &measuring::tool()).map_err(|error| error.to_string())?;
-    let run = cut_off.run().clone();
+    let cut_off = CutOff::open(folder, &measuring::tool(), &ciphertax_observe::host())
+        .map_err(|error| error.to_string())?;
+    let head = cut_off.head().clone();
     let (study, target) = words(arguments);
     if let Some(study) = study {
         let (file, text) = run::find(study)?;
@@ -22,20 +24,20 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
             .study()
             .map_err(|error| error.to_string())?
             .name;
-        if named != run.study.name {
+        if named != head.study.name {
             return Err(format!(
                 "the run in {} is of the study {}, not of {named}; leave the study out",
                 folder.display(),
-                run.study.name
+                head.study.name
             ));
         }
     }
     let plan = Plan {
-        target: same_target(folder, run.target.as_deref(), target)?,
-        seed: run.seed,
-        tool: run.tool,
-        command: run.command,
-        study: run.study,
+        target: same_target(folder, head.target.as_deref(), target)?,
+        seed: head.seed,
+        tool: head.tool,
+        command: head.command,
+        study: head.study,
     };
     let destination = Destination::Resumed(Box::new(cut_off));
     measuring::play_and_show(&plan, destination, arguments.measuring.json)

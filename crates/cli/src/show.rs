@@ -4,9 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use ciphertax_lab::say;
-use ciphertax_records::Run;
+use ciphertax_records::{Run, write_whole};
 use ciphertax_report::{html, json, terminal};
-use ciphertax_runner::write_whole;
 
 use crate::width;
 

@@ -44,7 +44,7 @@ fn arms_with_other_certificates_are_measured_on_servers_of_their_own() {
     // Both sides' waits for the one CPU that they share are told.
     let samples = samples(&sandbox.run());
     let waited = samples.iter().filter(|sample| {
-        sample.client_run_queue_wait_ns.is_some() && sample.server_run_queue_wait_ns > Some(0)
+        sample.load.client_run_queue_wait_ns.is_some() && sample.server.server_run_queue_wait_ns > Some(0)
     });
     assert!(waited.count() > 0, "{:?}", samples.first());
 }
@@ -55,6 +55,7 @@ fn the_same_holds_for_mongodb() {
     let run = measure(&sandbox, &format!("server = \"mongodb\"\n{STUDY}"));
     expect_keys_and_servers(&run, "mongodb");
     let driver = run
+        .results
         .findings
         .iter()
         .find(|finding| finding.summary.contains("official driver"));
@@ -101,12 +102,18 @@ fn measure(sandbox: &Sandbox, study: &str) -> Run {
 }
 
 fn expect_keys_and_servers(run: &Run, server: &str) {
-    assert_eq!(run.void, []);
-    let names: BTreeSet<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+    assert_eq!(run.results.void, []);
+    let names: BTreeSet<&str> = run
+        .head
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
     let [rsa, again, ecdsa] =
         ["rsa-2048", "rsa-2048, a second one", "ecdsa-p256"].map(|key| format!("{server}, {key}"));
     assert_eq!(names, [rsa.as_str(), &again, &ecdsa].into());
     let seen: BTreeMap<&str, (&str, &str)> = run
+        .head
         .arms
         .iter()
         .map(|arm| {
@@ -128,8 +135,9 @@ fn expect_keys_and_servers(run: &Run, server: &str) {
         ("ecdsa", (ecdsa.as_str(), "EC P-256")),
     ];
     assert_eq!(seen, expected.into());
-    assert_eq!(run.cells[0].server, rsa);
+    assert_eq!(run.results.cells[0].server, rsa);
     let apart = run
+        .results
         .findings
         .iter()
         .find(|finding| finding.summary.contains("two processes are compared"));

@@ -7,7 +7,9 @@ use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, VoidReason};
 use rustix::process::Signal;
 
-use crate::common::{Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, record, within};
+use crate::common::{
+    Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, record, samples, within,
+};
 
 const ARMS: &str = r#"
 name = "own-tool"
@@ -70,9 +72,9 @@ fn sysbench_in_clear_against_tls() {
     let finished = finish(&sandbox, SYSBENCH);
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!(run.status, RunStatus::Complete);
-    assert!(run.void.is_empty(), "{:?}", run.void);
-    let of_tls = run.measurements.iter().filter(|row| row.arm == "tls");
+    assert_eq!(run.head.status, RunStatus::Complete);
+    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
+    let of_tls = run.results.measurements.iter().filter(|row| row.arm == "tls");
     let compared: Vec<Metric> = of_tls.map(|row| row.metric).collect();
     for metric in [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp, Metric::Throughput] {
         assert!(compared.contains(&metric), "{compared:?}");
@@ -80,11 +82,9 @@ fn sysbench_in_clear_against_tls() {
     for metric in [Metric::LatencyMean, Metric::LatencyP99, Metric::BytesPerOp] {
         assert!(!compared.contains(&metric), "{compared:?}");
     }
-    let samples = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap();
-    for line in samples.lines() {
-        let sample: ciphertax_records::Sample = serde_json::from_str(line).unwrap();
+    for sample in samples(&sandbox.run()) {
         // 1000 point selects, and what connecting and leaving take.
-        let queries = sample.operation_count();
+        let queries = sample.load.operation_count();
         assert!((1000..1030).contains(&queries), "{queries}");
     }
     let report = fs::read_to_string(sandbox.run().join("report.html")).unwrap();
@@ -106,7 +106,11 @@ fn a_run_of_a_program_is_an_operation_with_the_cpu_of_all_it_started() {
     finished.measured();
     let run = record(&sandbox.run());
     let measured = |metric| {
-        let mut rows = run.measurements.iter().filter(move |row| row.metric == metric);
+        let mut rows = run
+            .results
+            .measurements
+            .iter()
+            .filter(move |row| row.metric == metric);
         rows.next().unwrap().value
     };
     // A busy machine gives the loop less than its 300 ms.
@@ -170,7 +174,7 @@ fn the_option_file_pins_version_and_cipher_suite() {
         let sandbox = Sandbox::new();
         let finished = finish_study(&sandbox, &pinned(transport, cipher), &client("SELECT 1"));
         finished.measured();
-        assert!(record(&sandbox.run()).void.is_empty());
+        assert!(record(&sandbox.run()).results.void.is_empty());
     }
 }
 
@@ -235,9 +239,9 @@ fn a_slice_in_which_the_program_fails_is_void() {
     let finished = finish(&sandbox, &shell(line));
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let run = record(&sandbox.run());
-    assert!(matches!(run.status, RunStatus::Partial { .. }));
-    assert!(!run.void.is_empty());
-    for row in &run.void {
+    assert!(matches!(run.head.status, RunStatus::Partial { .. }));
+    assert!(!run.results.void.is_empty());
+    for row in &run.results.void {
         let VoidReason::Errors { first, .. } = &row.reason else {
             panic!("{row:?}")
         };
@@ -302,7 +306,7 @@ fn the_password_is_in_no_argument_and_in_no_file_that_stays() {
     }
     let finished = running.finish();
     finished.measured();
-    assert!(record(&sandbox.run()).void.is_empty());
+    assert!(record(&sandbox.run()).results.void.is_empty());
     assert!(!finished.stderr.contains("tr0ub") && !finished.stdout.contains("tr0ub"));
     assert!(files_with(sandbox.root(), "tr0ub").is_empty());
     sandbox.expect_nothing_left();

@@ -89,7 +89,7 @@ fn a_killed_run_leaves_no_server_and_can_be_reported() {
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, None);
     sandbox.expect_nothing_left();
-    assert_eq!(record(&sandbox.run()).status, RunStatus::Running);
+    assert_eq!(record(&sandbox.run()).head.status, RunStatus::Running);
 
     let whole = report(&sandbox);
     assert_eq!(
@@ -173,7 +173,8 @@ fn died(sandbox: &Sandbox, finished: &crate::common::Finished) {
     assert!(is_death(&samples.last().unwrap().void));
     let run = record(&sandbox.run());
     assert_eq!(
-        run.void
+        run.results
+            .void
             .iter()
             .filter(|row| is_death(&Some(row.reason.clone())))
             .count(),
@@ -227,7 +228,7 @@ fn a_full_disk_ends_the_run_with_what_was_measured_on_standard_output_and_no_tru
     let files = fs::read_to_string(sandbox.work().join("files")).unwrap();
     assert_eq!(files, "run.json\nsamples.jsonl\n");
     assert!(samples(&sandbox.work()).len() > 1);
-    assert_eq!(record(&sandbox.work()).status, RunStatus::Running);
+    assert_eq!(record(&sandbox.work()).head.status, RunStatus::Running);
     sandbox.expect_nothing_left();
 }
 
@@ -258,7 +259,7 @@ fn report(sandbox: &Sandbox) -> String {
 
 /// Why the run is partial.
 fn reason(run: &Path) -> String {
-    match record(run).status {
+    match record(run).head.status {
         RunStatus::Partial { reason } => reason,
         other => panic!("the run is {other:?}"),
     }

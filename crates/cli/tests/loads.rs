@@ -45,15 +45,18 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
     finished.measured();
     let run = record(&sandbox.run());
     let samples = samples(&sandbox);
-    let of = |cell: &'static str| samples.iter().filter(move |sample| sample.cell == cell);
+    let of = |cell: &'static str| samples.iter().filter(move |sample| sample.slice.cell == cell);
 
     assert!(of("batch").count() >= 6);
     for sample in of("batch").filter(|sample| sample.is_valid()) {
-        assert_eq!((sample.operation_count(), &sample.open_loop), (1_000, &None));
+        assert_eq!(
+            (sample.load.operation_count(), &sample.load.open_loop),
+            (1_000, &None)
+        );
     }
-    let batches: Vec<&str> = run.batches.iter().map(|row| row.arm.as_str()).collect();
+    let batches: Vec<&str> = run.results.batches.iter().map(|row| row.arm.as_str()).collect();
     assert_eq!(batches, ["plain", "baseline again", "tls"]);
-    for row in &run.batches {
+    for row in &run.results.batches {
         assert!(
             row.cell == "batch" && row.batches >= 2 && row.mean > 0.0,
             "{row:?}"
@@ -79,20 +82,21 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
     // A busy machine may be late, which it then says; nothing is left out all the same.
     assert!(of("storm").count() >= 6);
     for sample in of("storm") {
-        let open_loop = sample.open_loop.as_ref().unwrap();
+        let open_loop = sample.load.open_loop.as_ref().unwrap();
         assert_eq!(
             (open_loop.planned, open_loop.not_begun),
             (20, 0),
             "{:?}",
             sample.void
         );
-        assert_eq!(sample.operation_count(), 20);
-        assert!(open_loop.response_sum_ns >= sample.operations[0].latency_sum_ns);
+        assert_eq!(sample.load.operation_count(), 20);
+        assert!(open_loop.response_sum_ns >= sample.load.operations[0].latency_sum_ns);
         // The last should begin after 475 ms.
-        assert!(sample.duration_ns >= 475_000_000);
+        assert!(sample.load.duration_ns >= 475_000_000);
     }
     // In these seconds there are too few blocks to compare them by.
     let measured: Vec<Metric> = run
+        .results
         .measurements
         .iter()
         .filter(|row| row.cell == "storm" && row.arm == "tls")
@@ -102,7 +106,8 @@ fn batches_are_counted_and_storms_kept_to_their_schedule() {
     expected.extend(Metric::COMPARED_OF_CONNECTS);
     assert_eq!(measured, expected);
     assert!(
-        run.connect_phases
+        run.results
+            .connect_phases
             .iter()
             .any(|row| row.cell == "storm" && row.arm == "tls" && row.phase == Phase::Tls)
     );
@@ -130,15 +135,12 @@ fn ctrl_c_cuts_a_long_batch_short() {
     let samples = samples(&sandbox);
     let last = samples.last().unwrap();
     assert_eq!(
-        (last.cell.as_str(), &last.void),
+        (last.slice.cell.as_str(), &last.void),
         ("batch", &Some(VoidReason::Interrupted))
     );
     sandbox.expect_nothing_left();
 }
 
 fn samples(sandbox: &Sandbox) -> Vec<Sample> {
-    let text = fs::read_to_string(sandbox.run().join("samples.jsonl")).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    crate::common::samples(&sandbox.run())
 }

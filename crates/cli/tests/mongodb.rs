@@ -120,28 +120,47 @@ fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_contro
     let finished = start(&sandbox, AUTHENTICATION, &[]).finish_within(2 * PATIENCE);
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!(run.void, []);
+    assert_eq!(run.results.void, []);
     sandbox.expect_nothing_left();
 
-    let connects: BTreeMap<&str, Vec<&str>> = run
+    let connects: BTreeMap<&str, Vec<String>> = run
+        .results
         .connects
         .iter()
         .filter(|row| row.cell == "connect")
-        .map(|row| (row.arm.as_str(), row.logins.keys().map(String::as_str).collect()))
+        .map(|row| {
+            (
+                row.arm.as_str(),
+                row.logins.keys().map(ToString::to_string).collect(),
+            )
+        })
         .collect();
     assert_eq!(connects["open"], ["none/single"]);
     assert_eq!(connects["warm"], ["SCRAM-SHA-256/cached"]);
     assert_eq!(connects["cold"], ["SCRAM-SHA-1/derived"]);
     assert_eq!(connects["certificate"], ["MONGODB-X509/single"]);
 
-    let servers: BTreeSet<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+    let servers: BTreeSet<&str> = run
+        .head
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
     assert_eq!(servers.len(), 3, "{servers:?}");
-    let of = |arm: &str| &run.arms.iter().find(|other| other.name == arm).unwrap().sessions[0].server;
+    let of = |arm: &str| {
+        &run.head
+            .arms
+            .iter()
+            .find(|other| other.name == arm)
+            .unwrap()
+            .sessions[0]
+            .server
+    };
     assert_eq!(of("warm"), of("cold"));
     let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();
     assert_eq!(apart.len(), 3);
     let apart = |finding: &&Finding| finding.summary.contains("two processes are compared");
-    let apart = run.findings.iter().find(apart).unwrap();
+    let apart = run.results.findings.iter().find(apart).unwrap();
     assert!(
         servers.iter().all(|server| apart.evidence.contains(server)),
         "{apart:?}"
@@ -155,7 +174,7 @@ fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_contro
 /// Without a login a write is refused where there is access control, and succeeds where there is none.
 fn expect_proofs(run: &Run) {
     let claims = |arm: &str| {
-        let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
         let claims = arm.sessions[0]
             .proofs
             .iter()
@@ -178,6 +197,7 @@ fn expect_proofs(run: &Run) {
 
 fn expect_kinds(run: &Run) {
     let kinds: BTreeSet<&str> = run
+        .results
         .by_kind
         .iter()
         .filter(|row| row.estimate.cell == "mix")
@@ -190,10 +210,10 @@ fn expect_every_operation_kept(sandbox: &Sandbox, run: &Run) {
     let text = fs::read_to_string(sandbox.run().join("operations.csv")).unwrap();
     let counted: u64 = samples(&sandbox.run())
         .iter()
-        .filter(|sample| sample.cell == "connect" && sample.is_valid())
-        .map(|sample| sample.operation_count())
+        .filter(|sample| sample.slice.cell == "connect" && sample.is_valid())
+        .map(|sample| sample.load.operation_count())
         .sum();
-    assert!(counted > 0 && run.cells.iter().any(|cell| cell.name == "connect"));
+    assert!(counted > 0 && run.results.cells.iter().any(|cell| cell.name == "connect"));
     assert_eq!(text.lines().count() as u64, counted + 1);
     assert!(text.lines().skip(1).all(|line| line.starts_with("connect,")));
 }
@@ -215,13 +235,13 @@ fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goe
     let finished = running.finish_within(2 * PATIENCE);
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!(run.status, RunStatus::Complete);
-    assert!(!run.void.is_empty(), "a failover that nobody noticed");
+    assert_eq!(run.head.status, RunStatus::Complete);
+    assert!(!run.results.void.is_empty(), "a failover that nobody noticed");
     let is_death = |reason: &VoidReason| matches!(reason, VoidReason::ServerDied { .. });
     assert!(
-        !run.void.iter().any(|row| is_death(&row.reason)),
+        !run.results.void.iter().any(|row| is_death(&row.reason)),
         "{:?}",
-        run.void
+        run.results.void
     );
     let last = samples(&sandbox.run());
     assert!(

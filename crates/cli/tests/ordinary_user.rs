@@ -24,7 +24,12 @@ fn an_ordinary_user_measures_too() {
     let run = record(&sandbox.run());
     // The server is the user's own, so its CPU can be seen.
     let is_server_cpu = |metric| metric == Metric::ServerCpuPerOp;
-    assert!(run.measurements.iter().any(|row| is_server_cpu(row.metric)));
+    assert!(
+        run.results
+            .measurements
+            .iter()
+            .any(|row| is_server_cpu(row.metric))
+    );
     sandbox.expect_nothing_left();
 }
 
@@ -57,7 +62,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     assert!(!refused.stderr.contains("Starting"), "{}", refused.stderr);
     let finished = finish_as_daemon(&sandbox, &[&run[..], &["--set", "link_by=relay"]].concat());
     finished.measured();
-    let link = record(&sandbox.run()).servers[0].link.clone().unwrap();
+    let link = record(&sandbox.run()).head.servers[0].link.clone().unwrap();
     assert_eq!(link.by, LinkKind::Relay);
     sandbox.expect_nothing_left();
 }
@@ -111,9 +116,9 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
     );
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!((run.status, run.void), (RunStatus::Complete, vec![]));
+    assert_eq!((run.head.status, run.results.void), (RunStatus::Complete, vec![]));
     // The time is too short for figures of all cells; but every arm was proved, those with tunnels through them.
-    for arm in &run.arms {
+    for arm in &run.head.arms {
         assert_eq!(arm.sessions.is_empty(), arm.name == "wireguard", "{}", arm.name);
     }
     assert!(!samples(&sandbox.run()).is_empty());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
-use ciphertax_records::RunStatus;
+use ciphertax_records::{RunStatus, Verified};
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
@@ -43,23 +43,31 @@ fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_ar
 
     let run = record(&sandbox.run());
     assert_eq!(
-        (&run.status, run.void.as_slice()),
+        (&run.head.status, run.results.void.as_slice()),
         (&RunStatus::Complete, &[][..])
     );
-    let [own] = &run.servers[..] else {
-        panic!("{:?}", run.servers)
+    let [own] = &run.head.servers[..] else {
+        panic!("{:?}", run.head.servers)
     };
     assert_eq!((&own.name, &own.address), (&server.url(), &server.hosts()));
     assert!(own.version.starts_with('6'), "{own:?}");
     assert_eq!(own.settings["storageEngine"], "wiredTiger");
     assert!(own.tls_library.contains("SSL"), "{own:?}");
-    let facts = &run.arms.iter().find(|arm| arm.name == "tls1.3").unwrap().sessions[0].facts;
-    assert_eq!(facts.tls.as_ref().unwrap().verification, "ca");
-    assert!(
-        run.connects
-            .iter()
-            .all(|row| row.logins.keys().eq(["SCRAM-SHA-256/cached"]))
-    );
+    let facts = &run
+        .head
+        .arms
+        .iter()
+        .find(|arm| arm.name == "tls1.3")
+        .unwrap()
+        .sessions[0]
+        .facts;
+    assert_eq!(facts.tls.as_ref().unwrap().verification, Verified::Ca);
+    assert!(run.results.connects.iter().all(|row| {
+        row.logins
+            .keys()
+            .map(ToString::to_string)
+            .eq(["SCRAM-SHA-256/cached"])
+    }));
 }
 
 #[test]
@@ -133,8 +141,11 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     let finished = Running::start(command).finish();
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
-    assert!(!run.measurements.is_empty());
+    assert_eq!(
+        (&run.head.status, run.results.void.len()),
+        (&RunStatus::Complete, 0)
+    );
+    assert!(!run.results.measurements.is_empty());
 }
 
 #[test]
@@ -160,11 +171,11 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             finished.stderr
         );
         let run = record(&sandbox.run());
-        let [left_out] = &run.left_out[..] else {
-            panic!("{:?}", run.left_out)
+        let [left_out] = &run.head.left_out[..] else {
+            panic!("{:?}", run.head.left_out)
         };
         assert_eq!((&left_out.arm, &left_out.reason), (&arm, &reason));
-        assert_eq!(run.arms.len(), 3);
+        assert_eq!(run.head.arms.len(), 3);
     }
 }
 
@@ -314,15 +325,16 @@ fn an_account_that_may_use_the_database_alone_is_enough() {
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
     assert_eq!(
-        (&run.status, run.void.as_slice()),
+        (&run.head.status, run.results.void.as_slice()),
         (&RunStatus::Complete, &[][..])
     );
-    assert!(run.servers[0].settings.is_empty());
-    assert!(
-        run.connects
-            .iter()
-            .all(|row| row.logins.keys().eq(["SCRAM-SHA-1/cached"]))
-    );
+    assert!(run.head.servers[0].settings.is_empty());
+    assert!(run.results.connects.iter().all(|row| {
+        row.logins
+            .keys()
+            .map(ToString::to_string)
+            .eq(["SCRAM-SHA-1/cached"])
+    }));
 }
 
 #[test]
@@ -346,8 +358,8 @@ fn the_members_of_a_replica_set_are_found() {
     finished.measured();
     assert_eq!(server.contents(), before);
     let run = record(&sandbox.run());
-    assert_eq!(run.status, RunStatus::Complete);
-    let mut found: Vec<&str> = run.servers[0].address.split(',').collect();
+    assert_eq!(run.head.status, RunStatus::Complete);
+    let mut found: Vec<&str> = run.head.servers[0].address.split(',').collect();
     let hosts = server.hosts();
     let mut all: Vec<&str> = hosts.split(',').collect();
     found.sort_unstable();

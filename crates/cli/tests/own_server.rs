@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ciphertax_records::Verified;
 use rustix::process::Signal;
 
 use crate::common::{
@@ -47,9 +48,9 @@ fn a_password_in_the_url_is_in_nothing_that_is_left() {
     finished.measured();
     no_secret_is_left(&sandbox, &finished, &server);
     let run = record(&sandbox.run());
-    let tls = run.arms[2].sessions[0].facts.tls.as_ref().unwrap();
-    assert_eq!(tls.verification, "host name");
-    assert!(run.command.contains(&server.url()), "{}", run.command);
+    let tls = run.head.arms[2].sessions[0].facts.tls.as_ref().unwrap();
+    assert_eq!(tls.verification, Verified::HostName);
+    assert!(run.head.command.contains(&server.url()), "{}", run.head.command);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, EstimateRow, Run, RunStatus, Sample};
+use ciphertax_records::{ArmRole, EstimateRow, Rated, Run, RunStatus, Sample, Side};
 use ciphertax_report_check::check_report;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn standard_output_is_run_json_and_nothing_else() {
     let quick = quick();
     assert_eq!(quick.finished.code, Some(0), "{}", quick.finished.stderr);
     assert_eq!(quick.finished.stdout.as_bytes(), quick.files["run.json"]);
-    assert_eq!(quick.run.status, RunStatus::Complete);
+    assert_eq!(quick.run.head.status, RunStatus::Complete);
     assert!(quick.json().is_object());
 }
 
@@ -49,19 +49,20 @@ fn the_run_folder_holds_record_samples_and_report() {
         quick.files.keys().collect::<Vec<_>>(),
         ["report.html", "run.json", "samples.jsonl"]
     );
-    let samples: Vec<Sample> = quick
-        .text("samples.jsonl")
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("samples.jsonl"), quick.text("samples.jsonl")).unwrap();
+    let samples = crate::common::samples(folder.path());
     let mut of_all = 0;
-    for cell in &quick.run.cells {
-        let of_cell: Vec<&Sample> = samples.iter().filter(|sample| sample.cell == cell.name).collect();
+    for cell in &quick.run.results.cells {
+        let of_cell: Vec<&Sample> = samples
+            .iter()
+            .filter(|sample| sample.slice.cell == cell.name)
+            .collect();
         let void = of_cell.iter().filter(|sample| !sample.is_valid()).count();
         assert_eq!(void, cell.void_slices as usize, "{}", cell.name);
         let with_server_cpu = of_cell
             .iter()
-            .filter(|sample| sample.server_cpu.is_some())
+            .filter(|sample| sample.server.server_cpu.is_some())
             .count();
         assert!(with_server_cpu >= of_cell.len() - void, "{}", cell.name);
         of_all += of_cell.len();
@@ -77,9 +78,9 @@ fn the_record_follows_the_published_schema() {
 #[test]
 fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
     let run = &quick().run;
-    let names: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let names: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["plain", "baseline again", "tls1.3", "tls1.2"]);
-    let roles: Vec<ArmRole> = run.arms.iter().map(|arm| arm.role).collect();
+    let roles: Vec<ArmRole> = run.head.arms.iter().map(|arm| arm.role).collect();
     assert_eq!(
         roles,
         [
@@ -89,14 +90,14 @@ fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
             ArmRole::Variant
         ]
     );
-    for arm in &run.arms {
+    for arm in &run.head.arms {
         let [session] = arm.sessions.as_slice() else {
             panic!("{} was proved on {} servers", arm.name, arm.sessions.len());
         };
-        let witnesses: Vec<&str> = session
+        let witnesses: Vec<String> = session
             .proofs
             .iter()
-            .map(|proof| proof.witness.as_str())
+            .map(|proof| proof.witness.to_string())
             .collect();
         assert_eq!(
             witnesses,
@@ -112,7 +113,12 @@ fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
         let tls = session.facts.tls.as_ref();
         assert_eq!(
             tls.map(|tls| tls.version.as_str()),
-            arm.transport.tls_version().map(|version| version.name())
+            run.head
+                .asked(arm)
+                .unwrap()
+                .transport
+                .tls_version()
+                .map(|version| version.name())
         );
         assert!(tls.is_none_or(|tls| !tls.cipher.is_empty() && !tls.resumed));
     }
@@ -121,7 +127,7 @@ fn every_arm_is_proved_by_four_witnesses_and_negotiated_what_it_says() {
 #[test]
 fn each_variant_is_compared_in_every_cell_and_metric() {
     let quick = quick();
-    let rows = rows(&quick.run.estimates);
+    let rows = rows(&quick.run.results.estimates);
     for cell in ["oltp_point_select", "connect", "bulk_read"] {
         for arm in ["tls1.3", "tls1.2"] {
             for metric in Metric::COMPARED {
@@ -130,7 +136,7 @@ fn each_variant_is_compared_in_every_cell_and_metric() {
             }
         }
     }
-    assert_eq!(rows.len(), quick.run.estimates.len());
+    assert_eq!(rows.len(), quick.run.results.estimates.len());
     for row in quick.json()["estimates"].as_array().unwrap() {
         for field in ["cell", "arm", "metric", "unit", "verdict"] {
             assert!(row[field].is_string(), "{field} of {row}");
@@ -145,13 +151,13 @@ fn each_variant_is_compared_in_every_cell_and_metric() {
 #[test]
 fn the_noise_floor_is_the_baseline_against_itself_in_every_cell_and_metric() {
     let run = &quick().run;
-    let rows = rows(&run.noise_floor);
-    for cell in &run.cells {
+    let rows = rows(&run.results.noise_floor);
+    for cell in &run.results.cells {
         for metric in Metric::COMPARED {
             check_row(rows[&(cell.name.as_str(), "baseline again", metric)]);
         }
     }
-    assert_eq!(rows.len(), run.noise_floor.len());
+    assert_eq!(rows.len(), run.results.noise_floor.len());
 }
 
 #[test]
@@ -159,6 +165,7 @@ fn encryption_shows_where_it_must() {
     let run = &quick().run;
     let phase = |arm: &str, name: &str| {
         let row = run
+            .results
             .connect_phases
             .iter()
             .find(|row| row.arm == arm && serde_json::to_value(row.phase).unwrap() == name);
@@ -170,7 +177,7 @@ fn encryption_shows_where_it_must() {
     assert_eq!(phase("plain", "tls"), 0.0);
     assert!(phase("tls1.3", "tls") > 0.0 && phase("tls1.2", "tls") > 0.0);
     // Record headers and tags make a small query's bytes many more, on every machine and under every load.
-    let estimates = rows(&run.estimates);
+    let estimates = rows(&run.results.estimates);
     for arm in ["tls1.3", "tls1.2"] {
         let bytes = estimates[&("oltp_point_select", arm, Metric::BytesPerOp)];
         assert!((0.05..1.0).contains(&bytes.change), "{arm}: {}", bytes.change);
@@ -181,20 +188,20 @@ fn encryption_shows_where_it_must() {
 fn what_follows_is_said_for_each_variant_and_side() {
     let run = &quick().run;
     for arm in ["tls1.3", "tls1.2"] {
-        let churn: Vec<_> = run.churn.iter().filter(|row| row.arm == arm).collect();
-        let sides: Vec<&str> = churn.iter().map(|row| row.side.as_str()).collect();
-        assert_eq!(sides, ["client", "server", "both"]);
+        let churn: Vec<_> = run.results.churn.iter().filter(|row| row.arm == arm).collect();
+        let sides: Vec<Side> = churn.iter().map(|row| row.side).collect();
+        assert_eq!(sides, [Side::Client, Side::Server, Side::Both]);
         for row in churn {
             let budgets: Vec<f64> = row.break_even.iter().map(|point| point.budget).collect();
             assert_eq!(budgets, [0.01, 0.05, 0.1]);
             assert!(row.points.len() > 10);
         }
-        for side in ["client", "server"] {
-            for (of, rate) in [("queries", 10_000.0), ("connections", 100.0)] {
+        for side in [Side::Client, Side::Server] {
+            for (of, rate) in [(Rated::Queries, 10_000.0), (Rated::Connections, 100.0)] {
                 let same = |row: &&ciphertax_records::CapacityRow| {
                     row.arm == arm && row.side == side && row.of == of && row.rate == rate
                 };
-                let row = run.capacity.iter().find(same);
+                let row = run.results.capacity.iter().find(same);
                 let cores = row.unwrap_or_else(|| panic!("{arm} {side} {of}")).extra_cores;
                 assert!(cores.low <= cores.value && cores.value <= cores.high);
             }
@@ -232,8 +239,8 @@ fn report_does_not_take_the_records_word_for_what_the_samples_say() {
     let sandbox = Sandbox::new();
     quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
     let mut forged = quick.run.clone();
-    forged.estimates.clear();
-    forged.verdict = "TLS costs nothing.".into();
+    forged.results.estimates.clear();
+    forged.results.verdict = "TLS costs nothing.".into();
     let forged = serde_json::to_string(&forged).unwrap();
     fs::write(sandbox.run().join("run.json"), forged).unwrap();
     let again = sandbox.finish(&["report", "run", "--json"]);
@@ -247,17 +254,17 @@ fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats
     quick.unpack(&sandbox, &["run.json", "samples.jsonl"]);
     let text = sandbox.finish(&["report", "run"]).stdout;
     let words: Vec<&str> = text.split_whitespace().collect();
-    let verdict: Vec<&str> = quick.run.verdict.split_whitespace().collect();
+    let verdict: Vec<&str> = quick.run.results.verdict.split_whitespace().collect();
     assert_eq!(words[..verdict.len()], verdict);
     let last: Vec<&str> = text.lines().rev().take(2).collect();
     assert_eq!(
         last,
         [
-            format!("Repeat:  {}", quick.run.command).as_str(),
+            format!("Repeat:  {}", quick.run.head.command).as_str(),
             "Report:  run/report.html"
         ]
     );
-    assert!(quick.run.command.contains("--time 8") && quick.run.command.contains("--seed 7"));
+    assert!(quick.run.head.command.contains("--time 8") && quick.run.head.command.contains("--seed 7"));
     assert!(!text.contains('\x1b'), "colour without a terminal");
 }
 
@@ -331,7 +338,7 @@ fn text_is_as_wide_as_columns_says_and_into_a_file_as_wide_as_needed() {
     assert!(widest(Some("80")) <= 80);
     assert!((81..=130).contains(&widest(Some("130"))));
     // The verdict is one line.
-    assert!(widest(None) >= quick.run.verdict.chars().count());
+    assert!(widest(None) >= quick.run.results.verdict.chars().count());
 }
 
 #[test]
@@ -369,7 +376,7 @@ fn a_terminal_gets_a_progress_bar_and_the_verdict() {
     ] {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
-    let verdict = record(&sandbox.run()).verdict;
+    let verdict = record(&sandbox.run()).results.verdict;
     let first_words: Vec<&str> = verdict.split_whitespace().take(4).collect();
     let begins = shown.rfind(&first_words.join(" ")).unwrap();
     let wide: Vec<&str> = shown[begins..]

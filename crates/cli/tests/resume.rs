@@ -15,7 +15,7 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     let sandbox = Sandbox::new();
     measure_and_kill(&server, &sandbox, "24");
     let killed = samples_so_far(&sandbox);
-    let head = record(&sandbox.run());
+    let head = record(&sandbox.run()).head;
     assert_eq!(head.status, RunStatus::Running);
 
     let resume = || start(&server, &sandbox, &["run", "--resume", "run"]);
@@ -33,7 +33,10 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     let stopped = samples(&sandbox.run());
     assert!(stopped.len() > killed.len());
     assert_eq!(stopped[..killed.len()], killed);
-    assert!(matches!(record(&sandbox.run()).status, RunStatus::Partial { .. }));
+    assert!(matches!(
+        record(&sandbox.run()).head.status,
+        RunStatus::Partial { .. }
+    ));
 
     let finished = resume().finish();
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -42,7 +45,13 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     assert_eq!(all[..stopped.len()], stopped);
     let slices: BTreeSet<(&str, u32, &str)> = all
         .iter()
-        .map(|sample| (sample.cell.as_str(), sample.block, sample.arm.as_str()))
+        .map(|sample| {
+            (
+                sample.slice.cell.as_str(),
+                sample.slice.block,
+                sample.slice.arm.as_str(),
+            )
+        })
         .collect();
     assert_eq!(slices.len(), all.len(), "a block has two slices of an arm");
     assert!(
@@ -51,13 +60,19 @@ fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
     );
 
     let run = record(&sandbox.run());
-    assert_eq!(run.status, RunStatus::Complete);
+    assert_eq!(run.head.status, RunStatus::Complete);
     assert_eq!(
-        (&run.started, run.seed, &run.study, &run.command, &run.target),
+        (
+            &run.head.started,
+            run.head.seed,
+            &run.head.study,
+            &run.head.command,
+            &run.head.target
+        ),
         (&head.started, head.seed, &head.study, &head.command, &head.target)
     );
     // What was measured before it was cut off counts as time: it does not begin anew.
-    assert!(run.elapsed_s < 24.0 + 5.0, "{}", run.elapsed_s);
+    assert!(run.results.elapsed_s < 24.0 + 5.0, "{}", run.results.elapsed_s);
     assert!(sandbox.run().join("report.html").exists());
     assert_eq!(server.schemas(), before);
 
@@ -81,8 +96,9 @@ fn what_was_left_out_stays_so_and_another_server_is_refused() {
     server.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
     resume().measured();
     let run = record(&sandbox.run());
-    assert_eq!(run.status, RunStatus::Complete);
+    assert_eq!(run.head.status, RunStatus::Complete);
     let left_out: Vec<&str> = run
+        .head
         .left_out
         .iter()
         .map(|left_out| left_out.arm.as_str())
@@ -157,13 +173,7 @@ fn only_the_same_run_is_resumed() {
 
 /// The samples of a run that may have been cut off in the middle of a line.
 fn samples_so_far(sandbox: &Sandbox) -> Vec<Sample> {
-    let path = sandbox.run().join("samples.jsonl");
-    let text = fs::read_to_string(&path).unwrap();
-    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    whole
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    crate::common::samples_so_far(&sandbox.run())
 }
 
 /// Starts the command with the server's password in the environment.

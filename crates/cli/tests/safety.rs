@@ -306,8 +306,8 @@ fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
     server.query("REVOKE DROP ON ciphertax.* FROM own@'%'");
     let finished = running.finish();
     assert_eq!(finished.code, Some(4), "{finished:?}");
-    let RunStatus::NotCleanedUp { problem } = record(&sandbox.run()).status else {
-        panic!("{:?}", record(&sandbox.run()).status)
+    let RunStatus::NotCleanedUp { problem } = record(&sandbox.run()).head.status else {
+        panic!("{:?}", record(&sandbox.run()).head.status)
     };
     let last = finished.stderr.lines().last().unwrap();
     for words in [
@@ -351,7 +351,7 @@ fn a_run_of_which_nothing_can_be_said_exits_3() {
         "{}",
         finished.stdout
     );
-    assert_eq!(record(&sandbox.run()).status, RunStatus::Complete);
+    assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn blocks_that_others_disturb_are_waited_out() {
             .count()
             >= 12
     );
-    assert_eq!(record(&sandbox.run()).status, RunStatus::Complete);
+    assert_eq!(record(&sandbox.run()).head.status, RunStatus::Complete);
 }
 
 /// `ciphertax clean`, which must end so and say these words.

@@ -74,10 +74,15 @@ fn a_study_is_printed_changed_and_run() {
     finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(
-        (run.study.name.as_str(), run.study.time_s, run.study.precision.cpu),
+        (
+            run.head.study.name.as_str(),
+            run.head.study.time_s,
+            run.head.study.precision.cpu
+        ),
         ("mine", 2.0, 0.5)
     );
     let loads: Vec<(u32, Option<u32>)> = run
+        .head
         .study
         .cells
         .iter()
@@ -85,12 +90,13 @@ fn a_study_is_printed_changed_and_run() {
         .collect();
     assert_eq!(loads, [(8, Some(1)), (1, Some(1)), (2, Some(1))]);
     assert_eq!(
-        run.command,
+        run.head.command,
         "ciphertax run 'my study.toml' --time 2 --precision 0.5 --set load.workers=1 \
          --set cell.connect.load.connections=1 --seed 7"
     );
     assert!(
-        run.measurements
+        run.results
+            .measurements
             .iter()
             .any(|row| row.metric == Metric::Throughput && row.value > 0.0)
     );
@@ -188,9 +194,13 @@ fn sizes_may_be_given_by_sysbenchs_names() {
     finished.measured();
     let run = record(&sandbox.run());
     assert_eq!(
-        (run.study.dataset.tables, run.study.dataset.table_size),
+        (run.head.study.dataset.tables, run.head.study.dataset.table_size),
         (2, 1000)
     );
-    assert!(run.cells.iter().all(|cell| cell.connections == 3));
-    assert!(run.command.contains("--set dataset.tables=2"), "{}", run.command);
+    assert!(run.cells().all(|cell| cell.asked.load.connections == 3));
+    assert!(
+        run.head.command.contains("--set dataset.tables=2"),
+        "{}",
+        run.head.command
+    );
 }

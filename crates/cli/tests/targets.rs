@@ -45,16 +45,17 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             finished.stdout
         );
         let run = record(&sandbox.run());
-        assert_eq!(run.status, RunStatus::Complete);
+        assert_eq!(run.head.status, RunStatus::Complete);
         assert_eq!(
-            run.left_out
+            run.head
+                .left_out
                 .iter()
                 .map(|left| (&left.arm, &left.reason))
                 .collect::<Vec<_>>(),
             [(&arm, &reason)]
         );
         let other = has.replace("TLSv", "tls");
-        let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(arms, ["plain", "baseline again", &other]);
 
         // Without its baseline, or without any other arm, nothing can be compared.
@@ -100,12 +101,15 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     let finished = Running::start(command).finish();
     finished.measured();
     let run = record(&sandbox.run());
-    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
-    assert!(run.measurements.iter().any(|row| row.arm == "tls1.2"));
+    assert_eq!(
+        (&run.head.status, run.results.void.len()),
+        (&RunStatus::Complete, 0)
+    );
+    assert!(run.results.measurements.iter().any(|row| row.arm == "tls1.2"));
 
     // A Unix socket counts as secure there.
     let (sandbox, _) = measured(&server.socket_url());
-    assert!(record(&sandbox.run()).left_out.is_empty());
+    assert!(record(&sandbox.run()).head.left_out.is_empty());
 }
 
 #[test]
@@ -153,7 +157,7 @@ fn other_clients_keep_connections_and_the_advice_fits() {
     ];
     let finished = sandbox.finish(&fewer);
     finished.measured();
-    assert!(record(&sandbox.run()).void.is_empty());
+    assert!(record(&sandbox.run()).results.void.is_empty());
     let used = server.session(|query| query("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'"));
     let used: u32 = used[0].parse().unwrap();
     assert!((17..=21).contains(&used), "{used} connections");
@@ -193,17 +197,20 @@ fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
     let server = OwnServer::start();
     let (sandbox, _) = measured(&server.socket_url());
     let run = record(&sandbox.run());
-    assert_eq!((&run.status, run.void.len()), (&RunStatus::Complete, 0));
-    let [own]: &[ServerRecord; 1] = run.servers[..].try_into().unwrap();
+    assert_eq!(
+        (&run.head.status, run.results.void.len()),
+        (&RunStatus::Complete, 0)
+    );
+    let [own]: &[ServerRecord; 1] = run.head.servers[..].try_into().unwrap();
     assert!(
         own.address.ends_with(".sock") || own.address.ends_with("socket"),
         "{own:?}"
     );
     assert_eq!((own.same_host, &own.cpu_unread), (true, &None));
     for arm in ["tls1.2", "tls1.3"] {
-        let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
         assert!(arm.sessions[0].facts.tls.is_some());
-        let mut measured = run.measurements.iter();
+        let mut measured = run.results.measurements.iter();
         assert!(
             measured.any(|row| row.arm == arm.name && row.metric == Metric::ServerCpuPerOp),
             "{}",
@@ -211,7 +218,11 @@ fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
         );
     }
     // The command that repeats it names the socket.
-    assert!(run.command.contains("localhost/?socket="), "{}", run.command);
+    assert!(
+        run.head.command.contains("localhost/?socket="),
+        "{}",
+        run.head.command
+    );
     refused(
         "mysql://app@localhost/?socket=/nowhere/at.sock",
         &["/nowhere/at.sock", "is the server running"],
@@ -231,7 +242,7 @@ fn other_names_of_the_scheme_and_addresses_of_version_6_work() {
         server.port(),
         server.ca_file().display()
     ));
-    let own = &record(&sandbox.run()).servers[0];
+    let own = &record(&sandbox.run()).head.servers[0];
     assert_eq!(own.address, format!("[::1]:{}", server.port()));
     assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
 }
@@ -247,7 +258,7 @@ fn why_the_servers_cpu_cannot_be_read_is_said() {
     let finished =
         crate::ordinary_user::finish_as_daemon(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
     finished.measured();
-    let reason = record(&sandbox.run()).servers[0].cpu_unread.clone().unwrap();
+    let reason = record(&sandbox.run()).head.servers[0].cpu_unread.clone().unwrap();
     let user = owner_of(&server);
     assert!(
         reason.contains(&format!("run ciphertax as root or as {user}")),

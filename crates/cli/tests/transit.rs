@@ -5,7 +5,7 @@ use std::fs;
 
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{LinkKind, Metric};
-use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord};
+use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord, Verified};
 
 use crate::common::{Running, Sandbox, cache, record, samples};
 
@@ -148,14 +148,14 @@ fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
 }
 
 fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
-    let arm = run.arms.iter().find(|other| other.name == arm).unwrap();
+    let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
     arm.on(server).unwrap()
 }
 
 #[test]
 fn every_axis_is_measured_and_reported_as_a_fact() {
     let run = run(ARMS);
-    assert!(run.void.is_empty(), "{:?}", run.void);
+    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
     let (ecdsa, rsa) = ("mariadb, ecdsa-p256", "mariadb, rsa-2048");
     let tls = |arm, server| session(&run, arm, server).facts.tls.clone().unwrap();
 
@@ -177,11 +177,12 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
     assert!(tls("resumed", ecdsa).resumed);
     let old = tls("old", ecdsa);
     assert_eq!(
-        (old.version.as_str(), old.verification.as_str()),
-        ("TLSv1.1", "none")
+        (old.version.as_str(), old.verification),
+        ("TLSv1.1", Verified::None)
     );
     let handshakes = |arm| {
         let row = run
+            .results
             .connects
             .iter()
             .find(|row| row.cell == "connect" && row.arm == arm);
@@ -195,23 +196,24 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
     );
     let login = &session(&run, "by-socket", ecdsa).facts.authentication;
     assert_eq!(login.method, "unix_socket");
-    let witnesses: Vec<&str> = session(&run, "ssh", ecdsa)
+    let witnesses: Vec<String> = session(&run, "ssh", ecdsa)
         .proofs
         .iter()
-        .map(|proof| proof.witness.as_str())
+        .map(|proof| proof.witness.to_string())
         .collect();
-    assert!(witnesses.contains(&"tunnel"), "{witnesses:?}");
+    assert!(witnesses.contains(&"tunnel".to_owned()), "{witnesses:?}");
 
     // An arm is measured where it is proved, and nowhere else.
-    let by_socket = run.arms.iter().find(|arm| arm.name == "by-socket").unwrap();
+    let by_socket = run.head.arms.iter().find(|arm| arm.name == "by-socket").unwrap();
     assert!(by_socket.on(rsa).is_none());
     let tunnels = run
+        .results
         .measurements
         .iter()
         .filter(|row| row.metric == Metric::TunnelCpuPerOp);
     assert!(tunnels.clone().all(|row| row.arm == "ssh" && row.value > 0.0));
     assert_eq!(tunnels.count(), 1);
-    let measured = run.measurements.iter().filter(|row| {
+    let measured = run.results.measurements.iter().filter(|row| {
         row.metric == Metric::ClientCpuPerOp && !["plain", BASELINE_AGAIN].contains(&row.arm.as_str())
     });
     let measured: Vec<(&str, &str)> = measured
@@ -234,23 +236,24 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 #[ignore = "needs `ciphertax servers install mysql`"]
 fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
     let (run, samples, _) = run_in_full(LOGINS);
-    assert!(run.void.is_empty(), "{:?}", run.void);
+    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
     for sample in samples {
-        let path = match sample.arm.as_str() {
+        let path = match sample.slice.arm.as_str() {
             "cold" | "cold-in-clear" => "caching_sha2_password/full",
             _ => "caching_sha2_password/fast",
         };
-        let paths: Vec<&String> = sample.logins.keys().collect();
-        assert_eq!(paths, [path], "{}", sample.arm);
+        let paths: Vec<String> = sample.load.logins.keys().map(ToString::to_string).collect();
+        assert_eq!(paths, [path], "{}", sample.slice.arm);
     }
     // The server computes 5,000 rounds of SHA-256 for each, which is nothing that noise could hide.
     let cold = run
+        .results
         .estimates
         .iter()
         .find(|row| row.arm == "cold" && row.metric == Metric::ServerCpuPerOp)
         .unwrap();
     assert!(cold.low > 0.2, "{cold:?}");
-    let suspicions = format!("{:?}", run.findings);
+    let suspicions = format!("{:?}", run.results.findings);
     assert!(!suspicions.contains("full authentication path"), "{suspicions}");
 }
 
@@ -260,22 +263,28 @@ fn every_phase_of_a_distant_connect_takes_its_round_trips() {
         return; // Links are for root; that others are refused is tested with ordinary users.
     }
     let (run, said) = run_and_read(DISTANCE);
-    assert!(run.void.is_empty(), "{:?}", run.void);
+    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
     // ssh takes connections on this machine, over a connection of its own that is there already.
     expect_round_trips(&run, |row| row.arm == "ssh" && row.phase == Phase::Tcp);
-    let arms: BTreeSet<&str> = run.connect_phases.iter().map(|row| row.arm.as_str()).collect();
+    let arms: BTreeSet<&str> = run
+        .results
+        .connect_phases
+        .iter()
+        .map(|row| row.arm.as_str())
+        .collect();
     assert_eq!(
         arms,
         ["baseline again", "plain", "ssh", "tls", "wireguard"].into()
     );
     let paid = |arm| {
-        run.measurements
+        run.results
+            .measurements
             .iter()
             .any(|row| row.metric == Metric::TunnelCpuPerOp && row.arm == arm && row.value > 0.0)
     };
     assert!(paid("ssh") && paid("wireguard"));
 
-    let link = run.servers[0].link.as_ref().unwrap();
+    let link = run.head.servers[0].link.as_ref().unwrap();
     let distances: Vec<f64> = link.distances.iter().map(|link| link.rtt_ms).collect();
     assert_eq!((link.by, distances), (LinkKind::Tun, vec![20.0, 60.0]));
     assert!(link.packets > 0 && link.lateness_median_us > 0.0, "{link:?}");
@@ -297,7 +306,7 @@ fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
         .replace("[\"plain\", \"wireguard\"]", "[\"plain\", \"tls\"]");
     let (run, said) = run_and_read(&without_tunnels);
     expect_round_trips(&run, |row| row.phase == Phase::Tcp);
-    let link = run.servers[0].link.as_ref().unwrap();
+    let link = run.head.servers[0].link.as_ref().unwrap();
     assert_eq!(link.by, LinkKind::Relay);
     assert!(link.packets > 0, "{link:?}");
     let said = in_one_line(&said);
@@ -307,10 +316,10 @@ fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
 
 /// No phase, but for the exceptions, is shorter than its round trips over the link of its cell.
 fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
-    let rows = run.connect_phases.iter().filter(|row| row.flights >= 1.0);
+    let rows = run.results.connect_phases.iter().filter(|row| row.flights >= 1.0);
     let mut expected = 0;
     for row in rows.filter(|row| !exception(row)) {
-        let cell = run.cells.iter().find(|cell| cell.name == row.cell).unwrap();
+        let cell = run.cell(&row.cell).unwrap();
         let least_us = cell.link.unwrap().rtt_ms * 1e3 * row.flights;
         assert!(
             row.p50_us >= 0.99 * least_us,

@@ -1,6 +1,7 @@
 //! All load threads together.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -8,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{Load, Pace};
 use ciphertax_reactor::{Gather, stop};
-use ciphertax_records::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
+use ciphertax_records::{CpuTime, KeptOperation, Yield};
 
 use crate::course::{Batch, Course, Schedule};
-use crate::recorder::{KeptOperation, Recorder};
+use crate::recorder::Recorder;
 use crate::responses::Responses;
 use crate::worker::{self, Command, Reply, Share, Work};
 use crate::workload::{Failure, Workload};
@@ -48,36 +49,13 @@ struct Handle {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a slice yielded, all load threads together.
+/// What a slice yielded, all load threads together, and how it went.
+#[derive(Debug)]
 pub struct SliceYield {
     /// When the first load thread began.
     pub began: Instant,
-    /// From the first request to the last answer.
-    pub duration: Duration,
-    /// CPU time of the load threads.
-    pub client_cpu: CpuTime,
-    /// Their context switches.
-    pub client_context_switches: u64,
-    /// How long they could have run but waited for a CPU, in nanoseconds; `None` if the kernel does not say.
-    pub client_run_queue_wait_ns: Option<u64>,
-    /// Operations by kind.
-    pub operations: Vec<OperationSample>,
-    /// Statements answered, all operations together.
-    pub queries: u64,
-    /// Times an operation was begun anew because the server gave up on it, as in a deadlock.
-    pub restarts: u64,
-    /// Reads that did not find what was inserted before, on a member of a replica set that did not have it yet.
-    pub stale_reads: u64,
-    /// Phases of the connects made.
-    pub phases: Vec<PhaseSample>,
-    /// Logins by `plugin/path`.
-    pub logins: std::collections::BTreeMap<String, u64>,
-    /// TLS handshakes of the connects made; `None` where there were none.
-    pub handshakes: Option<Handshakes>,
-    /// Bytes given to sockets.
-    pub bytes_sent: u64,
-    /// Bytes taken from sockets.
-    pub bytes_received: u64,
+    /// What is recorded of it.
+    pub recorded: Yield,
     /// Every single operation, where they are kept.
     pub kept: Vec<KeptOperation>,
     /// Operations that failed.
@@ -86,12 +64,31 @@ pub struct SliceYield {
     pub first_failure: Option<Failure>,
     /// Operations that did not finish within ten seconds after the end of the slice; in a batch, after the last began.
     pub unfinished: u64,
-    /// How the schedule was kept; `None` in a closed loop.
-    pub open_loop: Option<OpenLoopSample>,
     /// True if it was cut short because somebody wanted to stop.
     pub interrupted: bool,
-    /// Share of the CPUs the load threads may use that they used, as a fraction.
-    pub saturation: f64,
+}
+
+impl SliceYield {
+    /// A slice that began and yielded nothing yet.
+    pub fn nothing(began: Instant) -> Self {
+        Self {
+            began,
+            recorded: Yield::default(),
+            kept: Vec::new(),
+            failures: 0,
+            first_failure: None,
+            unfinished: 0,
+            interrupted: false,
+        }
+    }
+}
+
+impl Deref for SliceYield {
+    type Target = Yield;
+
+    fn deref(&self) -> &Yield {
+        &self.recorded
+    }
 }
 
 impl Engine {
@@ -328,28 +325,31 @@ fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         Course::Open(schedule) => Some(responses.sample(schedule.operations())),
         Course::Closed(_) | Course::Batch(_) => None,
     };
+    let saturation = client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0);
     SliceYield {
-        began,
-        duration,
-        client_cpu,
-        client_context_switches,
-        client_run_queue_wait_ns,
-        operations: recorder.operations(),
-        queries: recorder.queries,
-        restarts: recorder.restarts,
-        stale_reads: recorder.stale_reads,
-        phases: recorder.phases(),
-        logins: recorder.logins(),
-        handshakes: recorder.handshakes,
-        bytes_sent: recorder.bytes_sent,
-        bytes_received: recorder.bytes_received,
+        recorded: Yield {
+            duration_ns: duration.as_nanos() as u64,
+            operations: recorder.operations(),
+            client_cpu,
+            bytes_sent: recorder.bytes_sent,
+            bytes_received: recorder.bytes_received,
+            client_context_switches,
+            client_run_queue_wait_ns,
+            workers: threads as u32,
+            logins: recorder.logins(),
+            handshakes: recorder.handshakes,
+            queries: recorder.queries,
+            restarts: recorder.restarts,
+            stale_reads: recorder.stale_reads,
+            phases: recorder.phases(),
+            open_loop,
+            client_bound: saturation > SATURATED,
+        },
         kept: recorder.take_kept(),
         failures: recorder.failures,
         first_failure: recorder.first_failure,
         unfinished,
-        open_loop,
-        interrupted: false,
-        saturation: client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0),
+        ..SliceYield::nothing(began)
     }
 }
 
@@ -483,7 +483,8 @@ mod tests {
             assert!(yielded.open_loop.is_none() && !yielded.interrupted);
             // Seven at a time.
             let least = Duration::from_millis(u64::from(batch.div_ceil(7)) * take);
-            assert!(yielded.duration >= least, "{:?}", yielded.duration);
+            let duration = Duration::from_nanos(yielded.duration_ns);
+            assert!(duration >= least, "{duration:?}");
         }
     }
 
@@ -545,7 +546,7 @@ mod tests {
         let errands = Errands::that_take(Duration::from_millis(3));
         let began = Arc::clone(&errands.began);
         let yielded = slice(errands, &load, Duration::from_millis(200));
-        let open_loop = yielded.open_loop.unwrap();
+        let open_loop = yielded.open_loop.clone().unwrap();
         assert_eq!((open_loop.planned, open_loop.not_begun), (40, 0));
         assert_eq!(yielded.operations[0].count, 40);
         let mut began = std::mem::take(&mut *began.lock().unwrap());
@@ -568,7 +569,7 @@ mod tests {
         };
         let errands = Errands::that_take(Duration::from_millis(20));
         let yielded = slice(errands, &load, Duration::from_millis(200));
-        let open_loop = yielded.open_loop.unwrap();
+        let open_loop = yielded.open_loop.clone().unwrap();
         let operations = &yielded.operations[0];
         assert_eq!(
             (operations.count, open_loop.planned, open_loop.not_begun),

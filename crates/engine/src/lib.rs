@@ -13,6 +13,6 @@ mod worker;
 mod workload;
 
 pub use engine::{Engine, EngineError, SATURATED, SliceYield};
-pub use recorder::{KeptOperation, Recorder};
+pub use recorder::Recorder;
 pub use responses::LATE;
 pub use workload::{Failure, Operation, Seat, Workload};

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, Handshakes, OperationSample, Phase, PhaseSample};
+use ciphertax_records::{
+    AuthenticationFacts, ConnectTrace, Handshakes, KeptOperation, OperationSample, Phase, PhaseSample,
+};
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
@@ -27,17 +29,6 @@ pub struct Recorder {
     last_connect: Option<ConnectTrace>,
     /// Every single operation, where they are kept.
     kept: Option<Vec<KeptOperation>>,
-}
-
-/// A single operation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KeptOperation {
-    /// What it was.
-    pub kind: &'static str,
-    /// How long it took.
-    pub latency: Duration,
-    /// The phases of the connection it made; `None` if it made none.
-    pub connect: Option<ConnectTrace>,
 }
 
 struct KindCount {
@@ -200,12 +191,9 @@ impl Recorder {
         self.kept.take().unwrap_or_default()
     }
 
-    /// Logins by `plugin/path`.
-    pub(crate) fn logins(&self) -> BTreeMap<String, u64> {
-        self.logins
-            .iter()
-            .map(|(facts, count)| (format!("{}/{}", facts.method, facts.path), *count))
-            .collect()
+    /// Logins by method and path.
+    pub(crate) fn logins(&self) -> BTreeMap<AuthenticationFacts, u64> {
+        self.logins.iter().cloned().collect()
     }
 }
 

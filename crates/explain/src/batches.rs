@@ -16,7 +16,7 @@ pub(crate) fn rows(cells: &[CellSamples<'_>]) -> Vec<BatchRow> {
 fn row(cell: &CellSamples<'_>, arm: usize) -> Option<BatchRow> {
     let rates: Vec<f64> = cell
         .valid(arm)
-        .filter_map(|sample| value(sample, Metric::Throughput))
+        .filter_map(|slice| value(slice, Metric::Throughput))
         .collect();
     if rates.is_empty() {
         return None;

@@ -1,32 +1,32 @@
 //! The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
 
 use ciphertax_model::{Metric, Workload};
-use ciphertax_records::{ArmRole, CapacityRow, Run};
+use ciphertax_records::{CapacityRow, Head, Rated, Results, Side};
 use ciphertax_stats::Interval;
 
 /// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
-fn rate_of(workload: Workload) -> Option<(&'static str, f64)> {
+fn rate_of(workload: Workload) -> Option<(Rated, f64)> {
     match workload {
-        Workload::Connect => Some(("connections", 100.0)),
-        workload if workload.is_key_lookup() => Some(("queries", 10_000.0)),
+        Workload::Connect => Some((Rated::Connections, 100.0)),
+        workload if workload.is_key_lookup() => Some((Rated::Queries, 10_000.0)),
         _ => None,
     }
 }
 
-const SIDES: [(Metric, &str); 2] = [
-    (Metric::ServerCpuPerOp, "server"),
-    (Metric::ClientCpuPerOp, "client"),
+const SIDES: [(Metric, Side); 2] = [
+    (Metric::ServerCpuPerOp, Side::Server),
+    (Metric::ClientCpuPerOp, Side::Client),
 ];
 
-pub(crate) fn rows(run: &Run) -> Vec<CapacityRow> {
+pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
     let mut rows = Vec::new();
-    for cell in &run.cells {
+    for cell in &head.study.cells {
         let Some((of, rate)) = rate_of(cell.workload) else {
             continue;
         };
-        for arm in run.arms.iter().filter(|arm| arm.role == ArmRole::Variant) {
+        for arm in head.variants() {
             for (metric, side) in SIDES {
-                let Some(estimate) = run.estimate(&cell.name, &arm.name, metric) else {
+                let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;
                 };
                 let Some(extra_us) = estimate.difference else {
@@ -35,8 +35,8 @@ pub(crate) fn rows(run: &Run) -> Vec<CapacityRow> {
                 let cores = |micros: f64| micros / 1e6 * rate;
                 rows.push(CapacityRow {
                     arm: arm.name.clone(),
-                    side: side.to_owned(),
-                    of: of.to_owned(),
+                    side,
+                    of,
                     cell: cell.name.clone(),
                     rate,
                     extra_cores: Interval {

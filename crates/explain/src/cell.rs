@@ -1,58 +1,128 @@
-//! The samples of one cell, block by block.
+//! What the slices of one cell tell without their histograms, block by block.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{Phase, Sample};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Sample, Samples};
 
-/// The samples of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
+/// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) arms: Vec<String>,
-    /// By block; within a block by arm.
-    blocks: Vec<Vec<Option<&'a Sample>>>,
+    /// Names of the kinds of operations, in the order they were first seen.
+    kinds: Vec<String>,
+    /// By number; within a block by arm.
+    blocks: BTreeMap<u32, Vec<Option<Figures>>>,
+    totals: Vec<Totals>,
 }
 
 pub(crate) const BASELINE: usize = 0;
 pub(crate) const AGAIN: usize = 1;
 
+/// The figures of one slice. Of a run of many hours these are in memory, and its samples are not.
+pub(crate) struct Figures {
+    /// Where its sample stands among all of the run.
+    pub(crate) index: usize,
+    pub(crate) is_valid: bool,
+    pub(crate) duration_ns: u64,
+    /// Operations that succeeded, all kinds together.
+    pub(crate) operations: u64,
+    latency_sum_ns: u64,
+    pub(crate) client_cpu_ns: u64,
+    pub(crate) server_cpu_ns: Option<u64>,
+    tunnel_cpu_ns: Option<u64>,
+    /// Sent and received.
+    bytes: u64,
+    /// Of the client's threads, then of the server's.
+    pub(crate) run_queue_wait_ns: [Option<u64>; 2],
+    workers: u32,
+    client_bound: bool,
+    pub(crate) open_loop: Option<OpenLoop>,
+    /// By kind, as far as the cell had seen kinds.
+    kinds: Box<[Sum]>,
+    /// By phase; empty where connections are reused.
+    phases: Box<[Sum]>,
+}
+
+/// Sums of an open loop in nanoseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenLoop {
+    pub(crate) delay_ns: u64,
+    pub(crate) response_ns: u64,
+}
+
+/// How often, and how long in all.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    count: u64,
+    ns: u64,
+}
+
+/// What the slices of one arm add up to.
+#[derive(Default)]
+pub(crate) struct Totals {
+    /// Of all slices, also of void ones.
+    pub(crate) logins: BTreeMap<AuthenticationFacts, u64>,
+    /// Of those that count.
+    pub(crate) counted_logins: BTreeMap<AuthenticationFacts, u64>,
+    /// Of those that count.
+    pub(crate) handshakes: Option<Handshakes>,
+    /// The server's own counters, over valid slices: by how much they rose, and the operations of the slices that have them.
+    pub(crate) counters: BTreeMap<String, (i64, u64)>,
+}
+
 impl<'a> CellSamples<'a> {
-    pub(crate) fn new(study: &Study, cell: &'a Cell, samples: &'a [Sample]) -> Self {
+    /// Of no slices yet.
+    pub(crate) fn new(study: &Study, cell: &'a Cell) -> Self {
         let arms = study.measured_arms_of(cell);
         let arms: Vec<String> = arms.into_iter().map(|arm| arm.name).collect();
-        let mut blocks: BTreeMap<u32, Vec<Option<&Sample>>> = BTreeMap::new();
-        for sample in samples.iter().filter(|sample| sample.cell == cell.name) {
-            if let Some(arm) = arms.iter().position(|name| *name == sample.arm) {
-                blocks
-                    .entry(sample.block)
-                    .or_insert_with(|| vec![None; arms.len()])[arm] = Some(sample);
-            }
-        }
         Self {
             cell,
+            kinds: Vec::new(),
+            blocks: BTreeMap::new(),
+            totals: arms.iter().map(|_| Totals::default()).collect(),
             arms,
-            blocks: blocks.into_values().collect(),
         }
     }
 
-    /// Every sample, void ones too, in the order of the blocks.
-    pub(crate) fn samples(&self) -> impl Iterator<Item = &'a Sample> {
-        self.blocks.iter().flatten().flatten().copied()
+    /// Takes note of the sample with this index among all of the run, if it is one of this cell.
+    pub(crate) fn add(&mut self, index: usize, sample: &Sample) {
+        if sample.slice.cell != self.cell.name {
+            return;
+        }
+        let Some(arm) = self.arms.iter().position(|name| *name == sample.slice.arm) else {
+            return;
+        };
+        for of in &sample.load.operations {
+            if of.count > 0 && !self.kinds.contains(&of.kind) {
+                self.kinds.push(of.kind.clone());
+            }
+        }
+        let figures = Figures::of(index, sample, &self.kinds);
+        self.totals[arm].add(sample, figures.counts());
+        let empty = || self.arms.iter().map(|_| None).collect();
+        self.blocks.entry(sample.slice.block).or_insert_with(empty)[arm] = Some(figures);
     }
 
-    /// The valid samples of one arm.
-    pub(crate) fn valid(&self, arm: usize) -> impl Iterator<Item = &'a Sample> {
+    /// Every slice, void ones too, in the order of the blocks.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &Figures> {
+        self.blocks.values().flatten().flatten()
+    }
+
+    /// The slices of one arm that count.
+    pub(crate) fn valid(&self, arm: usize) -> impl Iterator<Item = &Figures> {
         self.blocks
-            .iter()
-            .filter_map(move |block| block[arm])
-            .filter(|sample| counts(sample))
+            .values()
+            .filter_map(move |block| block[arm].as_ref())
+            .filter(|slice| slice.counts())
     }
 
     /// The blocks in which both arms are valid.
-    pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&'a Sample, &'a Sample)> {
-        self.blocks.iter().filter_map(move |block| {
-            let pair = (block[one]?, block[other]?);
-            (counts(pair.0) && counts(pair.1)).then_some(pair)
+    pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
+        self.blocks.values().filter_map(move |block| {
+            let pair = (block[one].as_ref()?, block[other].as_ref()?);
+            (pair.0.counts() && pair.1.counts()).then_some(pair)
         })
     }
 
@@ -64,122 +134,209 @@ impl<'a> CellSamples<'a> {
     }
 
     /// The mean latency of one kind of operation of both arms, in microseconds, one value a block in which both have it.
-    pub(crate) fn paired_means(&self, one: usize, other: usize, kind: &str) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn paired_means(&self, one: usize, other: usize, kind: usize) -> (Vec<f64>, Vec<f64>) {
         self.pairs(one, other)
             .filter_map(|(a, b)| Some((pooled_mean_latency(&[a], kind)?, pooled_mean_latency(&[b], kind)?)))
             .unzip()
     }
 
-    /// The kinds of operations, where there are several; none where there is but one.
-    pub(crate) fn kinds(&self) -> Vec<&'a str> {
-        let mut kinds: Vec<&str> = Vec::new();
-        for kind in self.valid(BASELINE).flat_map(|sample| &sample.operations) {
-            if kind.count > 0 && !kinds.contains(&kind.kind.as_str()) {
-                kinds.push(&kind.kind);
-            }
-        }
+    /// The kinds of operations that the baseline did, where there are several; none where there is but one.
+    pub(crate) fn kinds(&self) -> Vec<usize> {
+        let is_done = |kind: &usize| self.valid(BASELINE).any(|slice| slice.has_kind(*kind));
+        let kinds: Vec<usize> = (0..self.kinds.len()).filter(is_done).collect();
         if kinds.len() > 1 { kinds } else { Vec::new() }
+    }
+
+    /// The name of a kind.
+    pub(crate) fn kind(&self, kind: usize) -> &str {
+        &self.kinds[kind]
+    }
+
+    /// What the slices of an arm add up to.
+    pub(crate) fn totals(&self, arm: usize) -> &Totals {
+        &self.totals[arm]
+    }
+
+    /// Load threads; 0 where a program of the user's own was the load.
+    pub(crate) fn workers(&self) -> u32 {
+        self.slices().map(|slice| slice.workers).max().unwrap_or(0)
     }
 
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
     pub(crate) fn seconds_per_block(&self) -> Option<f64> {
-        let starts: Vec<u64> = self
-            .blocks
-            .iter()
-            .filter_map(|block| block.iter().flatten().map(|sample| sample.start_ns).min())
-            .collect();
-        let slices: u64 = self.samples().map(|sample| sample.duration_ns).sum();
-        (starts.len() > 1).then(|| slices as f64 / 1e9 / starts.len() as f64)
+        let blocks = self.blocks.values();
+        let begun = blocks.filter(|block| block.iter().any(Option::is_some)).count();
+        let slices: u64 = self.slices().map(|slice| slice.duration_ns).sum();
+        (begun > 1).then(|| slices as f64 / 1e9 / begun as f64)
     }
 
     /// True if the load generator was the bottleneck in more than half of the slices of some arm.
     pub(crate) fn is_client_bound(&self) -> bool {
         (0..self.arms.len()).any(|arm| {
-            let (bound, all) = self.valid(arm).fold((0, 0), |(bound, all), sample| {
-                (bound + u32::from(sample.client_bound), all + 1)
+            let (bound, all) = self.valid(arm).fold((0, 0), |(bound, all), slice| {
+                (bound + u32::from(slice.client_bound), all + 1)
             });
             bound * 2 > all
         })
     }
 }
 
-/// True if a sample is valid and has something to count.
-fn counts(sample: &Sample) -> bool {
-    sample.is_valid() && sample.operation_count() > 0
+/// The slices of every cell of a study, from all samples of a run. `each` sees every sample once.
+pub(crate) fn read<'a>(
+    study: &'a Study,
+    samples: &(impl Samples + ?Sized),
+    mut each: impl FnMut(&Sample),
+) -> io::Result<Vec<CellSamples<'a>>> {
+    let mut cells: Vec<CellSamples<'_>> = study
+        .cells
+        .iter()
+        .map(|cell| CellSamples::new(study, cell))
+        .collect();
+    for index in 0..samples.count() {
+        let sample = samples.get(index)?;
+        cells.iter_mut().for_each(|cell| cell.add(index, &sample));
+        each(&sample);
+    }
+    Ok(cells)
 }
 
-/// A metric of one sample, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
-pub(crate) fn value(sample: &Sample, metric: Metric) -> Option<f64> {
-    pooled(&[sample], metric)
+impl Figures {
+    fn of(index: usize, sample: &Sample, kinds: &[String]) -> Self {
+        let (load, server) = (&sample.load, &sample.server);
+        let of_kind = |kind: &String| {
+            let mut sum = Sum::default();
+            for of in load.operations.iter().filter(|of| of.kind == *kind) {
+                sum.count += of.count;
+                sum.ns += of.latency_sum_ns;
+            }
+            sum
+        };
+        let of_phase = |phase: Phase| {
+            let mut sum = Sum::default();
+            for of in load.phases.iter().filter(|of| of.phase == phase) {
+                sum.count += of.count;
+                sum.ns += of.wall_sum_ns;
+            }
+            sum
+        };
+        Self {
+            index,
+            is_valid: sample.is_valid(),
+            duration_ns: load.duration_ns,
+            operations: load.operation_count(),
+            latency_sum_ns: load.operations.iter().map(|kind| kind.latency_sum_ns).sum(),
+            client_cpu_ns: load.client_cpu.total_ns,
+            server_cpu_ns: server.server_cpu.map(|cpu| cpu.total_ns),
+            tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
+            bytes: load.bytes_sent + load.bytes_received,
+            run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
+            workers: load.workers,
+            client_bound: load.client_bound,
+            open_loop: load.open_loop.as_ref().map(|open_loop| OpenLoop {
+                delay_ns: open_loop.delay_sum_ns,
+                response_ns: open_loop.response_sum_ns,
+            }),
+            kinds: kinds.iter().map(of_kind).collect(),
+            phases: match load.phases.is_empty() {
+                true => Box::default(),
+                false => Phase::ALL.into_iter().map(of_phase).collect(),
+            },
+        }
+    }
+
+    /// True if it is valid and has something to count.
+    fn counts(&self) -> bool {
+        self.is_valid && self.operations > 0
+    }
+
+    /// True if it has operations of this kind.
+    pub(crate) fn has_kind(&self, kind: usize) -> bool {
+        self.of_kind(kind).count > 0
+    }
+
+    fn of_kind(&self, kind: usize) -> Sum {
+        self.kinds.get(kind).copied().unwrap_or_default()
+    }
 }
 
-/// A metric of several samples together: of all operations, not of slices, so that a slice with few operations has little
+impl Totals {
+    fn add(&mut self, sample: &Sample, counts: bool) {
+        for (login, count) in &sample.load.logins {
+            *self.logins.entry(login.clone()).or_default() += count;
+            if counts {
+                *self.counted_logins.entry(login.clone()).or_default() += count;
+            }
+        }
+        if let Some(more) = sample.load.handshakes.filter(|_| counts) {
+            *self.handshakes.get_or_insert_default() += more;
+        }
+        if !sample.is_valid() {
+            return;
+        }
+        for (name, rose) in &sample.server.server_counters {
+            let (sum, operations) = match self.counters.get_mut(name) {
+                Some(counter) => counter,
+                None => self.counters.entry(name.clone()).or_default(),
+            };
+            *sum += rose;
+            *operations += sample.load.operation_count();
+        }
+    }
+}
+
+/// A metric of one slice, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
+pub(crate) fn value(slice: &Figures, metric: Metric) -> Option<f64> {
+    pooled(&[slice], metric)
+}
+
+/// A metric of several slices together: of all operations, not of slices, so that a slice with few operations has little
 /// to say. `None` where it was not seen. Percentiles are made of histograms instead.
-pub(crate) fn pooled(samples: &[&Sample], metric: Metric) -> Option<f64> {
-    let sum = |of: &dyn Fn(&Sample) -> u64| samples.iter().map(|sample| of(sample) as f64).sum::<f64>();
-    let every = |of: &dyn Fn(&Sample) -> Option<u64>| {
-        let values = samples.iter().map(|sample| of(sample).map(|value| value as f64));
+pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
+    let sum = |of: &dyn Fn(&Figures) -> u64| slices.iter().map(|slice| of(slice) as f64).sum::<f64>();
+    let every = |of: &dyn Fn(&Figures) -> Option<u64>| {
+        let values = slices.iter().map(|slice| of(slice).map(|value| value as f64));
         values.sum::<Option<f64>>()
     };
-    let operations = sum(&Sample::operation_count);
+    let operations = sum(&|slice| slice.operations);
     let value = match metric {
-        Metric::ClientCpuPerOp => sum(&|sample| sample.client_cpu.total_ns) / 1e3 / operations,
-        Metric::ServerCpuPerOp => every(&|sample| Some(sample.server_cpu?.total_ns))? / 1e3 / operations,
-        Metric::TunnelCpuPerOp => every(&|sample| Some(sample.tunnel_cpu?.total_ns))? / 1e3 / operations,
-        Metric::Throughput => operations / (sum(&|sample| sample.duration_ns) / 1e9),
-        Metric::LatencyMean => sum(&latency_sum_ns) / 1e3 / operations,
-        Metric::ResponseMean => {
-            every(&|sample| Some(sample.open_loop.as_ref()?.response_sum_ns))? / 1e3 / operations
-        }
-        Metric::ConnectMean => mean_of_phases(samples, |phase| phase < Phase::FirstOperation)?,
-        Metric::FirstQueryMean => mean_of_phases(samples, |phase| phase == Phase::FirstOperation)?,
+        Metric::ClientCpuPerOp => sum(&|slice| slice.client_cpu_ns) / 1e3 / operations,
+        Metric::ServerCpuPerOp => every(&|slice| slice.server_cpu_ns)? / 1e3 / operations,
+        Metric::TunnelCpuPerOp => every(&|slice| slice.tunnel_cpu_ns)? / 1e3 / operations,
+        Metric::Throughput => operations / (sum(&|slice| slice.duration_ns) / 1e9),
+        Metric::LatencyMean => sum(&|slice| slice.latency_sum_ns) / 1e3 / operations,
+        Metric::ResponseMean => every(&|slice| Some(slice.open_loop?.response_ns))? / 1e3 / operations,
+        Metric::ConnectMean => mean_of_phases(slices, |phase| phase < Phase::FirstOperation)?,
+        Metric::FirstQueryMean => mean_of_phases(slices, |phase| phase == Phase::FirstOperation)?,
         Metric::TimeToFirstQueryMean => {
             // Without a first query there is nothing that a user could wait for.
-            mean_of_phases(samples, |phase| phase == Phase::FirstOperation)?;
-            mean_of_phases(samples, |phase| phase <= Phase::FirstOperation)?
+            mean_of_phases(slices, |phase| phase == Phase::FirstOperation)?;
+            mean_of_phases(slices, |phase| phase <= Phase::FirstOperation)?
         }
-        Metric::BytesPerOp => sum(&|sample| sample.bytes_sent + sample.bytes_received) / operations,
+        Metric::BytesPerOp => sum(&|slice| slice.bytes) / operations,
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
-fn latency_sum_ns(sample: &Sample) -> u64 {
-    sample.operations.iter().map(|kind| kind.latency_sum_ns).sum()
-}
-
 /// The wall time that a connect spends in these phases, in microseconds; `None` if it has none of them.
-fn mean_of_phases(samples: &[&Sample], is_meant: impl Fn(Phase) -> bool) -> Option<f64> {
+fn mean_of_phases(slices: &[&Figures], is_meant: impl Fn(Phase) -> bool) -> Option<f64> {
     let means = Phase::ALL
         .into_iter()
         .filter(|phase| is_meant(*phase))
         .filter_map(|phase| {
-            let of_phase = samples
-                .iter()
-                .flat_map(|sample| &sample.phases)
-                .filter(|other| other.phase == phase);
-            let (wall_ns, count) = of_phase.fold((0, 0), |(wall_ns, count), other| {
-                (wall_ns + other.wall_sum_ns, count + other.count)
-            });
-            (count > 0).then(|| wall_ns as f64 / 1e3 / count as f64)
+            let of_phase = slices.iter().filter_map(|slice| slice.phases.get(phase.index()));
+            mean_us(of_phase.copied())
         });
     means.reduce(|sum, mean| sum + mean)
 }
 
-/// True if a slice has operations of this kind.
-pub(crate) fn has_kind(sample: &Sample, kind: &str) -> bool {
-    sample.operations.iter().any(|of| of.kind == kind && of.count > 0)
+/// The mean latency of one kind of operation over several slices in microseconds; `None` if there was none.
+pub(crate) fn pooled_mean_latency(slices: &[&Figures], kind: usize) -> Option<f64> {
+    mean_us(slices.iter().map(|slice| slice.of_kind(kind)))
 }
 
-/// The mean latency of one kind of operation over several samples in microseconds; `None` if there was none.
-pub(crate) fn pooled_mean_latency(samples: &[&Sample], kind: &str) -> Option<f64> {
-    let of_kind = samples
-        .iter()
-        .flat_map(|sample| &sample.operations)
-        .filter(|of| of.kind == kind);
-    let (sum_ns, count) = of_kind.fold((0, 0), |(sum_ns, count), of| {
-        (sum_ns + of.latency_sum_ns, count + of.count)
-    });
-    (count > 0).then(|| sum_ns as f64 / 1e3 / count as f64)
+fn mean_us(sums: impl Iterator<Item = Sum>) -> Option<f64> {
+    let (ns, count) = sums.fold((0, 0), |(ns, count), sum| (ns + sum.ns, count + sum.count));
+    (count > 0).then(|| ns as f64 / 1e3 / count as f64)
 }

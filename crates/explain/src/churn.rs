@@ -5,12 +5,12 @@
 //! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
 use ciphertax_model::{Metric, Study, Workload};
-use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Run, Sample};
+use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Results, Side};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples, pooled, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, value};
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
 const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];
@@ -21,26 +21,31 @@ const POINTS_PER_DECADE: u32 = 6;
 /// One block of a cell: logarithms of CPU per operation, baseline then arm, for the client and then the server.
 type Row = [f64; 4];
 
-pub(crate) fn rows(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>, ExplainError> {
+pub(crate) fn rows(
+    study: &Study,
+    results: &Results,
+    cells: &[CellSamples<'_>],
+) -> Result<Vec<ChurnRow>, ExplainError> {
     let connects = cells
         .iter()
         .filter(|cell| cell.cell.workload == Workload::Connect);
     let mut rows = Vec::new();
     for connect in connects {
         let mut queries = cells.iter().filter(|cell| cell.cell.workload.is_key_lookup());
-        let Some(query) = queries.find(|query| are_together(&run.study, connect, query)) else {
+        let Some(query) = queries.find(|query| are_together(study, connect, query)) else {
             continue;
         };
         for (arm, name) in connect.arms.iter().enumerate().skip(AGAIN + 1) {
             let Some(same) = query.arms.iter().position(|other| other == name) else {
                 continue;
             };
-            for side in Side::ALL {
+            for side in SIDES {
                 let blocks = (blocks(connect, arm, side), blocks(query, same, side));
                 let fewest = FEWEST_BLOCKS as usize;
                 if blocks.0.len() >= fewest && blocks.1.len() >= fewest {
-                    let row = row((&connect.cell.name, name), side, &blocks.0, &blocks.1)?;
-                    rows.push(with_the_tables_query(run, &query.cell.name, side, row));
+                    let names = [&connect.cell.name, &query.cell.name, name].map(String::as_str);
+                    let row = row(names, side, &blocks.0, &blocks.1)?;
+                    rows.push(with_the_tables_query(results, row));
                 }
             }
         }
@@ -50,10 +55,10 @@ pub(crate) fn rows(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<ChurnRow>
 
 /// What a query alone costs one side stands in the tables too, with the interval of a ratio and a verdict: it is said in one
 /// way.
-fn with_the_tables_query(run: &Run, cell: &str, side: Side, row: ChurnRow) -> ChurnRow {
-    let estimates = side.metrics().iter();
+fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
+    let estimates = metrics(row.side).iter();
     let estimates: Vec<&EstimateRow> = estimates
-        .filter_map(|metric| run.estimate(cell, &row.arm, *metric))
+        .filter_map(|metric| results.estimate(&row.query_cell, &row.arm, *metric))
         .collect();
     let has = |verdict| estimates.iter().any(|estimate| estimate.verdict == verdict);
     let query_verdict = [
@@ -84,54 +89,37 @@ fn are_together(study: &Study, one: &CellSamples<'_>, other: &CellSamples<'_>) -
     study.site(one.cell) == study.site(other.cell) && study.link(one.cell) == study.link(other.cell)
 }
 
-/// Who pays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Client,
-    Server,
-    Both,
+const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Both];
+
+/// The metrics that a side adds up.
+fn metrics(side: Side) -> &'static [Metric] {
+    match side {
+        Side::Client => &[Metric::ClientCpuPerOp],
+        Side::Server => &[Metric::ServerCpuPerOp],
+        Side::Both => &[Metric::ClientCpuPerOp, Metric::ServerCpuPerOp],
+    }
 }
 
-impl Side {
-    const ALL: [Self; 3] = [Self::Client, Self::Server, Self::Both];
+/// Whether the client counts, and whether the server does.
+fn counts(side: Side) -> (bool, bool) {
+    (side != Side::Server, side != Side::Client)
+}
 
-    fn label(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Both => "both",
-        }
-    }
-
-    /// The metrics that it adds up.
-    fn metrics(self) -> &'static [Metric] {
-        match self {
-            Self::Client => &[Metric::ClientCpuPerOp],
-            Self::Server => &[Metric::ServerCpuPerOp],
-            Self::Both => &[Metric::ClientCpuPerOp, Metric::ServerCpuPerOp],
-        }
-    }
-
-    fn counts(self) -> (bool, bool) {
-        (self != Self::Server, self != Self::Client)
-    }
-
-    /// CPU time per operation of the baseline and of the arm, in microseconds.
-    fn cpu_us(self, logs: &Row) -> (f64, f64) {
-        let (client, server) = self.counts();
-        let part = |counts: bool, log: f64| if counts { log.exp() } else { 0.0 };
-        (
-            part(client, logs[0]) + part(server, logs[2]),
-            part(client, logs[1]) + part(server, logs[3]),
-        )
-    }
+/// CPU time per operation of the baseline and of the arm, in microseconds.
+fn cpu_us(side: Side, logs: &Row) -> (f64, f64) {
+    let (client, server) = counts(side);
+    let part = |counts: bool, log: f64| if counts { log.exp() } else { 0.0 };
+    (
+        part(client, logs[0]) + part(server, logs[2]),
+        part(client, logs[1]) + part(server, logs[3]),
+    )
 }
 
 fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
-    let (client, server) = side.counts();
-    let log = |counts: bool, sample, metric| {
+    let (client, server) = counts(side);
+    let log = |counts: bool, slice, metric| {
         if counts {
-            value(sample, metric).map(f64::ln)
+            value(slice, metric).map(f64::ln)
         } else {
             Some(0.0)
         }
@@ -159,9 +147,9 @@ fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
 /// Moves the columns of a side so that the baseline's mean is its value in the tables: that of all its operations together.
 /// Ratios stay what they are.
 fn center(cell: &CellSamples<'_>, metric: Metric, columns: [usize; 2], rows: &mut [Row]) {
-    let tells = |sample: &&Sample| value(sample, metric).is_some();
-    let samples: Vec<&Sample> = cell.valid(BASELINE).filter(tells).collect();
-    let Some(level) = pooled(&samples, metric) else {
+    let tells = |slice: &&Figures| value(slice, metric).is_some();
+    let slices: Vec<&Figures> = cell.valid(BASELINE).filter(tells).collect();
+    let Some(level) = pooled(&slices, metric) else {
         return;
     };
     let shift = level.ln() - mean(rows)[columns[0]];
@@ -173,7 +161,7 @@ fn center(cell: &CellSamples<'_>, metric: Metric, columns: [usize; 2], rows: &mu
 }
 
 fn row(
-    (cell, arm): (&str, &str),
+    [cell, query_cell, arm]: [&str; 3],
     side: Side,
     connects: &[Row],
     queries: &[Row],
@@ -201,18 +189,19 @@ fn row(
             queries_high: first_within(budget, |n| Ok(at(n)?.high))?,
         });
     }
-    let (connect_baseline, connect_variant) = side.cpu_us(&mean(connects));
-    let (query_baseline_us, query_variant_us) = side.cpu_us(&mean(queries));
+    let (connect_baseline, connect_variant) = cpu_us(side, &mean(connects));
+    let (query_baseline_us, query_variant_us) = cpu_us(side, &mean(queries));
     Ok(ChurnRow {
         cell: cell.to_owned(),
+        query_cell: query_cell.to_owned(),
         arm: arm.to_owned(),
-        side: side.label().to_owned(),
+        side,
         connect_baseline_us: connect_baseline - query_baseline_us,
         connect_variant_us: connect_variant - query_variant_us,
         query_baseline_us,
         query_variant_us,
         query_overhead: Some(interval_of(connects, queries, |_, query| {
-            let (baseline, variant) = side.cpu_us(query);
+            let (baseline, variant) = cpu_us(side, query);
             variant / baseline - 1.0
         })?),
         query_verdict: Verdict::CannotTell,
@@ -222,8 +211,8 @@ fn row(
 }
 
 fn overhead(side: Side, connect: &Row, query: &Row, n: f64) -> f64 {
-    let (connect_baseline, connect_variant) = side.cpu_us(connect);
-    let (query_baseline, query_variant) = side.cpu_us(query);
+    let (connect_baseline, connect_variant) = cpu_us(side, connect);
+    let (query_baseline, query_variant) = cpu_us(side, query);
     let further = n - 1.0;
     (connect_variant + further * query_variant) / (connect_baseline + further * query_baseline) - 1.0
 }
@@ -270,7 +259,7 @@ mod tests {
     #[test]
     fn one_query_costs_what_the_connect_cell_measured_and_many_what_a_query_costs() {
         let row = row(
-            ("connect", "tls"),
+            ["connect", "select", "tls"],
             Side::Server,
             &steady([1.0, 1.0, 100.0, 700.0]),
             &steady([1.0, 1.0, 10.0, 10.2]),
@@ -285,7 +274,7 @@ mod tests {
     #[test]
     fn break_even_solves_the_formula_and_is_absent_where_a_query_alone_costs_more() {
         let row = row(
-            ("connect", "tls"),
+            ["connect", "select", "tls"],
             Side::Client,
             &steady([110.0, 610.0, 1.0, 1.0]),
             &steady([10.0, 10.2, 1.0, 1.0]),
@@ -304,7 +293,7 @@ mod tests {
     #[test]
     fn a_connect_that_costs_less_than_a_query_keeps_no_budget() {
         let row = row(
-            ("connect", "tls"),
+            ["connect", "select", "tls"],
             Side::Server,
             &steady([1.0, 1.0, 5_000.0, 5_400.0]),
             &steady([1.0, 1.0, 20.0, 23.6]),
@@ -319,7 +308,7 @@ mod tests {
     fn both_sides_add_up() {
         let connects = steady([100.0, 200.0, 300.0, 400.0]);
         let row = row(
-            ("connect", "tls"),
+            ["connect", "select", "tls"],
             Side::Both,
             &connects,
             &steady([10.0, 20.0, 30.0, 40.0]),

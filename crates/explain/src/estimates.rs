@@ -1,19 +1,15 @@
 //! Estimates, noise floor and verdicts of all cells.
 
 use ciphertax_model::{Metric, Pace, Study, Workload};
-use ciphertax_records::{
-    BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, OperationSample, Sample,
-};
-use ciphertax_stats::histogram::decode;
+use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
 use ciphertax_stats::paired::log_ratios;
-use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
-use hdrhistogram::Histogram;
 
 use crate::ExplainError;
-use crate::cell::{AGAIN, BASELINE, CellSamples, has_kind, pooled, pooled_mean_latency, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency, value};
+use crate::percentiles::{Percentiles, quantile};
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -31,7 +27,7 @@ struct Comparison<'a> {
     arm: usize,
     metric: Metric,
     /// The kind of operation; `None` for all kinds together.
-    kind: Option<&'a str>,
+    kind: Option<usize>,
     /// The baseline's value, over all its valid slices.
     baseline: f64,
     estimate: Estimate,
@@ -50,22 +46,29 @@ pub(crate) fn evaluate(
     study: &Study,
     cells: &[CellSamples<'_>],
     records: &[CellRecord],
+    samples: &(impl Samples + ?Sized),
     seed: u64,
 ) -> Result<Evaluated, ExplainError> {
     let mut comparisons = Vec::new();
     let mut block_ratios = Vec::new();
     let mut measurements = Vec::new();
     for (cell, record) in cells.iter().zip(records) {
+        let metrics = compared(cell);
+        let kinds = by_kind(cell);
+        let levels = Levels {
+            cell,
+            percentiles: Percentiles::of(cell, samples, &metrics, &kinds, seed)?,
+        };
         for arm in BASELINE..cell.arms.len() {
-            measurements.extend(measurement(cell, arm, Metric::TunnelCpuPerOp)?);
+            measurements.extend(levels.measurement(arm, Metric::TunnelCpuPerOp));
         }
-        for metric in compared(cell) {
-            measurements.extend(measurement(cell, BASELINE, metric)?);
+        for metric in metrics {
+            measurements.extend(levels.measurement(BASELINE, metric));
             for arm in AGAIN..cell.arms.len() {
-                let comparison = compare(cell, record, arm, metric, None, seed)?;
+                let comparison = levels.compare(record, arm, metric, None)?;
                 measurements.extend(match &comparison {
                     Some(comparison) => Some(comparison.measurement()),
-                    None => measurement(cell, arm, metric)?,
+                    None => levels.measurement(arm, metric),
                 });
                 comparisons.extend(comparison);
                 if SHOWN_BY_BLOCK.contains(&metric) {
@@ -73,9 +76,9 @@ pub(crate) fn evaluate(
                 }
             }
         }
-        for (kind, metric) in by_kind(cell) {
+        for (kind, metric) in kinds {
             for arm in AGAIN..cell.arms.len() {
-                comparisons.extend(compare(cell, record, arm, metric, Some(kind), seed)?);
+                comparisons.extend(levels.compare(record, arm, metric, Some(kind))?);
             }
         }
     }
@@ -89,7 +92,7 @@ pub(crate) fn evaluate(
         match row.kind {
             None => estimates.push(estimate),
             Some(kind) => by_kind.push(KindRow {
-                kind: kind.to_owned(),
+                kind: row.cell.kind(kind).to_owned(),
                 estimate,
             }),
         }
@@ -109,7 +112,7 @@ pub(crate) fn evaluate(
 }
 
 /// What is compared for each kind of operation of a cell in a closed loop, where it has several kinds.
-fn by_kind<'a>(cell: &CellSamples<'a>) -> Vec<(&'a str, Metric)> {
+fn by_kind(cell: &CellSamples<'_>) -> Vec<(usize, Metric)> {
     match cell.cell.load.pace() {
         Pace::Open { .. } => Vec::new(),
         Pace::Closed | Pace::Batch { .. } => {
@@ -120,7 +123,7 @@ fn by_kind<'a>(cell: &CellSamples<'a>) -> Vec<(&'a str, Metric)> {
 }
 
 /// A run of a program is no request: how it answered single ones only the program knows.
-fn compared(cell: &CellSamples<'_>) -> impl Iterator<Item = Metric> {
+fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
     let is_command = cell.cell.workload == Workload::Command;
     let of_connects = match cell.cell.workload.makes_connections() {
         true => &Metric::COMPARED_OF_CONNECTS[..],
@@ -130,7 +133,9 @@ fn compared(cell: &CellSamples<'_>) -> impl Iterator<Item = Metric> {
         .iter()
         .chain(of_connects)
         .copied();
-    compared.filter(move |metric| !is_command || quantile(*metric).is_none())
+    compared
+        .filter(|metric| !is_command || quantile(*metric).is_none())
+        .collect()
 }
 
 fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
@@ -148,16 +153,6 @@ fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> Option<f64> {
         .map(|other| noise_floor(&other.estimate))
 }
 
-/// What an arm measured by itself.
-fn measurement(
-    cell: &CellSamples<'_>,
-    arm: usize,
-    metric: Metric,
-) -> Result<Option<Measurement>, ExplainError> {
-    let samples: Vec<&Sample> = cell.valid(arm).collect();
-    Ok(level(&samples, metric, None)?.map(|value| measured(cell, arm, metric, value)))
-}
-
 fn measured(cell: &CellSamples<'_>, arm: usize, metric: Metric, value: f64) -> Measurement {
     Measurement {
         cell: cell.cell.name.clone(),
@@ -168,77 +163,70 @@ fn measured(cell: &CellSamples<'_>, arm: usize, metric: Metric, value: f64) -> M
     }
 }
 
-/// A metric over several slices, in its unit: of all their operations together. `None` where none of them tells it.
-fn level(samples: &[&Sample], metric: Metric, kind: Option<&str>) -> Result<Option<f64>, ExplainError> {
-    let Some(quantile) = quantile(metric) else {
-        return Ok(match kind {
-            Some(kind) => pooled_mean_latency(samples, kind),
-            None => {
-                let tells = |sample: &&&Sample| value(sample, metric).is_some();
-                pooled(&samples.iter().filter(tells).copied().collect::<Vec<_>>(), metric)
-            }
-        });
-    };
-    // A kind that is rare may be missing from a slice.
-    let has_it = |sample: &&&Sample| kind.is_none_or(|kind| has_kind(sample, kind));
-    let latencies = latencies(samples.iter().filter(has_it).copied(), metric, kind)?;
-    Ok(latencies.map(|latencies| latencies.value_at_quantile(quantile) / 1e3))
+/// What the arms of a cell measured, each by itself and against the baseline.
+struct Levels<'a> {
+    cell: &'a CellSamples<'a>,
+    percentiles: Percentiles,
 }
 
-fn compare<'a>(
-    cell: &'a CellSamples<'a>,
-    record: &'a CellRecord,
-    arm: usize,
-    metric: Metric,
-    kind: Option<&'a str>,
-    seed: u64,
-) -> Result<Option<Comparison<'a>>, ExplainError> {
-    let (estimate, logs) = match quantile(metric) {
-        Some(quantile) => {
-            let has_it = |sample: &Sample| kind.is_none_or(|kind| has_kind(sample, kind));
-            let (baseline, variant): (Vec<&Sample>, Vec<&Sample>) = cell
-                .pairs(BASELINE, arm)
-                .filter(|(one, other)| has_it(one) && has_it(other))
-                .unzip();
-            if baseline.len() < FEWEST_BLOCKS as usize {
-                return Ok(None);
-            }
-            let baseline = latencies(baseline.into_iter(), metric, kind)?;
-            let variant = latencies(variant.into_iter(), metric, kind)?;
-            let (Some(baseline), Some(variant)) = (baseline, variant) else {
-                return Ok(None);
-            };
-            (
-                percentile_change(&baseline, &variant, quantile, seed)?,
-                Vec::new(),
-            )
+impl<'a> Levels<'a> {
+    /// What an arm measured by itself.
+    fn measurement(&self, arm: usize, metric: Metric) -> Option<Measurement> {
+        Some(measured(self.cell, arm, metric, self.level(arm, metric, None)?))
+    }
+
+    /// A metric over all slices of an arm, in its unit: of all their operations together. `None` where none of them tells it.
+    fn level(&self, arm: usize, metric: Metric, kind: Option<usize>) -> Option<f64> {
+        if quantile(metric).is_some() {
+            return self.percentiles.level(arm, metric, kind);
         }
-        None => {
+        let slices: Vec<&Figures> = self.cell.valid(arm).collect();
+        match kind {
+            Some(kind) => pooled_mean_latency(&slices, kind),
+            None => {
+                let tells = |slice: &&Figures| value(slice, metric).is_some();
+                pooled(&slices.into_iter().filter(tells).collect::<Vec<_>>(), metric)
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        record: &'a CellRecord,
+        arm: usize,
+        metric: Metric,
+        kind: Option<usize>,
+    ) -> Result<Option<Comparison<'a>>, ExplainError> {
+        let (estimate, logs) = if quantile(metric).is_some() {
+            match self.percentiles.change(arm, metric, kind) {
+                Some(estimate) => (estimate, Vec::new()),
+                None => return Ok(None),
+            }
+        } else {
             let (baseline, variant) = match kind {
-                None => cell.paired(BASELINE, arm, metric),
-                Some(kind) => cell.paired_means(BASELINE, arm, kind),
+                None => self.cell.paired(BASELINE, arm, metric),
+                Some(kind) => self.cell.paired_means(BASELINE, arm, kind),
             };
             if baseline.len() < FEWEST_BLOCKS as usize {
                 return Ok(None);
             }
             let logs = baseline.iter().map(|value| value.ln()).collect();
             (Estimate::of_pairs(&baseline, &variant)?, logs)
-        }
-    };
-    let all: Vec<&Sample> = cell.valid(BASELINE).collect();
-    let Some(baseline) = level(&all, metric, kind)? else {
-        return Ok(None);
-    };
-    Ok(Some(Comparison {
-        cell,
-        record,
-        arm,
-        metric,
-        kind,
-        baseline,
-        estimate,
-        difference: difference(baseline, &logs, &estimate)?,
-    }))
+        };
+        let Some(baseline) = self.level(BASELINE, metric, kind) else {
+            return Ok(None);
+        };
+        Ok(Some(Comparison {
+            cell: self.cell,
+            record,
+            arm,
+            metric,
+            kind,
+            baseline,
+            estimate,
+            difference: difference(baseline, &logs, &estimate)?,
+        }))
+    }
 }
 
 impl Comparison<'_> {
@@ -259,13 +247,13 @@ impl Comparison<'_> {
             adjusted_p_value,
         };
         let judgement = judge(&self.estimate, &criteria);
-        let caveat = self.caveat();
-        let (verdict, rule) = match caveat {
-            Some(_) => (Verdict::CannotTell, Rule::ClientBound),
-            None => (judgement.verdict, judgement.rule),
+        let (verdict, rule) = match self.is_the_clients() {
+            true => (Verdict::CannotTell, Rule::ClientBound),
+            false => (judgement.verdict, judgement.rule),
         };
-        let more_time_s = match (verdict, judgement.more_blocks, &caveat) {
-            (Verdict::CannotTell, Some(blocks), None) => self
+        let more_time_s = match (verdict, rule, judgement.more_blocks) {
+            (_, Rule::ClientBound, _) => None,
+            (Verdict::CannotTell, _, Some(blocks)) => self
                 .cell
                 .seconds_per_block()
                 .map(|seconds| seconds * f64::from(blocks)),
@@ -289,13 +277,13 @@ impl Comparison<'_> {
             margin: judgement.margin.exp_m1(),
             adjusted_p_value,
             more_time_s,
-            caveat,
         }
     }
 
-    fn caveat(&self) -> Option<String> {
+    /// True if the load generator was the bottleneck, and the figure is therefore its own.
+    fn is_the_clients(&self) -> bool {
         let concerns_server = !self.metric.is_cpu() && self.metric != Metric::BytesPerOp;
-        (self.record.client_bound && concerns_server).then(|| "client-bound".to_owned())
+        self.record.client_bound && concerns_server
     }
 }
 
@@ -320,51 +308,4 @@ fn ratios(cell: &CellSamples<'_>, arm: usize, metric: Metric) -> Result<BlockRat
             .map(f64::exp)
             .collect(),
     })
-}
-
-fn quantile(metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::LatencyP50 | Metric::ResponseP50 => Some(0.50),
-        Metric::LatencyP95 | Metric::ResponseP95 => Some(0.95),
-        Metric::LatencyP99 | Metric::ResponseP99 => Some(0.99),
-        _ => None,
-    }
-}
-
-/// The latencies of several slices; `None` if there are no slices.
-fn latencies<'a>(
-    samples: impl Iterator<Item = &'a Sample>,
-    metric: Metric,
-    kind: Option<&str>,
-) -> Result<Option<LatencyBlocks>, ExplainError> {
-    let histograms = samples
-        .map(|sample| latency(sample, metric, kind))
-        .collect::<Result<Vec<_>, _>>()?;
-    match histograms.is_empty() {
-        true => Ok(None),
-        false => Ok(Some(LatencyBlocks::new(&histograms)?)),
-    }
-}
-
-/// What a percentile is of: the latencies of a slice, or its response times; of one kind of operation or of all together.
-fn latency(sample: &Sample, metric: Metric, kind: Option<&str>) -> Result<Histogram<u64>, ExplainError> {
-    let is_response = matches!(
-        metric,
-        Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99
-    );
-    let mut all = ciphertax_stats::histogram::empty();
-    if is_response {
-        let open_loop = sample.open_loop.as_ref();
-        return open_loop.map_or(Ok(all), |open_loop| Ok(decode(&open_loop.response)?));
-    }
-    let is_meant = |of: &&OperationSample| kind.is_none_or(|kind| of.kind == kind);
-    for kind in sample.operations.iter().filter(is_meant) {
-        let latency = decode(&kind.latency)?;
-        all.add(&latency).map_err(|error| {
-            ExplainError::Histogram(ciphertax_stats::histogram::HistogramError::Format(
-                error.to_string(),
-            ))
-        })?;
-    }
-    Ok(all)
 }

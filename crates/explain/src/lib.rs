@@ -1,6 +1,6 @@
 //! From samples to what they mean.
 //!
-//! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Run`] from the same folder
+//! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Results`] from the same folder
 //! every time, which is how an old run gets a new report.
 
 mod batches;
@@ -10,13 +10,16 @@ mod churn;
 mod connects;
 mod estimates;
 mod findings;
+mod percentiles;
 mod phases;
 mod precision;
 mod published;
 mod sentence;
 
+use std::io;
+
 use ciphertax_model::Cell;
-use ciphertax_records::{CellRecord, Run, Sample, VoidRow};
+use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, VoidRow};
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
 
@@ -27,6 +30,9 @@ use crate::cell::CellSamples;
 /// Why samples cannot be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
+    /// A sample cannot be read.
+    #[error("samples.jsonl is damaged: {0}")]
+    Samples(#[from] io::Error),
     /// A histogram in the samples cannot be read.
     #[error("samples.jsonl is damaged: {0}")]
     Histogram(#[from] HistogramError),
@@ -35,55 +41,59 @@ pub enum ExplainError {
     Stats(#[from] StatsError),
 }
 
-/// Fills in everything of a run that follows from its samples.
+/// What follows from the head of a run and its samples, which are read several times, one at a time.
 ///
 /// # Errors
 /// When the samples are damaged.
-pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
-    let study = run.study.clone();
-    let cells: Vec<CellSamples<'_>> = study
-        .cells
+pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results, ExplainError> {
+    let study = &head.study;
+    let (mut first_ns, mut last_ns) = (u64::MAX, 0);
+    let mut void = Vec::new();
+    let cells = cell::read(study, samples, |sample| {
+        first_ns = first_ns.min(sample.start_ns);
+        last_ns = last_ns.max(sample.end_ns());
+        void.extend(void_row(sample));
+    })?;
+    let records = cells
         .iter()
-        .map(|cell| CellSamples::new(&study, cell, samples))
-        .collect();
-
-    run.elapsed_s = elapsed_s(samples);
-    run.cells = cells
-        .iter()
-        .map(|cell| cell_record(&run, cell))
-        .collect::<Result<_, _>>()?;
-    let evaluated = estimates::evaluate(&study, &cells, &run.cells, run.seed)?;
-    run.measurements = evaluated.measurements;
-    run.estimates = evaluated.estimates;
-    run.noise_floor = evaluated.noise_floor;
-    run.by_kind = evaluated.by_kind;
-    run.block_ratios = evaluated.block_ratios;
-    run.batches = batches::rows(&cells);
-    run.connect_phases = phases::rows(&cells, &run.measurements)?;
-    run.connects = connects::rows(&cells);
-    run.churn = churn::rows(&run, &cells)?;
-    run.capacity = capacity::rows(&run);
-    run.published = published::rows(&run);
-    run.void = void_rows(samples);
-    run.findings = findings::all(&run, &cells);
-    run.verdict = sentence::verdict(&run);
-    Ok(run)
+        .map(|cell| cell_record(head, cell))
+        .collect::<Result<Vec<_>, _>>()?;
+    let evaluated = estimates::evaluate(study, &cells, &records, samples, head.seed)?;
+    let connect_phases = phases::rows(&cells, samples, &evaluated.measurements)?;
+    // What follows is made of what is known already.
+    let mut run = Run::new(
+        head.clone(),
+        Results {
+            elapsed_s: last_ns.saturating_sub(first_ns) as f64 / 1e9,
+            cells: records,
+            measurements: evaluated.measurements,
+            estimates: evaluated.estimates,
+            noise_floor: evaluated.noise_floor,
+            by_kind: evaluated.by_kind,
+            block_ratios: evaluated.block_ratios,
+            batches: batches::rows(&cells),
+            connect_phases,
+            connects: connects::rows(&cells),
+            void,
+            ..Results::default()
+        },
+    );
+    run.results.churn = churn::rows(study, &run.results, &cells)?;
+    run.results.capacity = capacity::rows(head, &run.results);
+    run.results.published = published::rows(&run);
+    run.results.findings = findings::all(&run, &cells);
+    run.results.verdict = sentence::verdict(&run);
+    Ok(run.results)
 }
 
-fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
-    let reached = precision::of_cell(&run.study, cell)?;
+fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
+    let reached = precision::of_cell(&head.study, cell)?;
     Ok(CellRecord {
         name: cell.cell.name.clone(),
-        workload: cell.cell.workload,
-        server: server_name(run, cell.cell),
-        link: run.study.link(cell.cell),
-        command: cell.cell.command.clone(),
-        connections: cell.cell.load.connections,
-        workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
-        gather_us: cell.cell.load.gather_us,
-        pace: cell.cell.load.pace(),
+        server: server_name(head, cell.cell),
+        workers: cell.workers(),
         blocks: reached.blocks,
-        void_slices: cell.samples().filter(|sample| !sample.is_valid()).count() as u32,
+        void_slices: cell.slices().filter(|slice| !slice.is_valid).count() as u32,
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,
@@ -91,33 +101,16 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
 }
 
 /// Private servers are named for their sites; the user's own is the only one of its run.
-fn server_name(run: &Run, cell: &Cell) -> String {
-    let site = run.study.site(cell).to_string();
-    let server = run.servers.iter().find(|server| server.name == site);
-    server
-        .or(run.servers.first())
-        .map(|server| server.name.clone())
-        .unwrap_or_default()
+fn server_name(head: &Head, cell: &Cell) -> String {
+    let server = head.server(&head.study.site(cell).to_string());
+    server.map(|server| server.name.clone()).unwrap_or_default()
 }
 
-fn elapsed_s(samples: &[Sample]) -> f64 {
-    let first = samples.iter().map(|sample| sample.start_ns).min().unwrap_or(0);
-    let last = samples
-        .iter()
-        .map(|sample| sample.start_ns + sample.duration_ns)
-        .max()
-        .unwrap_or(first);
-    (last - first) as f64 / 1e9
-}
-
-fn void_rows(samples: &[Sample]) -> Vec<VoidRow> {
-    let row = |sample: &Sample| {
-        Some(VoidRow {
-            cell: sample.cell.clone(),
-            block: sample.block,
-            arm: sample.arm.clone(),
-            reason: sample.void.clone()?,
-        })
-    };
-    samples.iter().filter_map(row).collect()
+fn void_row(sample: &Sample) -> Option<VoidRow> {
+    Some(VoidRow {
+        cell: sample.slice.cell.clone(),
+        block: sample.slice.block,
+        arm: sample.slice.arm.clone(),
+        reason: sample.void.clone()?,
+    })
 }

@@ -1,8 +1,9 @@
 //! Where the time of a connect goes.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample};
+use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample, Samples};
 use ciphertax_stats::histogram::{self, HistogramError, decode};
+use hdrhistogram::Histogram;
 
 use crate::ExplainError;
 use crate::cell::CellSamples;
@@ -11,20 +12,32 @@ use crate::cell::CellSamples;
 /// ratio: so what a table of phases says of a connect is what every other figure says.
 pub(crate) fn rows(
     cells: &[CellSamples<'_>],
+    samples: &(impl Samples + ?Sized),
     measurements: &[Measurement],
 ) -> Result<Vec<PhaseRow>, ExplainError> {
     let mut rows = Vec::new();
-    for cell in cells {
+    for cell in cells.iter().filter(|cell| cell.cell.workload.makes_connections()) {
         for arm in 0..cell.arms.len() {
             let of_arm = rows.len();
-            for phase in Phase::ALL {
-                let samples: Vec<&PhaseSample> = cell
-                    .valid(arm)
-                    .flat_map(|sample| &sample.phases)
-                    .filter(|sample| sample.phase == phase)
-                    .collect();
-                rows.extend(row(cell, arm, phase, &samples)?);
+            let mut sums: Vec<PhaseSum> = Vec::new();
+            for slice in cell.valid(arm) {
+                for phase in &samples.get(slice.index)?.load.phases {
+                    match sums.iter_mut().find(|sum| sum.phase == phase.phase) {
+                        Some(sum) => sum.add(phase)?,
+                        None => {
+                            let mut sum = PhaseSum::new(phase.phase);
+                            sum.add(phase)?;
+                            sums.push(sum);
+                        }
+                    }
+                }
             }
+            sums.sort_by_key(|sum| sum.phase);
+            rows.extend(
+                sums.iter()
+                    .filter(|sum| sum.count > 0)
+                    .map(|sum| sum.row(cell, arm)),
+            );
             let latency = measurements.iter().find(|row| {
                 row.cell == cell.cell.name && row.arm == cell.arms[arm] && row.metric == Metric::LatencyMean
             });
@@ -49,37 +62,62 @@ fn add_up_to(total_us: f64, rows: &mut [PhaseRow]) {
     }
 }
 
-fn row(
-    cell: &CellSamples<'_>,
-    arm: usize,
+/// One phase over all slices of an arm.
+struct PhaseSum {
     phase: Phase,
-    samples: &[&PhaseSample],
-) -> Result<Option<PhaseRow>, ExplainError> {
-    let count: u64 = samples.iter().map(|sample| sample.count).sum();
-    if count == 0 {
-        return Ok(None);
+    count: u64,
+    wall_ns: u64,
+    client_cpu_ns: Option<u64>,
+    bytes_sent: u64,
+    bytes_received: u64,
+    flights: u64,
+    wall: Histogram<u64>,
+}
+
+impl PhaseSum {
+    fn new(phase: Phase) -> Self {
+        Self {
+            phase,
+            count: 0,
+            wall_ns: 0,
+            client_cpu_ns: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            flights: 0,
+            wall: histogram::empty(),
+        }
     }
-    let mut wall = histogram::empty();
-    for sample in samples {
-        wall.add(decode(&sample.wall)?)
+
+    fn add(&mut self, sample: &PhaseSample) -> Result<(), ExplainError> {
+        self.count += sample.count;
+        self.wall_ns += sample.wall_sum_ns;
+        if let Some(more) = sample.client_cpu_sum_ns {
+            *self.client_cpu_ns.get_or_insert_default() += more;
+        }
+        self.bytes_sent += sample.bytes_sent;
+        self.bytes_received += sample.bytes_received;
+        self.flights += sample.flights;
+        self.wall
+            .add(decode(&sample.wall)?)
             .map_err(|error| HistogramError::Format(error.to_string()))?;
+        Ok(())
     }
-    let per_connect = |field: fn(&PhaseSample) -> u64| {
-        samples.iter().map(|sample| field(sample)).sum::<u64>() as f64 / count as f64
-    };
-    let percentile_us = |quantile| wall.value_at_quantile(quantile) as f64 / 1e3;
-    let has_cpu = samples.iter().any(|sample| sample.client_cpu_sum_ns.is_some());
-    Ok(Some(PhaseRow {
-        cell: cell.cell.name.clone(),
-        arm: cell.arms[arm].clone(),
-        phase,
-        mean_us: per_connect(|sample| sample.wall_sum_ns) / 1e3,
-        p50_us: percentile_us(0.50),
-        p95_us: percentile_us(0.95),
-        p99_us: percentile_us(0.99),
-        client_cpu_us: has_cpu.then(|| per_connect(|sample| sample.client_cpu_sum_ns.unwrap_or(0)) / 1e3),
-        bytes_sent: per_connect(|sample| sample.bytes_sent),
-        bytes_received: per_connect(|sample| sample.bytes_received),
-        flights: per_connect(|sample| sample.flights),
-    }))
+
+    fn row(&self, cell: &CellSamples<'_>, arm: usize) -> PhaseRow {
+        let per_connect = |sum: u64| sum as f64 / self.count as f64;
+        let percentile_us = |quantile| self.wall.value_at_quantile(quantile) as f64 / 1e3;
+        PhaseRow {
+            cell: cell.cell.name.clone(),
+            arm: cell.arms[arm].clone(),
+            phase: self.phase,
+            mean_us: per_connect(self.wall_ns) / 1e3,
+            p50_us: percentile_us(0.50),
+            p95_us: percentile_us(0.95),
+            p99_us: percentile_us(0.99),
+            client_cpu_us: self.client_cpu_ns.map(|ns| per_connect(ns) / 1e3),
+            bytes_sent: per_connect(self.bytes_sent),
+            bytes_received: per_connect(self.bytes_received),
+            flights: per_connect(self.flights),
+        }
+    }
 }

@@ -30,7 +30,11 @@ pub struct CellPrecision {
 /// # Errors
 /// When the samples hold numbers that no measurement yields.
 pub fn precision(study: &Study, cell: &Cell, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
-    of_cell(study, &CellSamples::new(study, cell, samples))
+    let mut of = CellSamples::new(study, cell);
+    for (index, sample) in samples.iter().enumerate() {
+        of.add(index, sample);
+    }
+    of_cell(study, &of)
 }
 
 pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {
@@ -97,7 +101,7 @@ fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, Explai
             && cell
                 .valid(BASELINE)
                 .next()
-                .is_some_and(|sample| sample.server_cpu.is_none());
+                .is_some_and(|slice| slice.server_cpu_ns.is_none());
         if unseen || (metric == speed && cell.is_client_bound()) {
             continue;
         }

@@ -10,7 +10,8 @@ use crate::sentence::{micros, percent};
 
 /// One row for every figure that the study brings along, in its order.
 pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {
-    run.study
+    run.head
+        .study
         .published
         .iter()
         .filter_map(|published| Some(row(run, published, published.figure()?)))
@@ -40,10 +41,10 @@ fn row(run: &Run, published: &Published, figure: PublishedFigure) -> PublishedRo
             high: row.high,
         }),
         margin: measured
-            .and_then(|row| agreement_margin(&run.study, row))
+            .and_then(|row| agreement_margin(&run.head.study, row))
             .map(f64::exp_m1),
         agreement: measured.map_or(Agreement::CannotTell, |row| {
-            agreement(figure, row, agreement_margin(&run.study, row))
+            agreement(figure, row, agreement_margin(&run.head.study, row))
         }),
         explanation: connect(run, published).or_else(|| cpu(run, published)),
         note: published.note.clone(),
@@ -79,22 +80,23 @@ fn agreement(figure: PublishedFigure, measured: &EstimateRow, margin: Option<f64
 }
 
 fn estimate<'a>(run: &'a Run, published: &Published, metric: Metric) -> Option<&'a EstimateRow> {
-    run.estimate(&published.cell, &published.arm, metric)
+    run.results.estimate(&published.cell, &published.arm, metric)
 }
 
 fn estimate_of_kind<'a>(run: &'a Run, published: &Published, kind: &str) -> Option<&'a EstimateRow> {
     let is_meant = |row: &&EstimateRow| {
         row.cell == published.cell && row.arm == published.arm && row.metric == published.metric
     };
-    let of_kind = run.by_kind.iter().filter(|row| row.kind == kind);
+    let of_kind = run.results.by_kind.iter().filter(|row| row.kind == kind);
     of_kind.map(|row| &row.estimate).find(is_meant)
 }
 
 /// Where the time of a connect goes that the variant takes longer.
 fn connect(run: &Run, published: &Published) -> Option<String> {
-    let baseline = &run.arms.first()?.name;
+    let baseline = &run.head.arms.first()?.name;
     let phase = |arm: &str, phase| {
-        run.connect_phases
+        run.results
+            .connect_phases
             .iter()
             .find(|row| row.cell == published.cell && row.arm == arm && row.phase == phase)
     };
@@ -145,7 +147,7 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
         ))
     })
     .collect();
-    let shared = match run.study.placement {
+    let shared = match run.head.study.placement {
         Placement::Together => "; one CPU serves both sides here, so the rate follows the sum of both",
         Placement::Free => "",
     };
@@ -177,7 +179,6 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.0,
             more_time_s: None,
-            caveat: None,
         }
     }
 

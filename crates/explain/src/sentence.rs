@@ -1,16 +1,16 @@
 //! The verdict in one sentence a manager can read, and the words of figures.
 
 use ciphertax_model::{Metric, Workload};
-use ciphertax_records::{ArmRole, CellRecord, EstimateRow, Run};
+use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.
 pub(crate) fn verdict(run: &Run) -> String {
-    let Some(baseline) = run.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
+    let Some(baseline) = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
         return nothing(run);
     };
-    let variants = run.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
+    let variants = run.head.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
     let mut told = variants.filter_map(|arm| about(run, &arm.name));
     match told.next() {
         Some(sentence) => format!("Against {}, {sentence}.", baseline.name),
@@ -19,7 +19,7 @@ pub(crate) fn verdict(run: &Run) -> String {
 }
 
 fn nothing(run: &Run) -> String {
-    match run.cells.iter().map(|cell| cell.blocks).max() {
+    match run.results.cells.iter().map(|cell| cell.blocks).max() {
         None | Some(0) => "Nothing can be said: no block was measured completely.".into(),
         Some(blocks) => format!(
             "Nothing can be said yet: an interval needs {FEWEST_BLOCKS} blocks of a cell, and there are {blocks}; give it \
@@ -34,14 +34,14 @@ fn about(run: &Run, arm: &str) -> Option<String> {
         (Workload::is_key_lookup, "query"),
         (|workload| workload == Workload::Connect, "new connection"),
     ];
-    let of = |is_meant: IsMeant| run.cells.iter().filter(move |cell| is_meant(cell.workload));
-    let is_of_quick = |cell: &CellRecord| {
-        cell.workload == Workload::BulkRead
+    let of = |is_meant: IsMeant| run.cells().filter(move |cell| is_meant(cell.asked.workload));
+    let is_of_quick = |cell: MeasuredCell<'_>| {
+        cell.asked.workload == Workload::BulkRead
             || OF_A_SHORT_STUDY
                 .iter()
-                .any(|(is_meant, _)| is_meant(cell.workload))
+                .any(|(is_meant, _)| is_meant(cell.asked.workload))
     };
-    let is_short = run.cells.iter().all(is_of_quick)
+    let is_short = run.cells().all(is_of_quick)
         && OF_A_SHORT_STUDY
             .iter()
             .any(|(is_meant, _)| of(*is_meant).count() > 0)
@@ -60,11 +60,7 @@ fn about(run: &Run, arm: &str) -> Option<String> {
 
 /// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
-    let rows: Vec<&EstimateRow> = run
-        .cells
-        .iter()
-        .filter_map(|cell| primary(run, arm, cell))
-        .collect();
+    let rows: Vec<&EstimateRow> = run.cells().filter_map(|cell| primary(run, arm, cell)).collect();
     let describe = |row: &EstimateRow| {
         let clause = clause(run, row, "operation");
         format!("{}{} in {}", clause.verb, clause.object, row.cell)
@@ -74,9 +70,13 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
-    let measured = if all < run.cells.len() { " measured" } else { "" };
+    let measured = if all < run.results.cells.len() {
+        " measured"
+    } else {
+        ""
+    };
     let mut others: Vec<String> = Vec::new();
-    let saves = match run.study.adds_protection(arm) {
+    let saves = match run.head.study.adds_protection(arm) {
         true => "it seems to save something, which is suspicious",
         false => "it saves something",
     };
@@ -116,10 +116,10 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
 }
 
 /// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure.
-fn primary<'a>(run: &'a Run, arm: &str, cell: &CellRecord) -> Option<&'a EstimateRow> {
+fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a EstimateRow> {
     let rows = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
         .into_iter()
-        .filter_map(|metric| run.estimate(&cell.name, arm, metric));
+        .filter_map(|metric| run.results.estimate(&cell.found.name, arm, metric));
     let rows: Vec<&EstimateRow> = rows.collect();
     [
         Verdict::Costs,
@@ -171,7 +171,7 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
             "costs",
             format!("less than {} more CPU per {what}", magnitude(row.margin)),
         ),
-        Verdict::Gains if run.study.adds_protection(&row.arm) => (
+        Verdict::Gains if run.head.study.adds_protection(&row.arm) => (
             "seems to save",
             format!("{micros} CPU per {what} ({change}: suspicious)"),
         ),

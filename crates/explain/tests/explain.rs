@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use ciphertax_explain::{explain, precision};
 use ciphertax_model::{Link, LinkKind, Metric, Study};
 use ciphertax_records::{
-    ArmRecord, ArmRole, CpuTime, Host, LinkRecord, OpenLoopSample, OperationSample, Phase, PhaseSample, Run,
-    RunStatus, Sample, ServerPlacement, ServerRecord, Severity, Tool, VoidReason,
+    ArmRecord, ArmRole, CpuTime, Head, Host, LinkRecord, OpenLoopSample, OperationSample, Phase, PhaseSample,
+    Rated, Results, RunStatus, Sample, ServerPlacement, ServerRecord, ServerSide, Severity, Side, SliceId,
+    Tool, VoidReason, Yield,
 };
 use ciphertax_stats::histogram;
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
@@ -98,10 +99,10 @@ fn capacity_and_churn_follow_from_the_costs() {
     let row = run
         .capacity
         .iter()
-        .find(|row| row.of == "connections" && row.side == "server")
+        .find(|row| row.of == Rated::Connections && row.side == Side::Server)
         .unwrap();
     assert!((row.extra_cores.value - 0.056).abs() < 0.001, "{row:?}");
-    let churn = run.churn.iter().find(|row| row.side == "server").unwrap();
+    let churn = run.churn.iter().find(|row| row.side == Side::Server).unwrap();
     assert!((churn.points[0].overhead.value - 7.0).abs() < 0.1);
     // (640 + (n−1)·20) / (80 + (n−1)·20) = 1.05  ⇒  n = 557
     let five_percent = churn.break_even[1].queries.unwrap();
@@ -112,7 +113,7 @@ fn capacity_and_churn_follow_from_the_costs() {
 fn without_the_baseline_again_nothing_is_told_and_every_number_is_one() {
     let samples: Vec<Sample> = samples(20)
         .into_iter()
-        .filter(|sample| sample.arm != "baseline again")
+        .filter(|sample| sample.slice.arm != "baseline again")
         .collect();
     let run = explained(&samples);
     for row in &run.estimates {
@@ -125,7 +126,7 @@ fn without_the_baseline_again_nothing_is_told_and_every_number_is_one() {
     }
     // What is not finite is written as null, and then cannot be read.
     let text = serde_json::to_string(&run).unwrap();
-    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+    assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), run);
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn a_void_slice_takes_its_pairs_out_and_is_listed() {
     let mut samples = samples(20);
     let victim = samples
         .iter_mut()
-        .find(|sample| sample.cell == "select" && sample.arm == "tls")
+        .find(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls")
         .unwrap();
     victim.void = Some(VoidReason::Errors {
         count: 3,
@@ -155,9 +156,9 @@ fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
     let mut samples = samples(20);
     for sample in samples
         .iter_mut()
-        .filter(|sample| sample.cell == "select" && sample.arm == "tls")
+        .filter(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls")
     {
-        sample.client_bound = true;
+        sample.load.client_bound = true;
     }
     let run = explained(&samples);
     for row in run.estimates.iter().filter(|row| row.cell == "select") {
@@ -169,7 +170,7 @@ fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
                 | Metric::LatencyP95
                 | Metric::LatencyP99
         );
-        assert_eq!(row.caveat.is_some(), concerns_server, "{row:?}");
+        assert_eq!(row.rule == Rule::ClientBound, concerns_server, "{row:?}");
         assert!(!concerns_server || row.verdict == Verdict::CannotTell);
     }
     assert!(run.cells[0].client_bound && !run.cells[1].client_bound);
@@ -179,7 +180,7 @@ fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
 fn a_server_that_cannot_be_seen_has_no_cpu_rows_and_does_not_hold_up_the_rest() {
     let mut samples = samples(30);
     for sample in &mut samples {
-        sample.server_cpu = None;
+        sample.server.server_cpu = None;
     }
     let run = explained(&samples);
     assert!(
@@ -189,8 +190,8 @@ fn a_server_that_cannot_be_seen_has_no_cpu_rows_and_does_not_hold_up_the_rest() 
     );
     assert!(run.cells.iter().all(|cell| cell.precise));
     assert_eq!(
-        run.churn.iter().map(|row| row.side.as_str()).collect::<Vec<_>>(),
-        ["client"]
+        run.churn.iter().map(|row| row.side).collect::<Vec<_>>(),
+        [Side::Client]
     );
 }
 
@@ -217,12 +218,12 @@ fn with_one_bad_block() -> Vec<Sample> {
     let mut samples = samples(21);
     let bad = samples
         .iter_mut()
-        .find(|sample| sample.cell == "select" && sample.arm == "tls" && sample.block == 20)
+        .find(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls" && sample.slice.block == 20)
         .unwrap();
     let operations = 27;
-    bad.operations[0].count = operations;
-    bad.operations[0].latency_sum_ns = operations * 3_000_000;
-    bad.server_cpu = Some(CpuTime {
+    bad.load.operations[0].count = operations;
+    bad.load.operations[0].latency_sum_ns = operations * 3_000_000;
+    bad.server.server_cpu = Some(CpuTime {
         total_ns: operations * 3_000_000,
         system_ns: 0,
     });
@@ -233,8 +234,8 @@ fn with_one_bad_block() -> Vec<Sample> {
 fn one_bad_block_does_not_ruin_capacity_which_says_what_the_table_says() {
     let run = explained(&with_one_bad_block());
     for row in &run.capacity {
-        let metric = match row.side.as_str() {
-            "server" => Metric::ServerCpuPerOp,
+        let metric = match row.side {
+            Side::Server => Metric::ServerCpuPerOp,
             _ => Metric::ClientCpuPerOp,
         };
         let estimate = run.estimate(&row.cell, "tls", metric).unwrap();
@@ -249,7 +250,7 @@ fn one_bad_block_does_not_ruin_capacity_which_says_what_the_table_says() {
     }
     let mut of_queries = run.capacity.iter();
     let of_queries = of_queries
-        .find(|row| row.of == "queries" && row.side == "server")
+        .find(|row| row.of == Rated::Queries && row.side == Side::Server)
         .unwrap();
     // The mean of the differences would say 142 µs more per query, 1.42 cores per 10,000.
     assert!(of_queries.extra_cores.value < 0.1, "{of_queries:?}");
@@ -260,7 +261,7 @@ fn one_bad_block_does_not_ruin_capacity_which_says_what_the_table_says() {
 fn what_a_query_costs_is_said_with_the_tables_own_interval_and_undecided_costs_are_no_advice() {
     let run = explained(&with_one_bad_block());
     let estimate = run.estimate("select", "tls", Metric::ServerCpuPerOp).unwrap();
-    let churn = run.churn.iter().find(|row| row.side == "server").unwrap();
+    let churn = run.churn.iter().find(|row| row.side == Side::Server).unwrap();
     let query = churn.query_overhead.unwrap();
     assert_eq!((query.low, query.high), (estimate.low, estimate.high));
     assert!((churn.query_variant_us - estimate.variant).abs() < 1e-9);
@@ -282,16 +283,16 @@ fn the_headline_names_what_its_table_calls_a_cost() {
     );
     let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
     let alike = |mut sample: Sample| {
-        if sample.arm == "tls" {
-            sample.server_cpu = sample.server_cpu.map(|cpu| CpuTime {
-                total_ns: cpu.total_ns / if sample.cell == "connect" { 8 } else { 1 },
+        if sample.slice.arm == "tls" {
+            sample.server.server_cpu = sample.server.server_cpu.map(|cpu| CpuTime {
+                total_ns: cpu.total_ns / if sample.slice.cell == "connect" { 8 } else { 1 },
                 system_ns: 0,
             });
         }
         sample
     };
     let samples: Vec<Sample> = samples(30).into_iter().map(alike).collect();
-    let run = explain(head(Study::from_toml(&two_alike).unwrap()), &samples).unwrap();
+    let run = explain(&head(Study::from_toml(&two_alike).unwrap()), samples.as_slice()).unwrap();
     assert!(run.verdict.contains("costs the client"), "{}", run.verdict);
 }
 
@@ -304,13 +305,17 @@ fn phases_without_cryptography_that_take_longer_are_named_as_waiting_where_they_
     };
     let samples = |queue_us: u64| -> Vec<Sample> {
         let mut samples = samples(12);
-        for sample in samples.iter_mut().filter(|sample| sample.cell == "connect") {
-            let (tls, query) = if sample.arm == "tls" { (840, 500) } else { (0, 140) };
-            sample.phases = vec![phase(Phase::Tls, tls), phase(Phase::FirstOperation, query)];
-            let waited = if sample.arm == "tls" { queue_us } else { 10 };
-            sample.server_run_queue_wait_ns = Some(waited * 1_000 * OPERATIONS);
+        for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "connect") {
+            let (tls, query) = if sample.slice.arm == "tls" {
+                (840, 500)
+            } else {
+                (0, 140)
+            };
+            sample.load.phases = vec![phase(Phase::Tls, tls), phase(Phase::FirstOperation, query)];
+            let waited = if sample.slice.arm == "tls" { queue_us } else { 10 };
+            sample.server.server_run_queue_wait_ns = Some(waited * 1_000 * OPERATIONS);
             // A machine with much to spare.
-            sample.duration_ns *= 2;
+            sample.load.duration_ns *= 2;
         }
         samples
     };
@@ -386,13 +391,13 @@ fn a_tunnel_that_is_open_already_saves_round_trips_and_anything_else_that_gains_
     let mut head = head(study());
     head.study = Study::from_toml(&text).unwrap();
     let faster = |mut sample: Sample| {
-        if sample.arm == "tls" {
-            sample.duration_ns /= 100;
+        if sample.slice.arm == "tls" {
+            sample.load.duration_ns /= 100;
         }
         sample
     };
     let samples: Vec<Sample> = samples(30).into_iter().map(faster).collect();
-    let findings = explain(head, &samples).unwrap().findings;
+    let findings = explain(&head, samples.as_slice()).unwrap().findings;
     let of = |cell: &str| {
         let mut of_cell = findings
             .iter()
@@ -421,7 +426,7 @@ fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
             lateness_max_us: 2_000.0,
             dropped: 0,
         });
-        let findings = explain(head, &[]).unwrap().findings;
+        let findings = explain(&head, [].as_slice()).unwrap().findings;
         findings
             .into_iter()
             .filter(|finding| finding.summary.contains("link"))
@@ -437,7 +442,11 @@ fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
 #[test]
 fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
     let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
-    let run = explain(head(Study::from_toml(&two_alike).unwrap()), &samples(30)).unwrap();
+    let run = explain(
+        &head(Study::from_toml(&two_alike).unwrap()),
+        samples(30).as_slice(),
+    )
+    .unwrap();
     // The server pays in one of them, the client in the other.
     assert_eq!(
         run.verdict,
@@ -455,8 +464,8 @@ fn study() -> Study {
     Study::from_toml(STUDY).unwrap()
 }
 
-fn explained(samples: &[Sample]) -> Run {
-    explain(head(study()), samples).unwrap()
+fn explained(samples: &[Sample]) -> Results {
+    explain(&head(study()), samples).unwrap()
 }
 
 #[test]
@@ -464,16 +473,16 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
     let study = study_with("load = { connections = 2, rate = 200 }");
     // Waiting doubles what the baseline takes, and makes five times of what TLS takes.
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.cell == "connect") {
-        let mean_ns = sample.operations[0].latency_sum_ns / OPERATIONS;
-        let response_ns = mean_ns * if sample.arm == "tls" { 5 } else { 2 };
+    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "connect") {
+        let mean_ns = sample.load.operations[0].latency_sum_ns / OPERATIONS;
+        let response_ns = mean_ns * if sample.slice.arm == "tls" { 5 } else { 2 };
         let mut response = histogram::empty();
         response.saturating_record_n(response_ns, OPERATIONS);
-        sample.open_loop = Some(OpenLoopSample {
+        sample.load.open_loop = Some(OpenLoopSample {
             planned: OPERATIONS,
             not_begun: 0,
             late: 0,
-            delay_sum_ns: if sample.arm == "tls" {
+            delay_sum_ns: if sample.slice.arm == "tls" {
                 OPERATIONS * mean_ns
             } else {
                 0
@@ -482,7 +491,7 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
             response: histogram::encode(&response),
         });
     }
-    let run = explain(head(study.clone()), &samples).unwrap();
+    let run = explain(&head(study.clone()), samples.as_slice()).unwrap();
     let compared: Vec<Metric> = run
         .estimates
         .iter()
@@ -531,11 +540,11 @@ fn batches_have_a_mean_and_a_standard_deviation_over_the_batches() {
     let mut rates = [90.0, 100.0, 110.0].into_iter().cycle();
     for sample in samples
         .iter_mut()
-        .filter(|sample| sample.cell == "connect" && sample.arm == "tls")
+        .filter(|sample| sample.slice.cell == "connect" && sample.slice.arm == "tls")
     {
-        sample.duration_ns = (OPERATIONS as f64 / rates.next().unwrap() * 1e9) as u64;
+        sample.load.duration_ns = (OPERATIONS as f64 / rates.next().unwrap() * 1e9) as u64;
     }
-    let run = explain(head(study), &samples).unwrap();
+    let run = explain(&head(study), samples.as_slice()).unwrap();
     assert!(run.batches.iter().all(|row| row.cell == "connect"));
     assert_eq!(run.batches.len(), ARMS.len());
     let tls = &run.batches[2];
@@ -584,43 +593,37 @@ fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_u
         latency.saturating_record(mean_ns * (900 + step % 200) / 1_000);
     }
     Sample {
-        cell: cell.into(),
-        block,
-        position,
-        arm: arm.into(),
-        start_ns: u64::from(block * 6 + position) * 100_000_000,
-        duration_ns: OPERATIONS * mean_ns,
-        operations: vec![OperationSample {
-            kind: cell.into(),
-            count: OPERATIONS,
-            errors: 0,
-            latency_sum_ns: OPERATIONS * mean_ns,
-            latency: histogram::encode(&latency),
-        }],
-        client_cpu: cpu(client_us),
-        server_cpu: Some(cpu(server_us)),
-        tunnel_cpu: None,
-        bytes_sent: OPERATIONS * 30,
-        bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
-        client_context_switches: 0,
-        server_context_switches: None,
-        client_run_queue_wait_ns: None,
-        server_run_queue_wait_ns: None,
-        server_counters: BTreeMap::new(),
-        steal_ns: 0,
-        workers: 2,
-        logins: BTreeMap::new(),
-        handshakes: None,
-        queries: 0,
-        restarts: 0,
-        stale_reads: 0,
-        open_loop: None,
-        phases: if cell == "connect" && arm == "tls" {
-            vec![handshake(mean_ns)]
-        } else {
-            Vec::new()
+        slice: SliceId {
+            cell: cell.into(),
+            block,
+            position,
+            arm: arm.into(),
         },
-        client_bound: false,
+        start_ns: u64::from(block * 6 + position) * 100_000_000,
+        load: Yield {
+            duration_ns: OPERATIONS * mean_ns,
+            operations: vec![OperationSample {
+                kind: cell.into(),
+                count: OPERATIONS,
+                errors: 0,
+                latency_sum_ns: OPERATIONS * mean_ns,
+                latency: histogram::encode(&latency),
+            }],
+            client_cpu: cpu(client_us),
+            bytes_sent: OPERATIONS * 30,
+            bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
+            workers: 2,
+            phases: if cell == "connect" && arm == "tls" {
+                vec![handshake(mean_ns)]
+            } else {
+                Vec::new()
+            },
+            ..Yield::default()
+        },
+        server: ServerSide {
+            server_cpu: Some(cpu(server_us)),
+            ..ServerSide::default()
+        },
         void: None,
     }
 }
@@ -641,7 +644,7 @@ fn handshake(mean_ns: u64) -> PhaseSample {
     }
 }
 
-fn head(study: Study) -> Run {
+fn head(study: Study) -> Head {
     let role = [ArmRole::Baseline, ArmRole::BaselineAgain, ArmRole::Variant];
     let arms = study
         .measured_arms()
@@ -650,7 +653,6 @@ fn head(study: Study) -> Run {
         .map(|(arm, role)| ArmRecord {
             name: arm.name,
             role,
-            transport: arm.transport,
             sessions: Vec::new(),
         })
         .collect();
@@ -667,7 +669,7 @@ fn head(study: Study) -> Run {
         memory_bytes: 0,
         virtualization: "none".into(),
     };
-    Run {
+    Head {
         status: RunStatus::Complete,
         arms,
         servers: vec![ServerRecord {
@@ -682,7 +684,7 @@ fn head(study: Study) -> Run {
             cpu_unread: None,
             link: None,
         }],
-        ..Run::begin(tool, host, study, String::new(), 1)
+        ..Head::begin(tool, host, study, String::new(), 1)
     }
 }
 
@@ -690,8 +692,8 @@ fn head(study: Study) -> Run {
 fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
     // Reads cost what they cost, inserts a quarter more over TLS.
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.cell == "select") {
-        let noise_ns = u64::from(sample.block % 3);
+    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
+        let noise_ns = u64::from(sample.slice.block % 3);
         let of_kind = |kind: &str, mean_ns: u64| {
             let mut latency = histogram::empty();
             latency.saturating_record_n(mean_ns, 500);
@@ -703,8 +705,12 @@ fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
                 latency: histogram::encode(&latency),
             }
         };
-        let insert_ns = if sample.arm == "tls" { 250_000 } else { 200_000 };
-        sample.operations = vec![
+        let insert_ns = if sample.slice.arm == "tls" {
+            250_000
+        } else {
+            200_000
+        };
+        sample.load.operations = vec![
             of_kind("read", 100_000 + noise_ns),
             of_kind("insert", insert_ns + noise_ns),
         ];
@@ -726,7 +732,7 @@ fn kinds_of_operations_are_compared_by_themselves_where_there_are_several() {
 #[test]
 fn a_rare_kind_that_a_slice_lacks_is_no_damage() {
     let mut samples = samples(20);
-    for sample in samples.iter_mut().filter(|sample| sample.cell == "select") {
+    for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "select") {
         let mut latency = histogram::empty();
         latency.saturating_record_n(1000, 10);
         let of_kind = |kind: &str, count| OperationSample {
@@ -740,12 +746,12 @@ fn a_rare_kind_that_a_slice_lacks_is_no_damage() {
                 latency.clone()
             }),
         };
-        let rare = if sample.block == 3 && sample.arm == "tls" {
+        let rare = if sample.slice.block == 3 && sample.slice.arm == "tls" {
             0
         } else {
             10
         };
-        sample.operations = vec![of_kind("read", 10), of_kind("insert", rare)];
+        sample.load.operations = vec![of_kind("read", 10), of_kind("insert", rare)];
     }
     let run = explained(&samples);
     let blocks = |kind: &str| {
@@ -763,7 +769,7 @@ fn a_published_figure_of_one_kind_stands_beside_that_kind() {
          kind = \"insert\"\nchange = 0.25\n"
     );
     let study = Study::from_toml(&text).unwrap();
-    let run = explain(head(study), &samples(20)).unwrap();
+    let run = explain(&head(study), samples(20).as_slice()).unwrap();
     assert_eq!(run.published[0].kind.as_deref(), Some("insert"));
     assert_eq!(run.published[0].measured, None, "there was no such kind");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts};
+use ciphertax_records::{Proof, SessionFacts, Witness};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::{Protocol, WireError};
 
@@ -122,9 +122,13 @@ impl Prover<'_> {
             .map_err(|error| self.refused(&error))?
             .map_err(|problem| self.disproved(problem))?;
         let mut proofs = vec![
-            proof("client", "negotiated what the arm says", &client_evidence(&facts)),
             proof(
-                "server",
+                Witness::Client,
+                "negotiated what the arm says",
+                &client_evidence(&facts),
+            ),
+            proof(
+                Witness::Server,
                 "its status variables Ssl_version and Ssl_cipher agree",
                 &if word.version.is_empty() {
                     "both empty".to_owned()
@@ -148,7 +152,7 @@ impl Prover<'_> {
         if let Some(socket) = &self.options.socket {
             // There is no wire to listen on; whether the session is in clear, both sides have said.
             return Ok(proof(
-                "wire",
+                Witness::Wire,
                 "travels over a Unix socket, on this machine alone",
                 &format!("connected to {}", socket.display()),
             ));
@@ -208,7 +212,7 @@ impl Prover<'_> {
         match Session::connect(reactor, &wrong).await {
             Ok(_) => Err(self.disproved(format!("the server accepts {what}"))),
             Err(error) if error.is_access_denied() => Ok(proof(
-                "authentication",
+                Witness::Authentication,
                 &format!("{what} is refused"),
                 &error.to_string(),
             )),
@@ -249,12 +253,12 @@ impl Canary {
         match (self.encrypted, self.seen) {
             (_, false) if self.bytes == 0 => Err("the session did not go through the relay".into()),
             (false, true) => Ok(proof(
-                "wire",
+                Witness::Wire,
                 "a canary value travels in clear",
                 "a relay read it",
             )),
             (true, false) => Ok(proof(
-                "wire",
+                Witness::Wire,
                 "a canary value does not travel in clear",
                 &format!("a relay saw {} bytes and not the canary", self.bytes),
             )),
@@ -289,9 +293,9 @@ pub(crate) fn client_evidence(facts: &SessionFacts) -> String {
     }
 }
 
-pub(crate) fn proof(witness: &str, claim: &str, evidence: &str) -> Proof {
+pub(crate) fn proof(witness: Witness, claim: &str, evidence: &str) -> Proof {
     Proof {
-        witness: witness.to_owned(),
+        witness,
         claim: claim.to_owned(),
         evidence: evidence.to_owned(),
     }

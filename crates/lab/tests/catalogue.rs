@@ -21,7 +21,7 @@ use ciphertax_model::{
     Transport,
 };
 use ciphertax_reactor::Reactor;
-use ciphertax_records::SessionFacts;
+use ciphertax_records::{LoginPath, SessionFacts};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -154,10 +154,17 @@ fn passwords_are_forgotten_when_told(server: &PrivateServer) {
     let options = as_account(encrypted(server, policy(server)), account);
     let path = || facts(&options).unwrap().authentication.path;
     let _ = path();
-    assert_eq!(path(), if forget.is_some() { "fast" } else { "full" });
+    assert_eq!(
+        path(),
+        if forget.is_some() {
+            LoginPath::Fast
+        } else {
+            LoginPath::Full
+        }
+    );
     if let Some(statement) = forget {
         execute(&clear(server), statement);
-        assert_eq!(path(), "full");
+        assert_eq!(path(), LoginPath::Full);
     }
 }
 

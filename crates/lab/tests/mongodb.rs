@@ -173,7 +173,11 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
     let over_tls = encrypted(&server, everyday.clone(), false);
     for (options, expectation) in [(&everyday, &plain), (&over_tls, &tls)] {
         let proved = mongodb::prove("it", options, expectation, alone).unwrap();
-        let claims: Vec<&str> = proved.proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        let claims: Vec<String> = proved
+            .proofs
+            .iter()
+            .map(|proof| proof.witness.to_string())
+            .collect();
         let witnesses = [
             "client",
             "server",

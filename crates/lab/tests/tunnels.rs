@@ -45,7 +45,7 @@ fn every_tunnel_carries_queries_and_is_proved() {
         let proofs = tunnel
             .prove(select_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
-        let witnesses: Vec<&str> = proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        let witnesses: Vec<String> = proofs.iter().map(|proof| proof.witness.to_string()).collect();
         assert_eq!(witnesses, ["wire", "tunnel"]);
         // The word of the programs has the cipher that the record names.
         let cipher = facts["cipher"].split(' ').next_back().unwrap();
@@ -77,7 +77,7 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
         let proofs = tunnel
             .prove(select_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
-        let witnesses: Vec<&str> = proofs.iter().map(|proof| proof.witness.as_str()).collect();
+        let witnesses: Vec<String> = proofs.iter().map(|proof| proof.witness.to_string()).collect();
         assert_eq!(witnesses, ["wire", "tunnel"]);
         for process in tunnel.processes() {
             let is_inside = network_of(process.pid) == fs::metadata(link.namespace()).unwrap().ino();

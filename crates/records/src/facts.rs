@@ -1,5 +1,8 @@
 //! What a session really negotiated, and how an arm was proved.
 
+use std::fmt;
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +20,114 @@ pub struct SessionFacts {
 /// How a login went.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct AuthenticationFacts {
-    /// The authentication plugin, by the server's name for it.
+    /// The authentication plugin or mechanism, by the server's name for it.
     pub method: String,
-    /// The path the plugin took: `single` where it has only one, else `fast` or `full`.
-    pub path: String,
+    /// The path it took.
+    pub path: LoginPath,
+}
+
+/// Written `method/path`.
+impl fmt::Display for AuthenticationFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.method, self.path)
+    }
+}
+
+impl FromStr for AuthenticationFacts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (method, path) = text
+            .rsplit_once('/')
+            .ok_or_else(|| format!("{text:?} is not written method/path"))?;
+        Ok(Self {
+            method: method.to_owned(),
+            path: path.parse()?,
+        })
+    }
+}
+
+/// Which way a login took through its method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoginPath {
+    /// The only one its method has.
+    Single,
+    /// The server had the password's hash in its cache (`caching_sha2_password`).
+    Fast,
+    /// The server had not, and was sent the password (`caching_sha2_password`).
+    Full,
+    /// The client had kept the keys of an earlier login (SCRAM).
+    Cached,
+    /// The client derived the keys from the password (SCRAM).
+    Derived,
+}
+
+impl LoginPath {
+    const ALL: [Self; 5] = [Self::Single, Self::Fast, Self::Full, Self::Cached, Self::Derived];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Fast => "fast",
+            Self::Full => "full",
+            Self::Cached => "cached",
+            Self::Derived => "derived",
+        }
+    }
+}
+
+impl fmt::Display for LoginPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LoginPath {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let path = Self::ALL.into_iter().find(|path| path.name() == name);
+        path.ok_or_else(|| format!("there is no login path {name:?}"))
+    }
+}
+
+/// Counts by login, keyed `method/path` in records.
+pub(crate) mod by_login {
+    use std::collections::BTreeMap;
+
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{AuthenticationFacts, LoginPath};
+
+    pub(crate) fn serialize<S: Serializer>(
+        counts: &BTreeMap<AuthenticationFacts, u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(counts.iter().map(|(login, count)| (login.to_string(), count)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<AuthenticationFacts, u64>, D::Error> {
+        let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        counts
+            .into_iter()
+            .map(|(login, count)| Ok((login.parse().map_err(D::Error::custom)?, count)))
+            .collect()
+    }
+
+    pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
+        let paths = LoginPath::ALL.map(LoginPath::name).join("|");
+        json_schema!({
+            "type": "object",
+            "propertyNames": { "pattern": format!("/({paths})$") },
+            "additionalProperties": { "type": "integer", "minimum": 0 }
+        })
+    }
 }
 
 /// What a TLS session negotiated.
@@ -40,10 +147,33 @@ pub struct TlsFacts {
     pub hello_retry_request: bool,
     /// Size of the first ClientHello handshake message in bytes.
     pub client_hello_bytes: u32,
-    /// What was verified: `ca` (chain only) or `host name` (chain and name).
-    pub verification: String,
+    /// What was verified of the server.
+    pub verification: Verified,
     /// The client's TLS library and its version.
     pub client_library: String,
+}
+
+/// What a client verified of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verified {
+    /// Nothing: whoever answers is taken for the server.
+    None,
+    /// That the certificate's chain ends at a trusted authority.
+    Ca,
+    /// The chain, and that the certificate is of the host.
+    #[serde(rename = "host name")]
+    HostName,
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Ca => "ca",
+            Self::HostName => "host name",
+        })
+    }
 }
 
 /// The certificate a server presented.
@@ -62,10 +192,60 @@ pub struct CertificateFacts {
 /// One piece of evidence that an arm is what it says. A failed proof ends the arm, so a recorded one has passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// Who says so: `server`, `client`, `wire` or `authentication`.
-    pub witness: String,
+    /// Who says so.
+    pub witness: Witness,
     /// What was checked.
     pub claim: String,
     /// What was seen.
     pub evidence: String,
+}
+
+/// Who bears witness to what an arm is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    /// The client, by what it negotiated.
+    Client,
+    /// The server, asked over the session.
+    Server,
+    /// A relay that sees what travels.
+    Wire,
+    /// A login with a wrong secret.
+    Authentication,
+    /// A write without a login.
+    #[serde(rename = "access control")]
+    AccessControl,
+    /// The program that is the tunnel.
+    Tunnel,
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Wire => "wire",
+            Self::Authentication => "authentication",
+            Self::AccessControl => "access control",
+            Self::Tunnel => "tunnel",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_read_back_from_its_words_also_where_the_method_has_a_slash() {
+        for path in LoginPath::ALL {
+            for method in ["SCRAM-SHA-256", "a/b"] {
+                let method = method.to_owned();
+                let login = AuthenticationFacts { method, path };
+                assert_eq!(login.to_string().parse(), Ok(login));
+            }
+            assert_eq!(serde_json::to_value(path).unwrap(), path.name());
+        }
+        assert!("SCRAM-SHA-256/guessed".parse::<AuthenticationFacts>().is_err());
+    }
 }

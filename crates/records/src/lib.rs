@@ -1,16 +1,51 @@
-//! What a run leaves: `samples.jsonl` holds one [`Sample`] a line, `run.json` one [`Run`].
+//! The folder that a run leaves, and nothing of how it comes about.
+//!
+//! | file | holds | format |
+//! |---|---|---|
+//! | `run.json` | one [`Run`]: its [`Head`] (what, where, versions) and its [`Results`], side by side | [`SCHEMA`], in its first field |
+//! | `samples.jsonl` | one [`Sample`] a line, appended as it happens | [`SAMPLES_SCHEMA`], in its first line |
+//! | `operations.csv` | every single operation, where a study asks for it | its column names |
+//! | `report.html` | the report, made from the above | the release that made it |
+//!
+//! Results are made of head and samples, and can be made again from the folder by a later release: [`Recorded`] reads what
+//! this release and the one before it wrote ([`READABLE`]).
 
+mod connects;
+mod consequences;
+pub mod counter;
+mod error;
 mod facts;
+mod folder;
+mod head;
+mod operations;
+mod results;
+mod resume;
 mod run;
 mod sample;
+mod samples;
 mod trace;
 
-pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsFacts};
-pub use run::{
-    Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
-    ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, KindRow, LeftOut, LinkRecord, Measurement,
-    PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity,
-    Tool, VoidRow,
+pub use connects::{ConnectRow, PhaseRow};
+pub use consequences::{
+    Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
+    Side,
 };
-pub use sample::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, VoidReason};
+pub use error::RecordError;
+pub use facts::{
+    AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
+};
+pub use folder::{Recorded, RunFolder, write_run, write_whole};
+pub use head::{
+    ArmRecord, ArmRole, Head, Host, LeftOut, LinkRecord, RunStatus, ServerPlacement, ServerRecord,
+    SessionRecord, Tool,
+};
+pub use operations::KeptOperation;
+pub use results::{BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, VoidRow};
+pub use resume::{CutOff, Destination, Earlier};
+pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
+pub use sample::{
+    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, ServerSide, SliceId,
+    VoidReason, Yield,
+};
+pub use samples::{SAMPLES_SCHEMA, SampleFile, Samples};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -1,4 +1,4 @@
-//! One line of `samples.jsonl`: what a slice yielded.
+//! One line of `samples.jsonl`: what a slice yielded and what it took.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,11 +8,44 @@ use ciphertax_stats::HistogramText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::AuthenticationFacts;
 use crate::trace::Phase;
 
-/// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason.
+/// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
+/// parts stand side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
+    /// Which slice.
+    #[serde(flatten)]
+    pub slice: SliceId,
+    /// Start, in nanoseconds since the run began.
+    pub start_ns: u64,
+    /// What the load yielded, and what it took the load generator.
+    #[serde(flatten)]
+    pub load: Yield,
+    /// What the server's side and the machine took meanwhile.
+    #[serde(flatten)]
+    pub server: ServerSide,
+    /// Why the slice does not count; absent for a valid slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void: Option<VoidReason>,
+}
+
+impl Sample {
+    /// True if the slice counts.
+    pub fn is_valid(&self) -> bool {
+        self.void.is_none()
+    }
+
+    /// When it ended, in nanoseconds since the run began.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.load.duration_ns)
+    }
+}
+
+/// Which slice of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SliceId {
     /// Name of the cell.
     pub cell: String,
     /// Number of the block in its cell, from 0.
@@ -21,45 +54,36 @@ pub struct Sample {
     pub position: u32,
     /// Name of the arm.
     pub arm: String,
-    /// Start, in nanoseconds since the run began.
-    pub start_ns: u64,
+}
+
+/// What a load yielded in a slice, and what the load generator took for it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Yield {
     /// From the first request sent to the last answer received, in nanoseconds.
     pub duration_ns: u64,
     /// Operations by kind.
     pub operations: Vec<OperationSample>,
     /// CPU time of the client's load threads.
     pub client_cpu: CpuTime,
-    /// CPU time of the server process; absent where it cannot be seen.
-    pub server_cpu: Option<CpuTime>,
-    /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tunnel_cpu: Option<CpuTime>,
     /// Bytes written to sockets, above TCP.
     pub bytes_sent: u64,
     /// Bytes read from sockets, above TCP.
     pub bytes_received: u64,
     /// Context switches of the load threads, voluntary and involuntary.
     pub client_context_switches: u64,
-    /// Context switches of the server's threads; absent where they cannot be seen.
-    pub server_context_switches: Option<u64>,
     /// How long the load threads could have run but waited for a CPU, all together, in nanoseconds; absent where the kernel
     /// does not say, and for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_run_queue_wait_ns: Option<u64>,
-    /// The same of the server's threads; absent also where threads that did more than a tenth of the work ended within the
-    /// slice, as they do where a server starts one for each connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_run_queue_wait_ns: Option<u64>,
-    /// Differences of the server's own counters over the slice.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub server_counters: BTreeMap<String, i64>,
-    /// CPU time that the hypervisor took from this machine, in nanoseconds, all CPUs together.
-    pub steal_ns: u64,
     /// Load threads that ran, which is the number of CPUs the client may use.
     pub workers: u32,
-    /// Logins by authentication path, written `plugin/path`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub logins: BTreeMap<String, u64>,
+    /// Logins by method and path, written `method/path`.
+    #[serde(
+        default,
+        with = "crate::facts::by_login",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub logins: BTreeMap<AuthenticationFacts, u64>,
     /// TLS handshakes of the connects made; absent where there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
@@ -83,16 +107,9 @@ pub struct Sample {
     /// client's figures, not the server's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_bound: bool,
-    /// Why the slice does not count; absent for a valid slice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub void: Option<VoidReason>,
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
-impl Sample {
+impl Yield {
     /// Operations that succeeded, all kinds together.
     pub fn operation_count(&self) -> u64 {
         self.operations.iter().map(|kind| kind.count).sum()
@@ -102,11 +119,32 @@ impl Sample {
     pub fn error_count(&self) -> u64 {
         self.operations.iter().map(|kind| kind.errors).sum()
     }
+}
 
-    /// True if the slice counts.
-    pub fn is_valid(&self) -> bool {
-        self.void.is_none()
-    }
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What the server, its tunnel and the machine took in a slice.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerSide {
+    /// CPU time of the server process; absent where it cannot be seen.
+    pub server_cpu: Option<CpuTime>,
+    /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel_cpu: Option<CpuTime>,
+    /// Context switches of the server's threads; absent where they cannot be seen.
+    pub server_context_switches: Option<u64>,
+    /// How long the server's threads could have run but waited for a CPU, all together, in nanoseconds; absent where the
+    /// kernel does not say, and where threads that did more than a tenth of the work ended within the slice, as they do
+    /// where a server starts one for each connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_run_queue_wait_ns: Option<u64>,
+    /// Differences of the server's own counters over the slice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_counters: BTreeMap<String, i64>,
+    /// CPU time that the hypervisor took from this machine, in nanoseconds, all CPUs together.
+    pub steal_ns: u64,
 }
 
 /// TLS handshakes, and how many of them took up an earlier session.

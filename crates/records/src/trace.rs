@@ -45,6 +45,20 @@ impl Phase {
         self as usize
     }
 
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Tcp => "tcp",
+            Self::Preface => "preface",
+            Self::Tls => "tls",
+            Self::Auth => "auth",
+            Self::Setup => "setup",
+            Self::FirstOperation => "first_operation",
+            Self::Close => "close",
+        }
+    }
+
     /// The name a reader sees.
     pub fn label(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, PhaseRow, Run};
+use ciphertax_records::{ArmRole, PhaseRow, Run, Side};
 use serde::Deserialize;
 
 /// A chart, as it was drawn.
@@ -93,6 +93,7 @@ const MAIN: [Metric; 4] = [
 fn expected(run: &Run) -> BTreeMap<String, Layers> {
     let mut charts = BTreeMap::new();
     let main = run
+        .results
         .estimates
         .iter()
         .filter(|row| MAIN.contains(&row.metric))
@@ -100,22 +101,27 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
     if main > 0 {
         charts.insert("forest".to_owned(), vec![("intervals", main), ("points", main)]);
     }
-    let again = run.arms.iter().find(|arm| arm.role == ArmRole::BaselineAgain);
+    let again = run
+        .head
+        .arms
+        .iter()
+        .find(|arm| arm.role == ArmRole::BaselineAgain);
     let is_again = |row: &PhaseRow| again.is_some_and(|arm| arm.name == row.arm);
-    for cell in &run.cells {
+    for cell in run.cells() {
         let phases = |wanted: fn(&PhaseRow) -> bool| {
-            run.connect_phases
+            run.results
+                .connect_phases
                 .iter()
-                .filter(|row| row.cell == cell.name && !is_again(row) && wanted(row))
+                .filter(|row| row.cell == cell.found.name && !is_again(row) && wanted(row))
                 .count()
         };
         let walls = phases(|row| row.mean_us > 0.0);
         if walls > 0 {
-            charts.insert(format!("phases {}", cell.name), vec![("phases", walls)]);
+            charts.insert(format!("phases {}", cell.found.name), vec![("phases", walls)]);
         }
         let cpus = phases(|row| row.client_cpu_us.is_some_and(|cpu| cpu > 0.0));
         if cpus > 0 && walls > 0 {
-            charts.insert(format!("phase-cpu {}", cell.name), vec![("phases", cpus)]);
+            charts.insert(format!("phase-cpu {}", cell.found.name), vec![("phases", cpus)]);
         }
         for (metric, name) in [
             (Metric::ClientCpuPerOp, "client_cpu_per_op"),
@@ -123,38 +129,41 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
             (Metric::Throughput, "throughput"),
             (Metric::ResponseMean, "response_mean"),
         ] {
-            let layers = ratio_layers(run, &cell.name, metric);
+            let layers = ratio_layers(run, &cell.found.name, metric);
             if layers[0].1 > 0 {
-                charts.insert(format!("ratios {} {name}", cell.name), layers);
+                charts.insert(format!("ratios {} {name}", cell.found.name), layers);
             }
         }
     }
-    for row in &run.churn {
+    for row in &run.results.churn {
         let name = format!("churn {} {}", row.cell, row.side);
-        charts.insert(name, churn_layers(run, &row.cell, &row.side));
+        charts.insert(name, churn_layers(run, &row.cell, row.side));
     }
     charts
 }
 
 fn ratio_layers(run: &Run, cell: &str, metric: Metric) -> Layers {
     let series: Vec<_> = run
+        .results
         .block_ratios
         .iter()
         .filter(|row| row.cell == cell && row.metric == metric && !row.ratios.is_empty())
         .collect();
     let dots = series.iter().map(|row| row.ratios.len()).sum();
     let estimates = run
+        .results
         .estimates
         .iter()
-        .chain(&run.noise_floor)
+        .chain(&run.results.noise_floor)
         .filter(|row| row.cell == cell && row.metric == metric)
         .filter(|row| series.iter().any(|series| series.arm == row.arm))
         .count();
     vec![("blocks", dots), ("intervals", estimates), ("means", estimates)]
 }
 
-fn churn_layers(run: &Run, cell: &str, side: &str) -> Layers {
+fn churn_layers(run: &Run, cell: &str, side: Side) -> Layers {
     let rows: Vec<_> = run
+        .results
         .churn
         .iter()
         .filter(|row| row.cell == cell && row.side == side)

@@ -30,7 +30,12 @@ pub(crate) struct Change {
 /// What is wrong with the figures of a page.
 pub(crate) fn faults(numbers: &[Number], changes: &[Change], run: &Run) -> Vec<String> {
     let mut faults: Vec<String> = numbers.iter().filter_map(Number::fault).collect();
-    let rows: Vec<&EstimateRow> = run.estimates.iter().chain(&run.noise_floor).collect();
+    let rows: Vec<&EstimateRow> = run
+        .results
+        .estimates
+        .iter()
+        .chain(&run.results.noise_floor)
+        .collect();
     for change in changes {
         match rows.iter().find(|row| change.is_of(row)) {
             None => faults.push(format!("{} is not in the record", change.name())),
@@ -116,8 +121,8 @@ fn as_json(value: impl serde::Serialize) -> String {
 /// Numbers of the record, other than changes, that a reader must find.
 fn expected(run: &Run) -> Vec<(String, f64)> {
     let mut expected = Vec::new();
-    let baseline = run.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
-    for row in &run.measurements {
+    let baseline = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline);
+    for row in &run.results.measurements {
         if baseline.is_some_and(|arm| arm.name == row.arm) {
             expected.push((
                 format!("{} of {} in {}", row.metric, row.arm, row.cell),
@@ -126,16 +131,20 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
         }
     }
     // The repeated baseline's connects are the baseline's.
-    let again = run.arms.iter().find(|arm| arm.role == ArmRole::BaselineAgain);
+    let again = run
+        .head
+        .arms
+        .iter()
+        .find(|arm| arm.role == ArmRole::BaselineAgain);
     let is_shown = |row: &&PhaseRow| row.mean_us > 0.0 && again.is_none_or(|arm| arm.name != row.arm);
-    for row in run.connect_phases.iter().filter(is_shown) {
+    for row in run.results.connect_phases.iter().filter(is_shown) {
         let name = format!("{} of {} in {}", row.phase, row.arm, row.cell);
         let times = [row.mean_us, row.p50_us, row.p95_us, row.p99_us];
         let traffic = [row.bytes_sent, row.bytes_received, row.flights];
         let values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
         expected.extend(values.map(|value| (name.clone(), value)));
     }
-    for row in &run.churn {
+    for row in &run.results.churn {
         for point in &row.break_even {
             let values = [
                 point.queries,
@@ -146,7 +155,7 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
             expected.extend(values.into_iter().flatten().map(|value| (name.clone(), value)));
         }
     }
-    for row in &run.capacity {
+    for row in &run.results.capacity {
         let cores = row.extra_cores;
         for value in [cores.value, cores.low, cores.high] {
             expected.push((format!("the cores of {}, {}", row.arm, row.side), value));

@@ -108,10 +108,10 @@ impl Shown {
 
     fn faults(&self, run: &Run, look: Look) -> impl Iterator<Item = String> {
         let mut faults = Vec::new();
-        if self.verdict != run.verdict {
+        if self.verdict != run.results.verdict {
             faults.push(format!(
                 "the verdict reads {:?}, not {:?}",
-                self.verdict, run.verdict
+                self.verdict, run.results.verdict
             ));
         }
         match serde_json::from_str::<Run>(&self.record) {

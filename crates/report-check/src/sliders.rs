@@ -1,6 +1,6 @@
 //! The sliders of the capacity tables: moved, they show the cores of the rate beside them.
 
-use ciphertax_records::Run;
+use ciphertax_records::{Rated, Run, Side};
 use serde::Deserialize;
 
 use crate::browser::Tab;
@@ -29,7 +29,7 @@ JSON.stringify([...document.querySelectorAll(".capacity")].map((table) => {
 
 #[derive(Deserialize)]
 struct Table {
-    of: String,
+    of: Rated,
     hidden: bool,
     rate: f64,
     rate_text: String,
@@ -39,7 +39,7 @@ struct Table {
 #[derive(Deserialize)]
 struct Cores {
     arm: String,
-    side: String,
+    side: Side,
     values: Vec<f64>,
     texts: Vec<String>,
 }
@@ -65,6 +65,7 @@ impl Table {
         }
         for cores in &self.cores {
             let is_right = run
+                .results
                 .capacity
                 .iter()
                 .filter(|row| row.arm == cores.arm && row.side == cores.side && row.of == self.of)

@@ -1,7 +1,7 @@
 //! The answer: what each arm costs per query and per new connection, on both sides.
 
 use ciphertax_model::{Metric, Workload};
-use ciphertax_records::{ArmRecord, CellRecord, EstimateRow, Run};
+use ciphertax_records::{ArmRecord, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::FEWEST_BLOCKS;
 
 use crate::lookup;
@@ -12,9 +12,9 @@ pub(crate) struct Answer<'a> {
     /// Which server and how far away; empty where the run has one place only.
     pub(crate) place: String,
     /// The cell whose operation stands for a query over a connection that stays open.
-    pub(crate) query: Option<&'a CellRecord>,
+    pub(crate) query: Option<MeasuredCell<'a>>,
     /// The cell whose operation makes a connection.
-    pub(crate) connection: Option<&'a CellRecord>,
+    pub(crate) connection: Option<MeasuredCell<'a>>,
 }
 
 impl<'a> Answer<'a> {
@@ -22,10 +22,10 @@ impl<'a> Answer<'a> {
     pub(crate) fn estimate(
         &self,
         run: &'a Run,
-        cell: Option<&CellRecord>,
+        cell: Option<MeasuredCell<'_>>,
         metric: Metric,
     ) -> Option<&'a EstimateRow> {
-        run.estimate(&cell?.name, &self.arm.name, metric)
+        run.results.estimate(&cell?.found.name, &self.arm.name, metric)
     }
 }
 
@@ -35,22 +35,22 @@ pub(crate) const SIDES: [Metric; 2] = [Metric::ServerCpuPerOp, Metric::ClientCpu
 /// Every arm the study asks about, on each server and at each distance it was measured at; none where nothing was
 /// compared.
 pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
-    if run.estimates.is_empty() {
+    if run.results.estimates.is_empty() {
         return Vec::new();
     }
     let places = places(run);
     let mut answers = Vec::new();
     for cells in &places {
         for arm in lookup::variants(run) {
-            let of_arm = |wanted: &dyn Fn(&CellRecord) -> bool| {
-                cells.iter().copied().find(|cell| {
+            let of_arm = |wanted: &dyn Fn(MeasuredCell<'_>) -> bool| {
+                cells.iter().copied().find(|&cell| {
                     wanted(cell) && lookup::variants_in(run, cell).any(|other| other.name == arm.name)
                 })
             };
-            let query = of_arm(&|cell| cell.workload.is_key_lookup())
-                .or_else(|| of_arm(&|cell| !cell.workload.makes_connections()));
-            let connection = of_arm(&|cell| cell.workload == Workload::Connect)
-                .or_else(|| of_arm(&|cell| cell.workload.makes_connections()));
+            let query = of_arm(&|cell| cell.asked.workload.is_key_lookup())
+                .or_else(|| of_arm(&|cell| !cell.asked.workload.makes_connections()));
+            let connection = of_arm(&|cell| cell.asked.workload == Workload::Connect)
+                .or_else(|| of_arm(&|cell| cell.asked.workload.makes_connections()));
             if query.or(connection).is_some() {
                 answers.push(Answer {
                     arm,
@@ -84,11 +84,12 @@ pub(crate) fn estimates(run: &Run) -> Vec<&EstimateRow> {
 }
 
 /// The cells of the run, by server and distance.
-fn places(run: &Run) -> Vec<Vec<&CellRecord>> {
-    let mut places: Vec<Vec<&CellRecord>> = Vec::new();
-    for cell in &run.cells {
-        let together =
-            |place: &&mut Vec<&CellRecord>| (&place[0].server, place[0].link) == (&cell.server, cell.link);
+fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
+    let mut places: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
+    for cell in run.cells() {
+        let together = |place: &&mut Vec<MeasuredCell<'_>>| {
+            (&place[0].found.server, place[0].link) == (&cell.found.server, cell.link)
+        };
         match places.iter_mut().find(together) {
             Some(place) => place.push(cell),
             None => places.push(vec![cell]),
@@ -97,10 +98,10 @@ fn places(run: &Run) -> Vec<Vec<&CellRecord>> {
     places
 }
 
-fn place(cell: &CellRecord) -> String {
+fn place(cell: MeasuredCell<'_>) -> String {
     match cell.link {
-        Some(link) => format!("{}, {} ms away", cell.server, link.rtt_ms),
-        None => cell.server.clone(),
+        Some(link) => format!("{}, {} ms away", cell.found.server, link.rtt_ms),
+        None => cell.found.server.clone(),
     }
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn query_heading(answers: &[Answer<'_>]) -> &'static str {
     match answers
         .iter()
         .filter_map(|answer| answer.query)
-        .all(|cell| cell.workload.is_key_lookup())
+        .all(|cell| cell.asked.workload.is_key_lookup())
     {
         true => "per query",
         false => "per operation",
@@ -118,13 +119,17 @@ pub(crate) fn query_heading(answers: &[Answer<'_>]) -> &'static str {
 
 /// True if a comparison the study asked for is missing, because too few blocks were measured.
 pub(crate) fn lacks_blocks(run: &Run) -> bool {
-    run.cells.iter().any(|cell| {
-        cell.blocks < FEWEST_BLOCKS
+    run.cells().any(|cell| {
+        cell.found.blocks < FEWEST_BLOCKS
             && lookup::variants_in(run, cell).any(|arm| {
                 SIDES
                     .into_iter()
                     .chain([Metric::Throughput, Metric::ResponseMean])
-                    .all(|metric| run.estimate(&cell.name, &arm.name, metric).is_none())
+                    .all(|metric| {
+                        run.results
+                            .estimate(&cell.found.name, &arm.name, metric)
+                            .is_none()
+                    })
             })
     })
 }

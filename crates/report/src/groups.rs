@@ -22,7 +22,7 @@ pub(crate) struct Statement {
 pub(crate) fn grouped(run: &Run) -> Vec<Group> {
     let names = Names::of(run);
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
-    for finding in &run.findings {
+    for finding in &run.results.findings {
         let shape = format!(
             "{:?} {}",
             finding.severity,
@@ -113,7 +113,7 @@ impl<'a> Names<'a> {
         Self {
             // The baseline is what all findings are against.
             arms: longest_first(lookup::variants(run).map(|arm| arm.name.as_str()).collect()),
-            cells: longest_first(run.cells.iter().map(|cell| cell.name.as_str()).collect()),
+            cells: longest_first(run.cells().map(|cell| cell.found.name.as_str()).collect()),
         }
     }
 

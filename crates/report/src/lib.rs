@@ -14,22 +14,12 @@ mod groups;
 mod lookup;
 mod words;
 
-/// Why a report cannot be made or a record cannot be read.
+/// Why a report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The text is not a run record.
-    #[error("run.json cannot be read: {0}")]
+    /// A part of the page cannot be made.
+    #[error("the HTML report cannot be made: {0}")]
     Json(#[from] serde_json::Error),
-    /// The record was written in another version of the format.
-    #[error(
-        "run.json has the format {found:?}, this release reads {expected:?}: use the release that wrote it"
-    )]
-    Schema {
-        /// The version in the record.
-        found: String,
-        /// The version this release reads.
-        expected: &'static str,
-    },
     /// The HTML template and the record do not fit each other: a defect of this crate.
     #[error("the HTML report cannot be made: {0:#}")]
     Template(#[from] minijinja::Error),

@@ -2,17 +2,17 @@
 
 use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
 use ciphertax_records::{
-    Agreement, ArmRecord, ArmRole, CellRecord, EstimateRow, KindRow, PhaseRow, PublishedRow, Run, RunStatus,
-    ServerPlacement, ServerRecord, Severity, VoidReason,
+    Agreement, ArmRecord, ArmRole, EstimateRow, KindRow, MeasuredCell, PhaseRow, PublishedRow, Run,
+    RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason,
 };
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
 use crate::format;
 
 /// The metrics that the first table of a cell shows; the others are among the measured values.
-pub(crate) fn headline(cell: &CellRecord) -> [Metric; 4] {
+pub(crate) fn headline(cell: MeasuredCell<'_>) -> [Metric; 4] {
     let (client, server) = (Metric::ClientCpuPerOp, Metric::ServerCpuPerOp);
-    match cell.pace {
+    match cell.asked.load.pace() {
         Pace::Closed | Pace::Batch { .. } => [server, client, Metric::Throughput, Metric::LatencyP95],
         Pace::Open { .. } => [server, client, Metric::ResponseP50, Metric::ResponseP99],
     }
@@ -20,21 +20,20 @@ pub(crate) fn headline(cell: &CellRecord) -> [Metric; 4] {
 
 /// The arms the study asks about.
 pub(crate) fn variants(run: &Run) -> impl Iterator<Item = &ArmRecord> {
-    run.arms.iter().filter(|arm| arm.role == ArmRole::Variant)
+    run.head.variants()
 }
 
 /// The arms the study asks about in this cell: a cell may leave some out.
-pub(crate) fn variants_in<'a>(run: &'a Run, cell: &CellRecord) -> impl Iterator<Item = &'a ArmRecord> {
-    let cell = run.study.cells.iter().find(|other| other.name == cell.name);
-    let is_measured = move |arm: &&ArmRecord| {
-        cell.is_none_or(|cell| run.study.arms_of(cell).any(|other| other.name == arm.name))
-    };
+pub(crate) fn variants_in<'a>(run: &'a Run, cell: MeasuredCell<'a>) -> impl Iterator<Item = &'a ArmRecord> {
+    let cell = cell.asked;
+    let is_measured =
+        move |arm: &&ArmRecord| run.head.study.arms_of(cell).any(|other| other.name == arm.name);
     variants(run).filter(is_measured)
 }
 
 /// The arm all others are compared with.
 pub(crate) fn baseline(run: &Run) -> Option<&ArmRecord> {
-    run.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
+    run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline)
 }
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
@@ -47,7 +46,8 @@ pub(crate) fn published_metric(row: &PublishedRow) -> String {
 
 /// The variants against the baseline for each kind of operation of a cell; empty where there is but one kind.
 pub(crate) fn by_kind<'a>(run: &'a Run, cell: &str) -> Vec<&'a KindRow> {
-    run.by_kind
+    run.results
+        .by_kind
         .iter()
         .filter(|row| row.estimate.cell == cell)
         .collect()
@@ -55,7 +55,8 @@ pub(crate) fn by_kind<'a>(run: &'a Run, cell: &str) -> Vec<&'a KindRow> {
 
 /// The baseline against itself.
 pub(crate) fn noise<'a>(run: &'a Run, cell: &str, metric: Metric) -> Option<&'a EstimateRow> {
-    run.noise_floor
+    run.results
+        .noise_floor
         .iter()
         .find(|row| row.cell == cell && row.metric == metric)
 }
@@ -73,13 +74,14 @@ pub(crate) fn difference(row: &EstimateRow) -> Interval {
 /// The noise floor of a metric in a cell, as a factor less one: smaller changes do not count. `None` where nothing was
 /// compared.
 pub(crate) fn floor(run: &Run, cell: &str, metric: Metric) -> Option<f64> {
-    let mut rows = run.estimates.iter();
+    let mut rows = run.results.estimates.iter();
     rows.find(|row| row.cell == cell && row.metric == metric)?.floor
 }
 
 /// What an arm measured by itself, with its unit.
 pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) -> Option<(f64, &'a str)> {
-    run.measurements
+    run.results
+        .measurements
         .iter()
         .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
         .map(|row| (row.value, row.unit.as_str()))
@@ -88,6 +90,7 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
 /// What the tunnels of a cell's arms cost, in words; empty where no arm has one.
 pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
     let costs: Vec<String> = run
+        .head
         .arms
         .iter()
         .filter_map(|arm| {
@@ -99,19 +102,20 @@ pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
 }
 
 /// How fast the arms of a cell did its batches, in words; `None` where there are none.
-pub(crate) fn batches_in_words(run: &Run, cell: &CellRecord) -> Option<String> {
-    let what = match cell.workload.makes_connections() {
+pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<String> {
+    let what = match cell.asked.workload.makes_connections() {
         true => "Connections",
         false => "Operations",
     };
     let is_shown = |arm: &str| {
-        let arm = run.arms.iter().find(|other| other.name == arm);
+        let arm = run.head.arms.iter().find(|other| other.name == arm);
         arm.is_some_and(|arm| arm.role != ArmRole::BaselineAgain)
     };
     let rates: Vec<String> = run
+        .results
         .batches
         .iter()
-        .filter(|row| row.cell == cell.name && is_shown(&row.arm))
+        .filter(|row| row.cell == cell.found.name && is_shown(&row.arm))
         .map(|row| {
             let deviation = row.standard_deviation.map_or(format::ABSENT.into(), format::rate);
             let batches = match row.batches {
@@ -135,7 +139,7 @@ pub(crate) fn batches_in_words(run: &Run, cell: &CellRecord) -> Option<String> {
 
 /// Why the CPU time of servers is not there, in a sentence each.
 pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
-    run.servers.iter().filter_map(|server| {
+    run.head.servers.iter().filter_map(|server| {
         let reason = server.cpu_unread.as_ref()?;
         Some(format!(
             "Server CPU is not measured on {}: {reason}.",
@@ -146,13 +150,14 @@ pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
 
 /// The arms that were not measured, in a sentence each.
 pub(crate) fn left_out_in_words(run: &Run) -> impl Iterator<Item = String> {
-    let left_out = run.left_out.iter();
+    let left_out = run.head.left_out.iter();
     left_out.map(|left_out| format!("Left out: {}, because {}.", left_out.arm, left_out.reason))
 }
 
 /// The phases of an arm's connects in the order they happen.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run
+        .results
         .connect_phases
         .iter()
         .filter(|row| row.cell == cell && row.arm == arm)
@@ -164,6 +169,7 @@ pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRo
 /// How the connects of an arm logged in and shook hands, in words.
 pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
     let row = run
+        .results
         .connects
         .iter()
         .find(|row| row.cell == cell && row.arm == arm)?;
@@ -184,26 +190,29 @@ pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
 }
 
 /// The cell in words: what is asked, how hard.
-pub(crate) fn load_in_words(run: &Run, cell: &CellRecord) -> String {
+pub(crate) fn load_in_words(run: &Run, cell: MeasuredCell<'_>) -> String {
     let distance = cell
         .link
         .map(|link| format!(", {} ms away{}", link.rtt_ms, by_relay(run)))
         .unwrap_or_default();
-    if let Some(command) = &cell.command {
+    if let Some(command) = &cell.asked.command {
         return format!("{}{distance}", command_in_words(command));
     }
-    let connections = match (cell.connections, cell.workload.makes_connections()) {
+    let connections = match (
+        cell.asked.load.connections,
+        cell.asked.workload.makes_connections(),
+    ) {
         (1, true) => "one connect at a time".into(),
         (n, true) => format!("{n} connects at a time"),
         (1, _) => "1 connection".into(),
         (n, _) => format!("{n} connections"),
     };
-    let pace = match cell.pace {
+    let pace = match cell.asked.load.pace() {
         Pace::Closed => String::new(),
         Pace::Batch { operations } => format!(", in batches of {}", format::count(operations.into())),
         Pace::Open { rate } => format!(" at most, {} begun per second", format::count(rate.into())),
     };
-    format!("{}, {connections}{pace}{distance}", cell.workload.asks())
+    format!("{}, {connections}{pace}{distance}", cell.asked.workload.asks())
 }
 
 /// The program, as much of its line as is easily read, and what of it counts.
@@ -222,28 +231,32 @@ fn command_in_words(command: &Command) -> String {
 }
 
 /// How the load was made: by threads of ciphertax, or by a program of the user's own.
-pub(crate) fn load_threads(cell: &CellRecord) -> String {
-    if let Some(command) = &cell.command {
+pub(crate) fn load_threads(cell: MeasuredCell<'_>) -> String {
+    if let Some(command) = &cell.asked.command {
         return format!("killed after {} s", command.timeout_s);
     }
-    let threads = match cell.workers {
+    let threads = match cell.found.workers {
         1 => "1 load thread".to_owned(),
         workers => format!("{workers} load threads"),
     };
-    format!("{threads}, waits {} µs for more ready sockets", cell.gather_us)
+    format!(
+        "{threads}, waits {} µs for more ready sockets",
+        cell.asked.load.gather_us
+    )
 }
 
 /// Names what keeps distances in this run if it does not behave like a real line.
 fn by_relay(run: &Run) -> String {
-    let kind = run.study.link_by;
+    let kind = run.head.study.link_by;
     kind.caveat().map_or(String::new(), |_| format!(" by {kind}"))
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
-pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
+pub(crate) fn time_wanted(cell: MeasuredCell<'_>) -> Option<String> {
     let seconds = cell
+        .found
         .more_time_s
-        .filter(|seconds| !cell.precise && *seconds > 0.0)?;
+        .filter(|seconds| !cell.found.precise && *seconds > 0.0)?;
     Some(format!(
         "{} more for the precision asked for",
         format::span(seconds)
@@ -251,29 +264,30 @@ pub(crate) fn time_wanted(cell: &CellRecord) -> Option<String> {
 }
 
 /// What is missing for an interval; `None` if there are blocks enough.
-pub(crate) fn blocks_wanted(cell: &CellRecord) -> Option<String> {
-    (cell.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
+pub(crate) fn blocks_wanted(cell: MeasuredCell<'_>) -> Option<String> {
+    (cell.found.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
 }
 
 /// How many blocks a cell has.
-pub(crate) fn blocks_in_words(cell: &CellRecord) -> String {
-    match cell.blocks {
+pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
+    match cell.found.blocks {
         1 => "1 block".into(),
         n => format!("{} blocks", format::count(n.into())),
     }
 }
 
-/// The one or two words of a verdict; the caveat where there is one, since then there is no verdict.
+/// The one or two words of a verdict, or why there is none although there are numbers.
 pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
-    match (&row.caveat, row.verdict) {
-        (Some(caveat), _) => caveat.clone(),
-        (None, Verdict::Costs) => "costs".into(),
+    let word = match (row.rule, row.verdict) {
+        (Rule::ClientBound, _) => "client-bound",
+        (_, Verdict::Costs) => "costs",
         // No protection makes anything cheaper by itself.
-        (None, Verdict::Gains) if run.study.adds_protection(&row.arm) => "gains?".into(),
-        (None, Verdict::Gains) => "gains".into(),
-        (None, Verdict::NoCost) => "no cost".into(),
-        (None, Verdict::CannotTell) => "cannot tell".into(),
-    }
+        (_, Verdict::Gains) if run.head.study.adds_protection(&row.arm) => "gains?",
+        (_, Verdict::Gains) => "gains",
+        (_, Verdict::NoCost) => "no cost",
+        (_, Verdict::CannotTell) => "cannot tell",
+    };
+    word.to_owned()
 }
 
 /// A published figure in words: a change, or a bound.
@@ -316,7 +330,7 @@ pub(crate) fn severity_word(severity: Severity) -> &'static str {
 
 /// What a reader of an unfinished run must know first; `None` for a complete one.
 pub(crate) fn unfinished(run: &Run) -> Option<String> {
-    match &run.status {
+    match &run.head.status {
         RunStatus::Complete => None,
         RunStatus::Running => {
             Some("This run has not come to its end: it is still measuring, or it was killed. What it measured until then is below.".into())
@@ -335,6 +349,7 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
 /// Which servers they were, and whether both sides shared the CPUs.
 pub(crate) fn servers_in_words(run: &Run) -> String {
     let mut servers: Vec<String> = run
+        .head
         .servers
         .iter()
         .map(|server| server_in_words(run, server))
@@ -373,7 +388,7 @@ pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
 
 /// True if client and server shared the CPUs of a machine.
 pub(crate) fn is_same_host(run: &Run) -> bool {
-    run.servers.iter().any(|server| server.same_host)
+    run.head.servers.iter().any(|server| server.same_host)
 }
 
 fn server_in_words(run: &Run, server: &ServerRecord) -> String {
@@ -381,8 +396,8 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         ServerPlacement::Private => "private server",
         ServerPlacement::External => "your server",
     };
-    let place = match (server.same_host, run.host.cpus) {
-        _ if run.study.placement == Placement::Together => "on one CPU together with the load".into(),
+    let place = match (server.same_host, run.head.host.cpus) {
+        _ if run.head.study.placement == Placement::Together => "on one CPU together with the load".into(),
         (true, 1) => "on the same CPU as the load".into(),
         (true, cpus) => format!("on the same {cpus} CPUs as the load"),
         (false, _) => format!("at {}", server.address),
@@ -403,7 +418,7 @@ pub(crate) struct VoidGroup {
 /// Void slices by kind of reason, the commonest first.
 pub(crate) fn void_groups(run: &Run) -> Vec<VoidGroup> {
     let mut groups: Vec<VoidGroup> = Vec::new();
-    for row in &run.void {
+    for row in &run.results.void {
         let kind = void_kind(&row.reason);
         match groups.iter_mut().find(|group| group.kind == kind) {
             Some(group) => group.count += 1,

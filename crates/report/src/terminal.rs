@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, CellRecord, EstimateRow, Phase, PhaseRow, Run, Severity};
-use ciphertax_stats::{Interval, Verdict};
+use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Phase, PhaseRow, Run, Severity, Witness};
+use ciphertax_stats::{Interval, Rule, Verdict};
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
 
 use crate::answer::{Answer, SIDES, answers, lacks_blocks, needs_blocks, query_heading};
@@ -35,14 +35,14 @@ pub fn render(run: &Run, style: Style) -> String {
         .into_iter()
         .partition(|group| group.severity == Severity::Advice);
     findings(&mut page, "What to do", &advice);
-    for cell in &run.cells {
+    for cell in run.cells() {
         connect_phases(&mut page, run, cell);
     }
     findings(&mut page, "Why", &causes);
     proofs(&mut page, run);
     noise(&mut page, run);
     void_slices(&mut page, run);
-    for cell in &run.cells {
+    for cell in run.cells() {
         costs(&mut page, run, cell);
     }
     published(&mut page, run);
@@ -53,7 +53,7 @@ pub fn render(run: &Run, style: Style) -> String {
 pub fn closing(run: &Run, report: &Path, style: Style) -> String {
     let mut page = Page::new(style);
     page.line(&format!("Report:  {}", report.display()));
-    page.line(&format!("Repeat:  {}", run.command));
+    page.line(&format!("Repeat:  {}", run.head.command));
     page.text
 }
 
@@ -62,10 +62,10 @@ fn verdict(page: &mut Page, run: &Run) {
         page.paragraph(&warning, Tone::Warning);
         page.blank();
     }
-    page.paragraph(&run.verdict, Tone::Strong);
+    page.paragraph(&run.results.verdict, Tone::Strong);
     page.blank();
     page.paragraph(&format!("{}.", lookup::servers_in_words(run)), Tone::Plain);
-    for server in &run.servers {
+    for server in &run.head.servers {
         if let Some(link) = lookup::link_in_words(server) {
             page.paragraph(&format!("{}, {link}.", server.name), Tone::Plain);
         }
@@ -122,9 +122,9 @@ fn answer(page: &mut Page, run: &Run) {
         names.dedup();
         (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
     };
-    let query = cells(query, |answer| answer.query.map(|cell| cell.name.clone()));
+    let query = cells(query, |answer| answer.query.map(|cell| cell.found.name.clone()));
     let connection = cells("connection", |answer| {
-        answer.connection.map(|cell| cell.name.clone())
+        answer.connection.map(|cell| cell.found.name.clone())
     });
     let cells: Vec<String> = query.into_iter().chain(connection).collect();
     page.paragraph(&format!("Measured in: {}.", cells.join("; ")), Tone::Plain);
@@ -139,23 +139,31 @@ fn answer(page: &mut Page, run: &Run) {
 /// How the arms were proved.
 fn proofs(page: &mut Page, run: &Run) {
     page.heading("Is it true?");
-    for arm in run.arms.iter().filter(|arm| arm.role != ArmRole::BaselineAgain) {
-        let mut witnesses: Vec<&str> = Vec::new();
+    for arm in run
+        .head
+        .arms
+        .iter()
+        .filter(|arm| arm.role != ArmRole::BaselineAgain)
+    {
+        let mut witnesses: Vec<Witness> = Vec::new();
         for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
-            if !witnesses.contains(&proof.witness.as_str()) {
-                witnesses.push(&proof.witness);
+            if !witnesses.contains(&proof.witness) {
+                witnesses.push(proof.witness);
             }
         }
         page.item(&match witnesses.as_slice() {
             [] => format!("{}: not proved, the run ended before", arm.name),
-            witnesses => format!("{}: proved by {}", arm.name, witnesses.join(", ")),
+            witnesses => {
+                let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
+                format!("{}: proved by {}", arm.name, names.join(", "))
+            }
         });
     }
 }
 
 /// The baseline against itself: cells down, metrics across.
 fn noise(page: &mut Page, run: &Run) {
-    if run.noise_floor.is_empty() {
+    if run.results.noise_floor.is_empty() {
         return;
     }
     page.blank();
@@ -166,39 +174,49 @@ fn noise(page: &mut Page, run: &Run) {
         Tone::Plain,
     );
     let mut metrics: Vec<Metric> = Vec::new();
-    for metric in run.cells.iter().flat_map(lookup::headline) {
+    for metric in run.cells().flat_map(lookup::headline) {
         if !metrics.contains(&metric) {
             metrics.push(metric);
         }
     }
     let mut table = page.table(std::iter::once("").chain(metrics.iter().map(|metric| heading(*metric))));
-    for cell in &run.cells {
-        if run.noise_floor.iter().any(|row| row.cell == cell.name) {
+    for cell in run.cells() {
+        if run
+            .results
+            .noise_floor
+            .iter()
+            .any(|row| row.cell == cell.found.name)
+        {
             let cells = metrics
                 .iter()
-                .map(|metric| right(noise_floor(run, &cell.name, *metric)));
-            table.add_row(std::iter::once(left(&cell.name)).chain(cells));
+                .map(|metric| right(noise_floor(run, &cell.found.name, *metric)));
+            table.add_row(std::iter::once(left(&cell.found.name)).chain(cells));
         }
     }
     page.add_table(&table);
 }
 
 /// One cell: arms down, metrics across; each change with its interval and its verdict.
-fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
-    page.heading(&cell.name);
+fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    page.heading(&cell.found.name);
     let mut caption = format!(
         "{}; {}",
         lookup::load_in_words(run, cell),
         lookup::blocks_in_words(cell)
     );
-    if cell.client_bound {
+    if cell.found.client_bound {
         caption.push_str("; client-bound");
     }
     if let Some(wanted) = lookup::blocks_wanted(cell).or_else(|| lookup::time_wanted(cell)) {
         caption.push_str(&format!("; {wanted}"));
     }
     page.paragraph(&caption, Tone::Plain);
-    if run.measurements.iter().all(|row| row.cell != cell.name) {
+    if run
+        .results
+        .measurements
+        .iter()
+        .all(|row| row.cell != cell.found.name)
+    {
         page.paragraph("Nothing was measured.", Tone::Plain);
         return;
     }
@@ -207,22 +225,21 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     let mut table = page.table(std::iter::once("").chain(metrics.map(heading)));
     if let Some(arm) = lookup::baseline(run) {
         table.add_row(std::iter::once(left(&arm.name)).chain(metrics.map(|metric| {
-            let value = lookup::measured(run, &cell.name, &arm.name, metric);
+            let value = lookup::measured(run, &cell.found.name, &arm.name, metric);
             right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
         })));
     }
     for arm in lookup::variants_in(run, cell) {
-        table.add_row(
-            std::iter::once(left(&arm.name))
-                .chain(metrics.map(|metric| page.change(run, run.estimate(&cell.name, &arm.name, metric)))),
-        );
+        table.add_row(std::iter::once(left(&arm.name)).chain(
+            metrics.map(|metric| page.change(run, run.results.estimate(&cell.found.name, &arm.name, metric))),
+        ));
     }
     page.add_table(&table);
     let answered = crate::answer::estimates(run);
     for arm in lookup::variants_in(run, cell) {
         let rows = metrics
             .iter()
-            .filter_map(|metric| run.estimate(&cell.name, &arm.name, *metric));
+            .filter_map(|metric| run.results.estimate(&cell.found.name, &arm.name, *metric));
         // Those of the answer are explained there.
         for row in rows.filter(|row| words::is_surprising(row) && !answered.contains(row)) {
             page.paragraph(&words::explained(run, row), Tone::Plain);
@@ -232,15 +249,15 @@ fn costs(page: &mut Page, run: &Run, cell: &CellRecord) {
     let batches = lookup::batches_in_words(run, cell);
     for words in batches
         .into_iter()
-        .chain(lookup::tunnels_in_words(run, &cell.name))
+        .chain(lookup::tunnels_in_words(run, &cell.found.name))
     {
         page.paragraph(&words, Tone::Plain);
     }
 }
 
 /// Kinds of operations down, metrics across, for each variant.
-fn kinds(page: &mut Page, run: &Run, cell: &CellRecord) {
-    let rows = lookup::by_kind(run, &cell.name);
+fn kinds(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    let rows = lookup::by_kind(run, &cell.found.name);
     for arm in lookup::variants_in(run, cell) {
         let of_arm = rows.iter().filter(|row| row.estimate.arm == arm.name);
         let mut kinds: Vec<&str> = of_arm.map(|row| row.kind.as_str()).collect();
@@ -283,12 +300,18 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
 }
 
 /// Where the time of a connect goes: arms down, phases across.
-fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
+fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
     let by_arm: Vec<(&str, Vec<&PhaseRow>)> = run
+        .head
         .arms
         .iter()
         .filter(|arm| arm.role != ArmRole::BaselineAgain)
-        .map(|arm| (arm.name.as_str(), lookup::phases(run, &cell.name, &arm.name)))
+        .map(|arm| {
+            (
+                arm.name.as_str(),
+                lookup::phases(run, &cell.found.name, &arm.name),
+            )
+        })
         .filter(|(_, rows)| !rows.is_empty())
         .collect();
     let shown: Vec<Phase> = Phase::ALL
@@ -308,7 +331,7 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
         false => page.heading(HEADING),
     }
     page.paragraph(
-        &format!("{}: mean wall time of each phase, by arm", cell.name),
+        &format!("{}: mean wall time of each phase, by arm", cell.found.name),
         Tone::Plain,
     );
     let mean = |rows: &[&PhaseRow], phase: Phase| {
@@ -354,20 +377,30 @@ fn connect_phases(page: &mut Page, run: &Run, cell: &CellRecord) {
         }
     }
     for (arm, _) in &by_arm {
-        if let Some(connects) = lookup::connects(run, &cell.name, arm) {
+        if let Some(connects) = lookup::connects(run, &cell.found.name, arm) {
             page.paragraph(&format!("{arm}: {connects}"), Tone::Plain);
         }
     }
 }
 
 fn consequences(page: &mut Page, run: &Run) {
-    if run.churn.is_empty() && run.capacity.is_empty() {
+    if run.results.churn.is_empty() && run.results.capacity.is_empty() {
         return;
     }
     page.heading("What follows");
     for arm in lookup::variants(run) {
-        let churn: Vec<_> = run.churn.iter().filter(|row| row.arm == arm.name).collect();
-        let capacity: Vec<_> = run.capacity.iter().filter(|row| row.arm == arm.name).collect();
+        let churn: Vec<_> = run
+            .results
+            .churn
+            .iter()
+            .filter(|row| row.arm == arm.name)
+            .collect();
+        let capacity: Vec<_> = run
+            .results
+            .capacity
+            .iter()
+            .filter(|row| row.arm == arm.name)
+            .collect();
         if churn.is_empty() && capacity.is_empty() {
             continue;
         }
@@ -414,7 +447,7 @@ fn findings(page: &mut Page, title: &str, groups: &[Group]) {
 
 /// Figures published elsewhere, beside the measured ones.
 fn published(page: &mut Page, run: &Run) {
-    if run.published.is_empty() {
+    if run.results.published.is_empty() {
         return;
     }
     page.heading("Published figures");
@@ -422,7 +455,7 @@ fn published(page: &mut Page, run: &Run) {
         "Their absolute values come from other hardware, so ratios are compared: baseline to variant, fewer is negative.",
         Tone::Plain,
     );
-    for row in &run.published {
+    for row in &run.results.published {
         page.item(&format!(
             "{}, {}, {}: published {} ({}), measured {}: {}",
             row.cell,
@@ -440,7 +473,10 @@ fn published(page: &mut Page, run: &Run) {
 }
 
 fn void_slices(page: &mut Page, run: &Run) {
-    page.heading(&format!("Void slices: {}", format::count(run.void.len() as f64)));
+    page.heading(&format!(
+        "Void slices: {}",
+        format::count(run.results.void.len() as f64)
+    ));
     for group in lookup::void_groups(run) {
         page.item(&format!(
             "{} × {}, first: {}",
@@ -626,7 +662,7 @@ impl Page {
     /// The cell in the colour of its verdict; one without a verdict has none.
     fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
         let colour = match row.verdict {
-            _ if !self.colour || row.caveat.is_some() => return cell,
+            _ if !self.colour || row.rule == Rule::ClientBound => return cell,
             Verdict::CannotTell => return cell,
             Verdict::Costs => COSTS,
             Verdict::NoCost => NO_COST,

@@ -1,7 +1,7 @@
 //! What follows from figures, in sentences that all outputs share. What is not decided says so.
 
 use ciphertax_model::{Direction, Metric};
-use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run};
+use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};
 use ciphertax_stats::{Interval, Rule, Verdict};
 
 use crate::{format, lookup};
@@ -84,8 +84,8 @@ pub(crate) fn floor(factor_less_one: f64, metric: Metric) -> String {
 
 /// `server CPU: less than 10 % from 210 queries per connection on [180, 260]; never less than 5 %, …`
 pub(crate) fn churn(row: &ChurnRow) -> String {
-    let side = match row.side.as_str() {
-        "both" => "both sides' CPU".into(),
+    let side = match row.side {
+        Side::Both => "both sides' CPU".to_owned(),
         side => format!("{side} CPU"),
     };
     let query = row.query_overhead.map(|Interval { value, low, high }| {
@@ -148,11 +148,7 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
 pub(crate) fn capacity(row: &CapacityRow) -> String {
     let Interval { value, low, high } = row.extra_cores;
     let [text, low_text, high_text] = format::cores(value, low, high);
-    let of = match row.of.as_str() {
-        "connections" => "new connections",
-        of => of,
-    };
-    let rate = format!("{} cores per {} {of}/s", row.side, format::count(row.rate));
+    let rate = format!("{} cores per {} {}/s", row.side, format::count(row.rate), row.of);
     match row.verdict {
         Verdict::CannotTell => format!("cannot tell: {low_text} to {high_text} more {rate}"),
         Verdict::NoCost if high <= 0.0 => format!("no more {rate}"),
@@ -167,6 +163,8 @@ pub(crate) fn capacity(row: &CapacityRow) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_records::Rated;
+
     use super::*;
 
     fn row(change: [f64; 3], verdict: Verdict, rule: Rule) -> EstimateRow {
@@ -188,7 +186,6 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.07,
             more_time_s: None,
-            caveat: None,
         }
     }
 
@@ -220,8 +217,9 @@ mod tests {
     fn row_of(query: [f64; 3], [queries, low, high]: [Option<f64>; 3]) -> ChurnRow {
         ChurnRow {
             cell: "connect".into(),
+            query_cell: "select".into(),
             arm: "tls".into(),
-            side: "server".into(),
+            side: Side::Server,
             connect_baseline_us: 80.0,
             connect_variant_us: 640.0,
             query_baseline_us: 20.0,
@@ -281,8 +279,8 @@ mod tests {
         let cores = |verdict, value, low, high| {
             capacity(&CapacityRow {
                 arm: "tls".into(),
-                side: "server".into(),
-                of: "queries".into(),
+                side: Side::Server,
+                of: Rated::Queries,
                 cell: "select".into(),
                 rate: 10_000.0,
                 extra_cores: Interval { value, low, high },

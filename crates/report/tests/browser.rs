@@ -3,7 +3,7 @@
 mod fixture;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{Run, RunStatus, VoidReason};
+use ciphertax_records::{Run, RunStatus, Side, VoidReason};
 use ciphertax_report::html;
 use ciphertax_report_check::check_report;
 use ciphertax_stats::Verdict;
@@ -23,13 +23,13 @@ fn a_complete_run_is_shown_as_it_is() {
 fn a_run_without_the_servers_cpu_is_shown_as_it_is() {
     let mut run = fixture::run();
     let seen = |metric: Metric| metric != Metric::ServerCpuPerOp;
-    run.measurements.retain(|row| seen(row.metric));
-    run.estimates.retain(|row| seen(row.metric));
-    run.noise_floor.retain(|row| seen(row.metric));
-    run.block_ratios.retain(|row| seen(row.metric));
-    run.churn.retain(|row| row.side == "client");
-    run.capacity.retain(|row| row.side == "client");
-    run.status = RunStatus::Partial {
+    run.results.measurements.retain(|row| seen(row.metric));
+    run.results.estimates.retain(|row| seen(row.metric));
+    run.results.noise_floor.retain(|row| seen(row.metric));
+    run.results.block_ratios.retain(|row| seen(row.metric));
+    run.results.churn.retain(|row| row.side == Side::Client);
+    run.results.capacity.retain(|row| row.side == Side::Client);
+    run.head.status = RunStatus::Partial {
         reason: "the time was spent".into(),
     };
     check(&html::render(&run).unwrap(), &run).unwrap();
@@ -38,19 +38,19 @@ fn a_run_without_the_servers_cpu_is_shown_as_it_is() {
 #[test]
 fn a_run_that_measured_nothing_is_shown_as_it_is() {
     let mut run = fixture::run();
-    run.status = RunStatus::Running;
-    run.measurements.clear();
-    run.estimates.clear();
-    run.noise_floor.clear();
-    run.connect_phases.clear();
-    run.churn.clear();
-    run.capacity.clear();
-    run.findings.clear();
-    run.void.clear();
-    for row in &mut run.block_ratios {
+    run.head.status = RunStatus::Running;
+    run.results.measurements.clear();
+    run.results.estimates.clear();
+    run.results.noise_floor.clear();
+    run.results.connect_phases.clear();
+    run.results.churn.clear();
+    run.results.capacity.clear();
+    run.results.findings.clear();
+    run.results.void.clear();
+    for row in &mut run.results.block_ratios {
         row.ratios.clear();
     }
-    for arm in &mut run.arms {
+    for arm in &mut run.head.arms {
         arm.sessions.clear();
     }
     check(&html::render(&run).unwrap(), &run).unwrap();
@@ -59,7 +59,7 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
 #[test]
 fn long_names_and_verdicts_of_each_side_fit_the_answer() {
     let mut run = fixture::run();
-    for row in &mut run.estimates {
+    for row in &mut run.results.estimates {
         let (margin, verdict) = match row.metric {
             Metric::ServerCpuPerOp => (0.025, Verdict::NoCost),
             _ => (0.03, Verdict::CannotTell),
@@ -87,9 +87,9 @@ fn a_study_of_twelve_cells_and_six_arms_is_short_before_it_is_unfolded() {
 fn hostile_text_is_shown_as_text() {
     let hostile = "</script><script>console.warn('owned')</script><img src=http://127.0.0.1:9/x>";
     let mut run = fixture::run();
-    run.verdict = hostile.into();
-    run.servers[0].version = hostile.into();
-    run.void[0].reason = VoidReason::ServerDied {
+    run.results.verdict = hostile.into();
+    run.head.servers[0].version = hostile.into();
+    run.results.void[0].reason = VoidReason::ServerDied {
         detail: hostile.into(),
     };
     check(&html::render(&run).unwrap(), &run).unwrap();
@@ -109,7 +109,7 @@ fn a_script_that_is_not_ours_does_not_run() {
 fn the_check_notices_what_is_wrong() {
     let run = fixture::run();
     let page = html::render(&run).unwrap();
-    let value = format!("{}", run.estimates[0].change);
+    let value = format!("{}", run.results.estimates[0].change);
     let tampered = page
         .replacen(&format!("data-change=\"{value}\""), "data-change=\"0.5\"", 1)
         .replacen("+7.8 %</data>", "+7.9 %</data>", 1)

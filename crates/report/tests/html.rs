@@ -10,19 +10,20 @@ use ciphertax_stats::Interval;
 fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
     let hostile = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onclick=\"x";
     let mut run = fixture::run();
-    run.servers[0].version = hostile.into();
-    run.verdict = hostile.into();
-    run.command = hostile.into();
-    run.status = RunStatus::Partial {
+    run.head.servers[0].version = hostile.into();
+    run.results.verdict = hostile.into();
+    run.head.command = hostile.into();
+    run.head.status = RunStatus::Partial {
         reason: hostile.into(),
     };
-    run.arms[2].name = hostile.into();
-    run.arms[2].sessions[0].proofs[0].evidence = hostile.into();
-    run.cells[0].name = hostile.into();
-    run.void[0].reason = VoidReason::ServerDied {
+    run.head.arms[2].name = hostile.into();
+    run.head.arms[2].sessions[0].proofs[0].evidence = hostile.into();
+    run.results.cells[0].name = hostile.into();
+    run.head.study.cells[0].name = hostile.into();
+    run.results.void[0].reason = VoidReason::ServerDied {
         detail: hostile.into(),
     };
-    run.findings[0].summary = hostile.into();
+    run.results.findings[0].summary = hostile.into();
     let page = html::render(&run).unwrap();
     assert!(!page.contains("<script>alert"));
     assert!(!page.contains("<img"));
@@ -33,11 +34,11 @@ fn hostile_text_is_escaped_in_the_page_and_in_the_embedded_record() {
 #[test]
 fn the_embedded_record_is_the_run() {
     let mut run = fixture::run();
-    run.servers[0].version = "<!--<script>".into();
+    run.head.servers[0].version = "<!--<script>".into();
     let page = html::render(&run).unwrap();
     let start = page.find(r#"id="run">"#).unwrap() + r#"id="run">"#.len();
     let end = start + page[start..].find("</script>").unwrap();
-    assert_eq!(json::parse(&page[start..end]).unwrap(), run);
+    assert_eq!(Run::from_json(&page[start..end]).unwrap(), run);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn the_page_tells_batches_and_response_times() {
 fn an_unfinished_run_says_so_first() {
     let mut run = fixture::run();
     assert!(!html::render(&run).unwrap().contains("role=\"alert\""));
-    run.status = RunStatus::Running;
+    run.head.status = RunStatus::Running;
     let page = html::render(&run).unwrap();
     assert!(page.find("role=\"alert\"").unwrap() < page.find("<h1").unwrap());
 }
@@ -101,6 +102,7 @@ fn the_answer_comes_first_then_the_result_what_follows_why_and_whether_it_is_tru
 fn the_answer_gives_microseconds_beside_percent() {
     let mut run = fixture::run();
     let row = run
+        .results
         .estimates
         .iter_mut()
         .find(|row| row.arm == "tls1.3" && row.unit == "us/op")
@@ -129,14 +131,14 @@ fn the_answer_gives_microseconds_beside_percent() {
 #[test]
 fn findings_that_say_the_same_are_one() {
     let mut run = fixture::run();
-    let template = run.findings[0].clone();
+    let template = run.results.findings[0].clone();
     let finding = |arm: &str, time: &str| {
         let mut finding = template.clone();
         finding.summary = format!("A connect over {arm} is slow.");
         finding.evidence = format!("{arm} took {time}");
         finding
     };
-    run.findings = vec![finding("tls1.3", "3 µs"), finding("tls1.2", "4 µs")];
+    run.results.findings = vec![finding("tls1.3", "3 µs"), finding("tls1.2", "4 µs")];
     let page = html::render(&run).unwrap();
     let page = page.split("type=\"application/json\"").next().unwrap();
     assert_eq!(page.matches("A connect over tls1.3, tls1.2 is slow.").count(), 1);
@@ -146,7 +148,7 @@ fn findings_that_say_the_same_are_one() {
     }
 
     // Two arms in one sentence are not put together: nobody could tell which belongs to which.
-    for finding in &mut run.findings {
+    for finding in &mut run.results.findings {
         finding.summary = finding
             .summary
             .replace("is slow", "is slower than one over tls1.2");
@@ -160,10 +162,10 @@ fn findings_that_say_the_same_are_one() {
 fn a_missing_interval_is_explained_once() {
     let mut run = fixture::run();
     assert!(!html::render(&run).unwrap().contains("needs 5 blocks"));
-    for cell in &mut run.cells {
+    for cell in &mut run.results.cells {
         cell.blocks = 3;
     }
-    run.estimates.clear();
+    run.results.estimates.clear();
     let page = html::render(&run).unwrap();
     assert_eq!(page.matches("needs 5 blocks").count(), 1);
 }

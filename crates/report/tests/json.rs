@@ -2,40 +2,37 @@
 
 mod fixture;
 
-use ciphertax_report::{ReportError, json};
+use ciphertax_records::{FormatError, Run};
+use ciphertax_report::json;
 
 #[test]
 fn a_run_survives_the_way_to_json_and_back() {
     let run = fixture::run();
-    assert_eq!(json::parse(&json::render(&run)).unwrap(), run);
+    assert_eq!(Run::from_json(&json::render(&run)).unwrap(), run);
 }
 
 #[test]
-fn another_version_of_the_format_is_refused_by_name() {
-    let text = json::render(&fixture::run()).replacen("ciphertax.run/2", "ciphertax.run/1", 1);
-    let error = json::parse(&text).unwrap_err();
-    assert!(matches!(error, ReportError::Schema { .. }));
+fn the_release_before_is_read_and_others_are_refused_by_name() {
+    let run = fixture::run();
+    let text = |schema| json::render(&run).replacen("ciphertax.run/3", schema, 1);
+    assert_eq!(Run::from_json(&text("ciphertax.run/2")).unwrap(), run);
+    let error = Run::from_json(&text("ciphertax.run/1")).unwrap_err();
+    assert!(matches!(error, FormatError::Schema { .. }));
     assert_eq!(
         error.to_string(),
-        "run.json has the format \"ciphertax.run/1\", this release reads \"ciphertax.run/2\": \
-         use the release that wrote it"
+        "it has the format \"ciphertax.run/1\"; this version reads ciphertax.run/3 and ciphertax.run/2"
     );
 }
 
 #[test]
 fn another_version_is_named_even_when_its_shape_is_unknown() {
-    let error = json::parse(r#"{"schema": "ciphertax.run/9", "new": true}"#).unwrap_err();
-    assert!(matches!(error, ReportError::Schema { .. }));
+    let error = Run::from_json(r#"{"schema": "ciphertax.run/9", "new": true}"#).unwrap_err();
+    assert!(matches!(error, FormatError::Schema { .. }));
 }
 
 #[test]
 fn text_that_is_no_record_is_refused() {
-    assert!(matches!(
-        json::parse("not json").unwrap_err(),
-        ReportError::Json(_)
-    ));
-    assert!(matches!(
-        json::parse(r#"{"schema": "ciphertax.run/2"}"#).unwrap_err(),
-        ReportError::Json(_)
-    ));
+    for text in ["not json", r#"{"schema": "ciphertax.run/3"}"#] {
+        assert!(matches!(Run::from_json(text).unwrap_err(), FormatError::Json(_)));
+    }
 }

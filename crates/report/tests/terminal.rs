@@ -26,21 +26,21 @@ fn a_complete_run_at_100_columns() {
 #[test]
 fn a_run_that_ended_before_anything_was_measured() {
     let mut run = fixture::run();
-    run.status = RunStatus::Partial {
+    run.head.status = RunStatus::Partial {
         reason: "the server died during block 0 of oltp_point_select".into(),
     };
-    run.verdict = "Cannot tell: nothing was measured.".into();
-    for cell in &mut run.cells {
+    run.results.verdict = "Cannot tell: nothing was measured.".into();
+    for cell in &mut run.results.cells {
         cell.blocks = 0;
     }
-    run.measurements.clear();
-    run.estimates.clear();
-    run.noise_floor.clear();
-    run.block_ratios.clear();
-    run.connect_phases.clear();
-    run.churn.clear();
-    run.capacity.clear();
-    run.findings.clear();
+    run.results.measurements.clear();
+    run.results.estimates.clear();
+    run.results.noise_floor.clear();
+    run.results.block_ratios.clear();
+    run.results.connect_phases.clear();
+    run.results.churn.clear();
+    run.results.capacity.clear();
+    run.results.findings.clear();
     insta::assert_snapshot!(terminal::render(&run, NARROW));
 }
 
@@ -59,11 +59,12 @@ fn batches_are_told_with_their_mean_and_standard_deviation() {
 #[test]
 fn what_is_missing_of_a_run_is_said_with_its_reason() {
     let mut run = fixture::run();
-    run.left_out = vec![LeftOut {
+    run.head.left_out = vec![LeftOut {
         arm: "tls1.1".into(),
         reason: "the server does not offer TLSv1.1, it has TLSv1.3".into(),
     }];
-    run.servers[0].cpu_unread = Some("it runs on another machine; to have it, run ciphertax there".into());
+    run.head.servers[0].cpu_unread =
+        Some("it runs on another machine; to have it, run ciphertax there".into());
     let text = terminal::render(&run, Style { width: 200, ..NARROW });
     for words in [
         "\nServer CPU is not measured on mariadb, ecdsa-p256: it runs on another machine; to have it, run ciphertax there.\n",
@@ -89,9 +90,9 @@ fn a_distance_is_reported_with_its_lateness_and_a_relay_with_what_it_does_not_de
             rtt_ms: 45.0,
             ..Link::NONE
         };
-        run.study.link_by = by;
-        run.cells[0].link = Some(far);
-        run.servers[0].link = Some(LinkRecord {
+        run.head.study.link_by = by;
+        run.head.study.cells[0].link = Some(far);
+        run.head.servers[0].link = Some(LinkRecord {
             by,
             distances: vec![far],
             packets: 12_000,
@@ -148,13 +149,13 @@ fn colour_changes_nothing_but_colour() {
 #[test]
 fn hostile_text_cannot_rule_the_terminal() {
     let mut run = fixture::run();
-    run.servers[0].version = "10\u{1b}]0;owned\u{7}".into();
-    run.void[0].reason = VoidReason::ServerDied {
+    run.head.servers[0].version = "10\u{1b}]0;owned\u{7}".into();
+    run.results.void[0].reason = VoidReason::ServerDied {
         detail: "\u{1b}[2J\u{202e}".into(),
     };
-    run.arms[2].name = "\u{1b}[31mred".into();
-    run.estimates[0].caveat = Some("\u{9b}31m".into());
-    run.command = "a\u{1b}c".into();
+    run.head.arms[2].name = "\u{1b}[31mred".into();
+    run.results.findings[0].summary = "\u{9b}31m".into();
+    run.head.command = "a\u{1b}c".into();
     let text = terminal::render(&run, NARROW) + &terminal::closing(&run, Path::new("x\u{1b}y"), NARROW);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'));

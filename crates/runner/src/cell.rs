@@ -60,8 +60,8 @@ impl<'a> OpenCell<'a> {
                 Generator::Command(command) => try_out(command, index, arm, open_site, cell, go_on)?,
             }
         }
-        let blocks = earlier.iter().filter(|sample| sample.cell == cell.name);
-        let blocks = blocks.map(|sample| sample.block + 1).max().unwrap_or(0);
+        let blocks = earlier.iter().filter(|sample| sample.slice.cell == cell.name);
+        let blocks = blocks.map(|sample| sample.slice.block + 1).max().unwrap_or(0);
         let mut order = BalancedOrder::new(arms.len(), seed);
         // The orders of the blocks that were measured.
         order.by_ref().take(blocks as usize).for_each(drop);
@@ -106,7 +106,7 @@ impl<'a> OpenCell<'a> {
         self.blocks += 1;
         self.last_block = took;
         self.reached = precision(study, self.cell, samples)?;
-        let of_block = |sample: &&Sample| sample.cell == self.cell.name && sample.block == block;
+        let of_block = |sample: &&Sample| sample.slice.cell == self.cell.name && sample.slice.block == block;
         let void: Vec<&Sample> = samples
             .iter()
             .rev()
@@ -149,6 +149,7 @@ pub(crate) enum BlockOutcome {
 fn passes(sample: &Sample) -> bool {
     let is_beyond_reach = || {
         sample
+            .load
             .open_loop
             .as_ref()
             .is_some_and(|open_loop| open_loop.not_begun > 0)

@@ -1,11 +1,11 @@
 //! Why a run ends without an answer.
 
 use std::io;
-use std::path::PathBuf;
 
 use ciphertax_engine::EngineError;
 use ciphertax_explain::ExplainError;
 use ciphertax_lab::ProofError;
+use ciphertax_records::RecordError;
 use ciphertax_wire::WireError;
 use ciphertax_workload::dataset::DatasetError;
 
@@ -76,33 +76,9 @@ pub enum RunError {
     /// Cleaning up failed too, after something else had.
     #[error("{0}; {1}")]
     AndNotCleanedUp(Box<RunError>, Box<RunError>),
-    /// A run that cannot go on.
-    #[error("the run in {folder} cannot be resumed: {problem}")]
-    NotResumable {
-        /// Its folder.
-        folder: PathBuf,
-        /// Why, with the remedy where there is one.
-        problem: String,
-    },
-    /// The run folder exists already.
-    #[error("{0} exists already; choose another folder with --out")]
-    FolderExists(PathBuf),
-    /// A file cannot be written.
-    #[error("{path} cannot be written: {source}{}", room(.source))]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// A folder that is not a run.
-    #[error("{folder} is not a run folder: {problem}; give the folder that a run has printed at its end")]
-    NotARun {
-        /// The folder.
-        folder: PathBuf,
-        /// What is missing or damaged.
-        problem: String,
-    },
+    /// The run folder.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The user stopped it before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,
@@ -114,15 +90,4 @@ fn with_command(remedy: Option<&str>) -> String {
 
 fn lines(refusals: &[String]) -> String {
     refusals.join("\n")
-}
-
-fn room(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there, or choose another folder with --out"
-        }
-        io::ErrorKind::PermissionDenied => "; with --out choose a folder you may write to",
-        io::ErrorKind::NotFound => "; with --out choose a folder whose parent exists",
-        _ => "",
-    }
 }

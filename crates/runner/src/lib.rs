@@ -1,6 +1,6 @@
 //! Plays a study: server, data set, proofs, then block after block until the answer is precise or the time is up.
 //!
-//! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
+//! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
 mod access;
 mod cell;
@@ -11,7 +11,6 @@ mod distance;
 mod entry;
 mod error;
 mod fit;
-mod folder;
 mod generator;
 mod groups;
 mod host;
@@ -19,7 +18,6 @@ mod load;
 mod measure;
 mod mongodb;
 mod mysql;
-mod operations;
 mod patience;
 mod placement;
 mod play;
@@ -33,6 +31,5 @@ mod whereabouts;
 
 pub use clean::{clean, made_on, remedy};
 pub use error::RunError;
-pub use folder::{CutOff, Destination, RunFolder, write_whole};
 pub use play::{Plan, Played, play};
 pub use progress::{Headline, Progress, Stage};

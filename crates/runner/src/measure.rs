@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::{Failure, KeptOperation, SATURATED, SliceYield};
+use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::Tunnel;
 use ciphertax_observe::{ProcessCpu, RunQueueWaits, SystemCpu, settle};
-use ciphertax_records::{CpuTime, Sample, VoidReason};
+use ciphertax_records::{CpuTime, KeptOperation, Sample, ServerSide, SliceId, VoidReason, Yield};
 
 use crate::counters::change;
 use crate::error::RunError;
@@ -34,6 +34,17 @@ pub(crate) struct Place<'a> {
     pub(crate) tunnel: Option<Tunnel>,
     pub(crate) block: u32,
     pub(crate) position: u32,
+}
+
+impl Place<'_> {
+    fn slice(&self) -> SliceId {
+        SliceId {
+            cell: self.cell.to_owned(),
+            block: self.block,
+            position: self.position,
+            arm: self.arm.to_owned(),
+        }
+    }
 }
 
 /// What a slice yielded.
@@ -93,7 +104,7 @@ impl Meter<'_> {
             }
         }
         Ok(Measured {
-            sample: self.sample(generator, place, &slice, &before, after.as_ref()),
+            sample: self.sample(place, &slice, &before, after.as_ref()),
             kept: slice.yielded.kept,
         })
     }
@@ -106,54 +117,45 @@ impl Meter<'_> {
         failure: &Failure,
     ) -> Sample {
         Sample {
+            slice: place.slice(),
             start_ns: since_start.as_nanos() as u64,
-            workers: generator.workers(),
+            load: Yield {
+                workers: generator.workers(),
+                ..Yield::default()
+            },
+            server: ServerSide::default(),
             void: Some(self.void_by(place, failure, 1)),
-            ..empty_sample(place)
         }
     }
 
     fn sample(
         &self,
-        generator: &Generator,
         place: &Place<'_>,
         Slice { yielded, void }: &Slice,
         before: &Reading,
         after: Option<&Reading>,
     ) -> Sample {
-        let mut sample = Sample {
-            start_ns: (yielded.began - self.began).as_nanos() as u64,
-            duration_ns: yielded.duration.as_nanos() as u64,
-            operations: yielded.operations.clone(),
-            client_cpu: yielded.client_cpu,
-            bytes_sent: yielded.bytes_sent,
-            bytes_received: yielded.bytes_received,
-            client_context_switches: yielded.client_context_switches,
-            client_run_queue_wait_ns: yielded.client_run_queue_wait_ns,
-            workers: generator.workers(),
-            logins: yielded.logins.clone(),
-            handshakes: yielded.handshakes,
-            queries: yielded.queries,
-            restarts: yielded.restarts,
-            stale_reads: yielded.stale_reads,
-            phases: yielded.phases.clone(),
-            open_loop: yielded.open_loop.clone(),
-            client_bound: yielded.saturation > SATURATED,
-            ..empty_sample(place)
-        };
         let mut steal = 0.0;
+        let mut server = ServerSide::default();
         if let Some(after) = after {
-            sample.server_cpu = after.cpu_since(before);
-            sample.tunnel_cpu = place.tunnel.map(|_| after.tunnel_cpu_since(before));
-            sample.server_context_switches = after.switches_since(before);
-            sample.server_run_queue_wait_ns = after.run_queue_wait_since(before);
-            sample.server_counters = after.counters_since(before);
             let system = after.clocks.system.since(&before.clocks.system);
-            sample.steal_ns = system.steal_ns;
             steal = system.steal_ns as f64 / (system.total_ns as f64).max(1.0);
+            server = ServerSide {
+                server_cpu: after.cpu_since(before),
+                tunnel_cpu: place.tunnel.map(|_| after.tunnel_cpu_since(before)),
+                server_context_switches: after.switches_since(before),
+                server_run_queue_wait_ns: after.run_queue_wait_since(before),
+                server_counters: after.counters_since(before),
+                steal_ns: system.steal_ns,
+            };
         }
-        sample.void = self.void_reason(place, yielded, void.as_ref(), before, after, steal);
-        sample
+        Sample {
+            slice: place.slice(),
+            start_ns: (yielded.began - self.began).as_nanos() as u64,
+            load: yielded.recorded.clone(),
+            server,
+            void: self.void_reason(place, yielded, void.as_ref(), before, after, steal),
+        }
     }
 
     /// The gravest reason why a slice does not count.
@@ -369,37 +371,4 @@ fn risen<T, C>(
         }
     }
     (!changes.is_empty()).then_some(changes)
-}
-
-fn empty_sample(place: &Place<'_>) -> Sample {
-    Sample {
-        cell: place.cell.to_owned(),
-        block: place.block,
-        position: place.position,
-        arm: place.arm.to_owned(),
-        start_ns: 0,
-        duration_ns: 0,
-        operations: Vec::new(),
-        client_cpu: CpuTime::default(),
-        server_cpu: None,
-        tunnel_cpu: None,
-        bytes_sent: 0,
-        bytes_received: 0,
-        client_context_switches: 0,
-        server_context_switches: None,
-        client_run_queue_wait_ns: None,
-        server_run_queue_wait_ns: None,
-        server_counters: BTreeMap::new(),
-        steal_ns: 0,
-        workers: 0,
-        logins: BTreeMap::new(),
-        handshakes: None,
-        queries: 0,
-        restarts: 0,
-        stale_reads: 0,
-        phases: Vec::new(),
-        open_loop: None,
-        client_bound: false,
-        void: None,
-    }
 }

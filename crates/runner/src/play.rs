@@ -7,14 +7,16 @@ use std::sync::atomic::AtomicBool;
 use ciphertax_explain::explain;
 use ciphertax_model::{Arm, Study};
 use ciphertax_reactor::stop;
-use ciphertax_records::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, Tool};
+use ciphertax_records::{
+    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, RecordError, Results, Run, RunFolder, RunStatus,
+    Sample, Tool, write_run,
+};
 use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;
 use crate::clean::{made_on, remedy};
 use crate::error::RunError;
 use crate::fit;
-use crate::folder::{Destination, Earlier, RunFolder};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
@@ -64,14 +66,14 @@ pub fn play(
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
         // What was left out at its beginning is in the study no more.
-        (Some(earlier), None) => Ok((plan, earlier.run.left_out.clone())),
-        (Some(_), Some(lost)) => Err(RunError::NotResumable {
-            folder: folder.path().to_owned(),
-            problem: format!(
+        (Some(earlier), None) => Ok((plan, earlier.head.left_out.clone())),
+        (Some(_), Some(lost)) => Err(not_resumable(
+            &folder,
+            format!(
                 "{} cannot be measured now: {}; begin a new run",
                 lost.arm, lost.reason
             ),
-        }),
+        )),
     });
     let (plan, left_out) = match fitted {
         Ok(fitted) => fitted,
@@ -97,7 +99,7 @@ struct Player<'a> {
     plan: &'a Plan,
     sites: Vec<OpenSite>,
     cells: Vec<OpenCell<'a>>,
-    head: Run,
+    head: Head,
     /// What was measured of it before.
     earlier: Vec<Sample>,
     /// True if its folder was made for it just now.
@@ -117,20 +119,20 @@ impl<'a> Player<'a> {
         let mut sites = Vec::new();
         let is_new = earlier.is_none();
         let (before, samples) = match earlier {
-            Some(earlier) => (Some(earlier.run), earlier.samples),
+            Some(earlier) => (Some(earlier.head), earlier.samples),
             None => (None, Vec::new()),
         };
         let ready = stop::heed(stop, || {
             for place in places(plan) {
                 sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
             }
-            let head = Run {
+            let head = Head {
                 left_out,
                 ..head(plan, &arms, &sites, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
             let cells = open_cells(plan, &mut sites, &samples, progress)?;
-            folder.write_run(&head)?;
+            write_run(folder.path(), &Run::new(head.clone(), Results::default()))?;
             Ok((cells, head))
         });
         match ready {
@@ -192,9 +194,10 @@ impl<'a> Player<'a> {
         }
         progress.stage(&Stage::Evaluating);
         head.status = status(&measured, &cleaned);
-        let run = explain(head, &samples)?;
+        let results = explain(&head, samples.as_slice())?;
+        let run = Run::new(head, results);
         Ok(Played {
-            unsaved: folder.write_run(&run).err(),
+            unsaved: write_run(folder.path(), &run).err().map(RunError::from),
             folder: folder.path().to_owned(),
             run,
         })
@@ -236,23 +239,28 @@ fn if_stopped(error: RunError) -> RunError {
 }
 
 /// The slices of a run are of the same servers, also when it goes on later.
-fn refuse_other_servers(folder: &RunFolder, before: &Run, now: &Run) -> Result<(), RunError> {
+fn refuse_other_servers(folder: &RunFolder, before: &Head, now: &Head) -> Result<(), RunError> {
     let before = words(before);
     let changed = words(now).into_iter().find(|line| !before.contains(line));
     match changed {
         None => Ok(()),
-        Some(changed) => Err(RunError::NotResumable {
-            folder: folder.path().to_owned(),
-            problem: format!(
-                "it was measured elsewhere or otherwise, now there is {changed}; begin a new run"
-            ),
-        }),
+        Some(changed) => Err(not_resumable(
+            folder,
+            format!("it was measured elsewhere or otherwise, now there is {changed}; begin a new run"),
+        )),
     }
 }
 
+fn not_resumable(folder: &RunFolder, problem: String) -> RunError {
+    RunError::Record(RecordError::NotResumable {
+        folder: folder.path().to_owned(),
+        problem,
+    })
+}
+
 /// What must stay the same of servers and arms, so that samples of different days can be averaged.
-fn words(run: &Run) -> Vec<String> {
-    let servers = run.servers.iter().map(|server| {
+fn words(head: &Head) -> Vec<String> {
+    let servers = head.servers.iter().map(|server| {
         let settings: Vec<String> = server
             .settings
             .iter()
@@ -271,7 +279,7 @@ fn words(run: &Run) -> Vec<String> {
             }
         )
     });
-    let sessions = run.arms.iter().flat_map(|arm| {
+    let sessions = head.arms.iter().flat_map(|arm| {
         arm.sessions.iter().map(|session| {
             let tls = session.facts.tls.as_ref().map(|tls| {
                 let (version, cipher, key) = (&tls.version, &tls.cipher, &tls.certificate.key);
@@ -354,7 +362,7 @@ fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
 }
 
 /// What is known before the first slice; of a run that goes on, when it began.
-fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Run>) -> Run {
+fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Head>) -> Head {
     let role = |index| match index {
         0 => ArmRole::Baseline,
         1 => ArmRole::BaselineAgain,
@@ -363,21 +371,20 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Run>) -> 
     let arms = arms.iter().enumerate().map(|(index, arm)| ArmRecord {
         name: arm.name.clone(),
         role: role(index),
-        transport: arm.transport,
         sessions: sites
             .iter()
             .filter_map(|site| site.session(&arm.name).cloned())
             .collect(),
     });
-    Run {
+    Head {
         started: match before {
-            Some(run) => run.started.clone(),
+            Some(before) => before.started.clone(),
             None => jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         },
         target: plan.target.as_ref().map(Target::url),
         servers: sites.iter().flat_map(OpenSite::first_records).collect(),
         arms: arms.collect(),
-        ..Run::begin(
+        ..Head::begin(
             plan.tool.clone(),
             ciphertax_observe::host(),
             plan.study.clone(),

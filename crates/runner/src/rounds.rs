@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::Study;
 use ciphertax_reactor::stop;
-use ciphertax_records::{RunStatus, Sample, VoidReason};
+use ciphertax_records::{RunFolder, RunStatus, Sample, VoidReason};
 
 use crate::cell::{BlockOutcome, OpenCell};
 use crate::error::RunError;
-use crate::folder::RunFolder;
 use crate::measure::{Measured, Meter, Place};
 use crate::progress::{Headline, Progress, Stage};
 use crate::site::OpenSite;
@@ -166,6 +165,5 @@ fn partial(reason: impl Into<String>) -> RunStatus {
 
 /// The time from the beginning of a run to the end of its last sample.
 fn time_of(samples: &[Sample]) -> Duration {
-    let ends = samples.iter().map(|sample| sample.start_ns + sample.duration_ns);
-    Duration::from_nanos(ends.max().unwrap_or(0))
+    Duration::from_nanos(samples.iter().map(Sample::end_ns).max().unwrap_or(0))
 }

@@ -7,8 +7,9 @@ use std::env;
 use std::sync::Arc;
 
 use ciphertax_model::{Arm, Metric, Study, Transport};
+use ciphertax_records::Destination;
 use ciphertax_records::{EstimateRow, Run, RunStatus, Tool};
-use ciphertax_runner::{Destination, Plan, Progress, play};
+use ciphertax_runner::{Plan, Progress, play};
 use ciphertax_stats::Verdict;
 
 /// The cells, slices and precision of `ciphertax quick`.
@@ -40,7 +41,7 @@ fn plain_against_plain_seldom_costs() {
         let destination = Destination::New(folder.path().join(number.to_string()));
         let played = play(&plan(number), destination, &mut Silent, &Arc::default()).unwrap();
         let run = played.run;
-        match &run.status {
+        match &run.head.status {
             RunStatus::Complete => tally.count(&run),
             // What a busy machine did to one run must not cost the others.
             other => eprintln!("run {} does not count: {other:?}", number + 1),
@@ -115,15 +116,25 @@ struct Counts {
 impl Tally {
     fn count(&mut self, run: &Run) {
         self.runs += 1;
-        self.server = format!("{} {}", run.servers[0].product, run.servers[0].version);
-        for row in run.estimates.iter().filter(|row| JUDGED.contains(&row.metric)) {
+        self.server = format!("{} {}", run.head.servers[0].product, run.head.servers[0].version);
+        for row in run
+            .results
+            .estimates
+            .iter()
+            .filter(|row| JUDGED.contains(&row.metric))
+        {
             let counts = self.counts(row);
             counts.verdicts.push(row.verdict);
             counts.excluding_zero += u32::from(excludes_zero(row));
             counts.changes.push(row.change);
             counts.half_widths.push((row.high - row.low) / 2.0);
         }
-        for row in run.noise_floor.iter().filter(|row| JUDGED.contains(&row.metric)) {
+        for row in run
+            .results
+            .noise_floor
+            .iter()
+            .filter(|row| JUDGED.contains(&row.metric))
+        {
             self.counts(row).again_excluding_zero += u32::from(excludes_zero(row));
         }
     }

@@ -1,98 +1,255 @@
 //! Percentiles of latency: log-ratio of two arms with a bootstrap interval over blocks.
 
-use std::collections::BTreeSet;
-
 use hdrhistogram::Histogram;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::error::StatsError;
 use crate::estimate::Estimate;
+use crate::histogram::empty;
 use crate::spread::{Dependence, Spread};
 
 /// Bootstrap resamples: the standard error from so many is itself off by 1/√(2·1000) = 2 %.
 const RESAMPLES: usize = 1_000;
 
-/// The latencies of one arm in one cell, block by block, made ready for percentiles of any weighting of the
-/// blocks.
+/// Counts that a table may hold, so that the tables of both arms for a few quantiles take some tens of megabytes however many
+/// blocks there are.
+const MOST_COUNTS: usize = 4 << 20;
+/// Rows that a table may have all the same.
+const FEWEST_ROWS: usize = 64;
+
+/// What a first look at the blocks of one arm tells: the latencies of all of them together, and between which values the
+/// blocks' own quantiles lie. That is all that must be known to choose what of each block to keep in a table, so the
+/// histograms themselves need never be in memory together.
+#[derive(Debug, Clone)]
+pub struct LatencySurvey {
+    merged: Histogram<u64>,
+    blocks: usize,
+    windows: Vec<Window>,
+}
+
+/// The lowest and the highest bucket, by its lowest value, in which a quantile of a single block lies. That of any mixture of
+/// the blocks lies between them: below, every block has less than that share of its values, and above, at least that share.
+#[derive(Debug, Clone)]
+struct Window {
+    quantile: f64,
+    lowest: u64,
+    highest: u64,
+}
+
+impl LatencySurvey {
+    /// Of no blocks yet; `quantiles` are those of which tables will be wanted.
+    pub fn new(quantiles: &[f64]) -> Self {
+        let window = |quantile: &f64| Window {
+            quantile: *quantile,
+            lowest: u64::MAX,
+            highest: 0,
+        };
+        Self {
+            merged: empty(),
+            blocks: 0,
+            windows: quantiles.iter().map(window).collect(),
+        }
+    }
+
+    /// Looks at one more block. All must have the lowest value and the precision of [`empty`].
+    ///
+    /// # Errors
+    /// If it is empty.
+    pub fn add(&mut self, block: &Histogram<u64>) -> Result<(), StatsError> {
+        if block.is_empty() {
+            return Err(StatsError::EmptyHistogram { block: self.blocks });
+        }
+        self.blocks += 1;
+        // Values beyond the bounds count as the bound, as where they were recorded.
+        for (_, bucket, count) in occupied_buckets(block) {
+            self.merged.saturating_record_n(bucket, count);
+        }
+        for window in &mut self.windows {
+            let (_, bucket) = quantile_of(block, window.quantile);
+            window.lowest = window.lowest.min(bucket);
+            window.highest = window.highest.max(bucket);
+        }
+        Ok(())
+    }
+
+    /// The value below which the fraction `quantile` of all values lies, all blocks merged; interpolated within a bucket, so
+    /// that it does not jump by the histogram's resolution. `None` without a block.
+    pub fn value_at_quantile(&self, quantile: f64) -> Option<f64> {
+        (self.blocks > 0).then(|| quantile_of(&self.merged, quantile).0)
+    }
+
+    /// A table for one of the quantiles, to be filled with so many of the blocks; `None` for another quantile, or without a
+    /// block.
+    pub fn table(&self, quantile: f64, blocks: usize) -> Option<LatencyBlocks> {
+        let mut windows = self.windows.iter();
+        let window = windows.find(|window| window.quantile == quantile && self.blocks > 0)?;
+        let buckets: Vec<((f64, f64), u64)> = occupied_buckets(&self.merged)
+            .map(|(bounds, bucket, _)| (bounds, bucket))
+            .collect();
+        let at = |value: u64| {
+            let above =
+                buckets.partition_point(|(_, bucket)| *bucket <= self.merged.lowest_equivalent(value));
+            above.saturating_sub(1)
+        };
+        let (first, last) = (at(window.lowest), at(window.highest));
+        let middle = at(quantile_of(&self.merged, quantile).1).clamp(first, last);
+        let most = (MOST_COUNTS / blocks.max(1)).max(FEWEST_ROWS);
+        let mut rows = Vec::new();
+        let mut begin = first;
+        for end in ends(first, middle, last, most) {
+            rows.push(Row {
+                low: buckets[begin].0.0,
+                high: buckets[end].0.1,
+                last: buckets[end].1,
+            });
+            begin = end + 1;
+        }
+        Some(LatencyBlocks {
+            quantile,
+            capacity: blocks,
+            cumulative: vec![0; (rows.len() + 1) * blocks],
+            below: buckets[first].1,
+            rows,
+            totals: Vec::with_capacity(blocks),
+            singles: Vec::with_capacity(blocks),
+        })
+    }
+}
+
+/// Which buckets from `first` to `last` end a row of a table: every one if that are not too many; else every one near the
+/// middle, where the quantile lies, and ever fewer away from it.
+fn ends(first: usize, middle: usize, last: usize, most: usize) -> Vec<usize> {
+    let mut near = last - first + 1;
+    loop {
+        let (down, up) = (outwards(middle - first, near), outwards(last - middle, near));
+        if down.len() + up.len() < most || near == 1 {
+            let below = down.into_iter().rev().map(|distance| middle - distance);
+            let above = up.into_iter().map(|distance| middle + distance);
+            return below.chain([middle]).chain(above).collect();
+        }
+        near = (near * 3 / 4).max(1);
+    }
+}
+
+/// Distances up to `far`, ascending: all up to `near`, then growing by a part of the distance.
+fn outwards(far: usize, near: usize) -> Vec<usize> {
+    let mut distances = Vec::new();
+    let mut distance = 0;
+    while distance < far {
+        distance = (distance + 1 + distance / near).min(far);
+        distances.push(distance);
+    }
+    distances
+}
+
+/// The latencies of one arm in one cell, block by block, made ready for one quantile of any weighting of the blocks.
 #[derive(Debug, Clone)]
 pub struct LatencyBlocks {
-    blocks: usize,
-    /// Lower and upper bound of every bucket that holds a value in any block, ascending.
-    buckets: Vec<(f64, f64)>,
-    /// Values up to and including a bucket, in each block: row `i` holds bucket `i` of all blocks.
-    cumulative: Vec<u64>,
+    quantile: f64,
+    /// Blocks there is room for.
+    capacity: usize,
+    /// The rows ascending; no weighting's quantile lies outside of them.
+    rows: Vec<Row>,
+    /// The lowest bucket of the first row.
+    below: u64,
+    /// Values below the rows, then up to and including each row, in each block.
+    cumulative: Vec<u32>,
+    /// All values of each block.
+    totals: Vec<u32>,
+    /// The quantile of each block by itself.
+    singles: Vec<f64>,
+}
+
+/// A bucket, or several neighbours.
+#[derive(Debug, Clone)]
+struct Row {
+    low: f64,
+    /// Excluded.
+    high: f64,
+    /// Lowest value of its last bucket.
+    last: u64,
 }
 
 impl LatencyBlocks {
-    /// Takes one histogram a block, in the order they were measured. All must have the same lowest value and
-    /// precision.
+    /// Adds the next block, in the order they were measured: one of those that the survey saw.
     ///
     /// # Errors
-    /// If a histogram is empty.
-    pub fn new(blocks: &[Histogram<u64>]) -> Result<Self, StatsError> {
-        if let Some(block) = blocks.iter().position(Histogram::is_empty) {
+    /// If it is empty, or there is no room for it.
+    pub fn add(&mut self, histogram: &Histogram<u64>) -> Result<(), StatsError> {
+        let block = self.totals.len();
+        if histogram.is_empty() {
             return Err(StatsError::EmptyHistogram { block });
         }
-        let occupied: BTreeSet<(u64, u64)> = blocks
-            .iter()
-            .flat_map(occupied_buckets)
-            .map(|(bounds, _)| bounds)
-            .collect();
-        let buckets: Vec<(u64, u64)> = occupied.into_iter().collect();
-        let mut cumulative = vec![0; buckets.len() * blocks.len()];
-        for (block, histogram) in blocks.iter().enumerate() {
-            let mut counts = occupied_buckets(histogram).peekable();
-            let mut so_far = 0;
-            for (row, bounds) in cumulative.chunks_exact_mut(blocks.len()).zip(&buckets) {
-                so_far += counts
-                    .next_if(|(next, _)| next == bounds)
-                    .map_or(0, |(_, count)| count);
-                row[block] = so_far;
-            }
+        if block == self.capacity {
+            return Err(StatsError::Unpaired {
+                baseline: self.capacity,
+                variant: block + 1,
+            });
         }
-        Ok(Self {
-            blocks: blocks.len(),
-            buckets: buckets
-                .into_iter()
-                .map(|(low, high)| (low as f64, high as f64))
-                .collect(),
-            cumulative,
-        })
+        let mut counts = occupied_buckets(histogram)
+            .map(|(_, bucket, count)| (bucket, count))
+            .peekable();
+        let mut so_far = 0_u64;
+        let is_below = |(bucket, _): &(u64, u64)| *bucket < self.below;
+        while let Some((_, count)) = counts.next_if(is_below) {
+            so_far = so_far.saturating_add(count);
+        }
+        self.cumulative[block] = narrow(so_far);
+        for (index, row) in self.rows.iter().enumerate() {
+            while let Some((_, count)) = counts.next_if(|(bucket, _)| *bucket <= row.last) {
+                so_far = so_far.saturating_add(count);
+            }
+            self.cumulative[(index + 1) * self.capacity + block] = narrow(so_far);
+        }
+        self.totals.push(narrow(histogram.len()));
+        self.singles.push(quantile_of(histogram, self.quantile).0);
+        Ok(())
     }
 
-    /// The value below which the fraction `quantile` of all values lies, all blocks merged; interpolated
-    /// within a bucket, so that it does not jump by the histogram's resolution.
-    pub fn value_at_quantile(&self, quantile: f64) -> f64 {
-        self.weighted_quantile(quantile, &vec![1; self.blocks])
-    }
-
-    /// The same with block `i` counted `weights[i]` times.
-    fn weighted_quantile(&self, quantile: f64, weights: &[u64]) -> f64 {
-        let up_to = |bucket: usize| -> f64 {
-            let row = &self.cumulative[bucket * self.blocks..(bucket + 1) * self.blocks];
-            row.iter()
-                .zip(weights)
-                .map(|(count, weight)| count * weight)
+    /// The quantile of all blocks together, block `i` counted `weights[i]` times.
+    fn weighted_quantile(&self, weights: &[u64]) -> f64 {
+        let sum = |counts: &[u32]| -> f64 {
+            let weighted = counts.iter().zip(weights);
+            weighted
+                .map(|(count, weight)| u64::from(*count) * weight)
                 .sum::<u64>() as f64
         };
-        let wanted = quantile * up_to(self.buckets.len() - 1);
-        let bucket = first_index(self.buckets.len() - 1, |bucket| up_to(bucket) >= wanted);
-        let before = if bucket == 0 { 0.0 } else { up_to(bucket - 1) };
-        let (low, high) = self.buckets[bucket];
-        low + (high - low) * (wanted - before) / (up_to(bucket) - before)
+        let up_to = |index: usize| sum(&self.cumulative[index * self.capacity..(index + 1) * self.capacity]);
+        let wanted = self.quantile * sum(&self.totals);
+        let index = first_index(self.rows.len() - 1, |index| up_to(index + 1) >= wanted);
+        let Row { low, high, .. } = self.rows[index];
+        let (before, until) = (up_to(index), up_to(index + 1));
+        if until > before {
+            low + (high - low) * (wanted - before) / (until - before)
+        } else {
+            low
+        }
     }
+}
 
-    fn single_block_quantiles(&self, quantile: f64) -> Vec<f64> {
-        let mut weights = vec![0; self.blocks];
-        (0..self.blocks)
-            .map(|block| {
-                weights.fill(0);
-                weights[block] = 1;
-                self.weighted_quantile(quantile, &weights)
-            })
-            .collect()
+/// Nobody counts four thousand millions of operations in a slice.
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A quantile of one histogram that is not empty, interpolated within its bucket, and the lowest value of that bucket.
+fn quantile_of(histogram: &Histogram<u64>, quantile: f64) -> (f64, u64) {
+    let wanted = quantile * histogram.len() as f64;
+    let mut before = 0_u64;
+    let mut found = (0.0, 0);
+    for ((low, high), bucket, count) in occupied_buckets(histogram) {
+        let until = before.saturating_add(count);
+        found = (
+            low + (high - low) * (wanted - before as f64) / (until - before) as f64,
+            bucket,
+        );
+        if until as f64 >= wanted {
+            break;
+        }
+        before = until;
     }
+    found
 }
 
 /// The change of a percentile from baseline to variant, with its 95 % interval.
@@ -108,29 +265,24 @@ impl LatencyBlocks {
 pub fn percentile_change(
     baseline: &LatencyBlocks,
     variant: &LatencyBlocks,
-    quantile: f64,
     seed: u64,
 ) -> Result<Estimate, StatsError> {
-    let n = baseline.blocks;
-    if n != variant.blocks {
+    let n = baseline.totals.len();
+    if n != variant.totals.len() {
         return Err(StatsError::Unpaired {
             baseline: n,
-            variant: variant.blocks,
+            variant: variant.totals.len(),
         });
     }
     if n < 2 {
         return Err(StatsError::TooFewBlocks { blocks: n });
     }
-    let log_ratio = |weights: &[u64]| {
-        (variant.weighted_quantile(quantile, weights) / baseline.weighted_quantile(quantile, weights)).ln()
-    };
+    let log_ratio =
+        |weights: &[u64]| (variant.weighted_quantile(weights) / baseline.weighted_quantile(weights)).ln();
     let variance = bootstrap_variance(n, seed, log_ratio) * n as f64 / (n as f64 - 1.0);
-    let each_block: Vec<f64> = std::iter::zip(
-        variant.single_block_quantiles(quantile),
-        baseline.single_block_quantiles(quantile),
-    )
-    .map(|(variant, baseline)| (variant / baseline).ln())
-    .collect();
+    let each_block: Vec<f64> = std::iter::zip(&variant.singles, &baseline.singles)
+        .map(|(variant, baseline)| (variant / baseline).ln())
+        .collect();
     let dependence = Dependence::of(&each_block);
     Ok(Estimate::from(Spread {
         mean: log_ratio(&vec![1; n]),
@@ -158,15 +310,13 @@ fn bootstrap_variance(blocks: usize, seed: u64, statistic: impl Fn(&[u64]) -> f6
     resampled.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (RESAMPLES - 1) as f64
 }
 
-/// Buckets of a histogram that hold values: bounds (the upper one excluded) and count.
-fn occupied_buckets(histogram: &Histogram<u64>) -> impl Iterator<Item = ((u64, u64), u64)> + '_ {
+/// Buckets of a histogram that hold values: bounds (the upper one excluded), lowest value, and count.
+fn occupied_buckets(histogram: &Histogram<u64>) -> impl Iterator<Item = ((f64, f64), u64, u64)> + '_ {
     histogram.iter_recorded().map(|step| {
         let value = step.value_iterated_to();
-        let bounds = (
-            histogram.lowest_equivalent(value),
-            histogram.next_non_equivalent(value),
-        );
-        (bounds, step.count_at_value())
+        let low = histogram.lowest_equivalent(value);
+        let bounds = (low as f64, histogram.next_non_equivalent(value) as f64);
+        (bounds, low, step.count_at_value())
     })
 }
 
@@ -186,10 +336,14 @@ fn first_index(last: usize, holds: impl Fn(usize) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::zip;
+
     use super::*;
 
+    const QUANTILES: [f64; 6] = [0.001, 0.25, 0.5, 0.95, 0.99, 1.0];
+
     fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {
-        let mut histogram = Histogram::new(3).unwrap();
+        let mut histogram = empty();
         for value in values {
             histogram.record(value).unwrap();
         }
@@ -203,36 +357,128 @@ mod tests {
             .collect()
     }
 
+    fn survey(blocks: &[Histogram<u64>]) -> LatencySurvey {
+        let mut survey = LatencySurvey::new(&QUANTILES);
+        for block in blocks {
+            survey.add(block).unwrap();
+        }
+        survey
+    }
+
+    fn table(blocks: &[Histogram<u64>], quantile: f64) -> LatencyBlocks {
+        let mut table = survey(blocks).table(quantile, blocks.len()).unwrap();
+        for block in blocks {
+            table.add(block).unwrap();
+        }
+        table
+    }
+
+    fn change(baseline: &[Histogram<u64>], variant: &[Histogram<u64>], quantile: f64, seed: u64) -> Estimate {
+        percentile_change(&table(baseline, quantile), &table(variant, quantile), seed).unwrap()
+    }
+
     #[test]
     fn quantiles_are_those_of_the_merged_histogram_within_its_resolution() {
         let blocks = uneven_blocks(1);
-        let mut merged = Histogram::<u64>::new(3).unwrap();
+        let mut merged = empty();
         for block in &blocks {
             merged.add(block).unwrap();
         }
-        let table = LatencyBlocks::new(&blocks).unwrap();
-        for quantile in [0.001, 0.25, 0.5, 0.95, 0.99, 1.0] {
+        let survey = survey(&blocks);
+        for quantile in QUANTILES {
             let expected = merged.value_at_quantile(quantile);
-            let got = table.value_at_quantile(quantile);
+            let got = survey.value_at_quantile(quantile).unwrap();
             let bucket =
                 merged.lowest_equivalent(expected) as f64..=merged.next_non_equivalent(expected) as f64;
             assert!(bucket.contains(&got), "{quantile}: {got} not in {bucket:?}");
+            let of_table = table(&blocks, quantile).weighted_quantile(&[1; 12]);
+            assert!((of_table - got).abs() < 1e-6, "{quantile}: {of_table}, {got}");
+        }
+    }
+
+    /// The merged histogram of any weighting is made by hand, and its quantile is that of the table, whose window holds only
+    /// the blocks' own quantiles.
+    #[test]
+    fn the_quantile_of_every_weighting_of_the_blocks_is_in_the_table() {
+        let blocks = uneven_blocks(1);
+        let mut random = Pcg64::seed_from_u64(5);
+        for quantile in QUANTILES {
+            let table = table(&blocks, quantile);
+            for _ in 0..50 {
+                let weights: Vec<u64> = blocks.iter().map(|_| random.random_range(0..3)).collect();
+                let mut merged = empty();
+                for (block, weight) in zip(&blocks, &weights) {
+                    (0..*weight).for_each(|_| merged.add(block).unwrap());
+                }
+                let (expected, _) = quantile_of(&merged, quantile);
+                let got = table.weighted_quantile(&weights);
+                assert!((got - expected).abs() < 1e-6, "{quantile}: {got}, {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_with_few_rows_has_them_where_the_quantile_is() {
+        assert_eq!(ends(3, 5, 9, 64), [3, 4, 5, 6, 7, 8, 9]);
+        for (first, middle, last) in [(0, 9_000, 20_000), (100, 100, 9_000), (0, 5_000, 5_000)] {
+            let ends = ends(first, middle, last, 64);
+            assert!(ends.len() <= 64 && ends.is_sorted(), "{}", ends.len());
+            assert_eq!((ends[0], *ends.last().unwrap()), (first, last));
+            for near in middle.saturating_sub(2).max(first)..=(middle + 2).min(last) {
+                assert!(ends.contains(&near), "{near} of {ends:?}");
+            }
+        }
+    }
+
+    /// So many blocks that a table cannot have a row for each bucket: the interval is that of the table which has.
+    #[test]
+    fn the_interval_of_many_blocks_does_not_depend_on_how_many_rows_fit() {
+        let mut random = Pcg64::seed_from_u64(7);
+        let mut arm = |factor: f64| -> Vec<Histogram<u64>> {
+            (0..400)
+                .map(|_| {
+                    let level = factor * random.random_range(0.9..1.1);
+                    histogram((0..200).map(|_| {
+                        let tail = 1.0 / (1.0 - random.random_range(0.0..0.999_f64)).sqrt();
+                        (100_000.0 * level * tail) as u64
+                    }))
+                })
+                .collect()
+        };
+        let (baseline, variant) = (arm(1.0), arm(1.2));
+        for quantile in [0.5, 0.95, 0.99] {
+            let whole = change(&baseline, &variant, quantile, 1);
+            let with_few_rows = |blocks: &[Histogram<u64>]| {
+                let survey = survey(blocks);
+                // Room for many more blocks than come leaves few rows; then room for those that come.
+                let mut table = survey.table(quantile, MOST_COUNTS / 100).unwrap();
+                assert!(table.rows.len() <= 100);
+                table.capacity = blocks.len();
+                table.cumulative = vec![0; (table.rows.len() + 1) * blocks.len()];
+                blocks.iter().for_each(|block| table.add(block).unwrap());
+                table
+            };
+            let few = percentile_change(&with_few_rows(&baseline), &with_few_rows(&variant), 1).unwrap();
+            assert!(
+                (few.change - whole.change).abs() < 1e-3 * whole.half_width().max(1e-3),
+                "{quantile}"
+            );
+            let widths = few.half_width() / whole.half_width();
+            assert!((0.97..1.03).contains(&widths), "{quantile}: {widths}");
         }
     }
 
     #[test]
     fn an_arm_against_itself_shows_no_change_whatever_the_blocks() {
-        let arm = LatencyBlocks::new(&uneven_blocks(1)).unwrap();
-        let estimate = percentile_change(&arm, &arm, 0.95, 1).unwrap();
+        let arm = uneven_blocks(1);
+        let estimate = change(&arm, &arm, 0.95, 1);
         assert_eq!((estimate.low, estimate.change, estimate.high), (0.0, 0.0, 0.0));
     }
 
     #[test]
     fn a_factor_on_every_latency_is_found() {
-        let baseline = LatencyBlocks::new(&uneven_blocks(1)).unwrap();
-        let variant = LatencyBlocks::new(&uneven_blocks(3)).unwrap();
         for quantile in [0.5, 0.95, 0.99] {
-            let estimate = percentile_change(&baseline, &variant, quantile, 1).unwrap();
+            let estimate = change(&uneven_blocks(1), &uneven_blocks(3), quantile, 1);
             assert!((estimate.change - 2.0).abs() < 0.005, "{quantile}: {estimate:?}");
             assert!(estimate.half_width() < 0.01);
         }
@@ -240,22 +486,23 @@ mod tests {
 
     #[test]
     fn the_seed_decides_the_interval() {
-        let baseline = LatencyBlocks::new(&uneven_blocks(1)).unwrap();
         let mut blocks = uneven_blocks(1);
         blocks.rotate_left(5);
-        let variant = LatencyBlocks::new(&blocks).unwrap();
-        let with = |seed| percentile_change(&baseline, &variant, 0.95, seed).unwrap();
+        let with = |seed| change(&uneven_blocks(1), &blocks, 0.95, seed);
         assert_eq!(with(1), with(1));
         assert_ne!(with(1).low, with(2).low);
     }
 
     #[test]
     fn what_has_no_percentile_is_an_error() {
-        let empty = LatencyBlocks::new(&[histogram([1]), histogram([])]);
+        let mut survey = LatencySurvey::new(&[0.5]);
+        assert!(survey.value_at_quantile(0.5).is_none() && survey.table(0.5, 2).is_none());
+        survey.add(&histogram([200])).unwrap();
+        let empty = survey.add(&histogram([]));
         assert_eq!(empty.unwrap_err(), StatsError::EmptyHistogram { block: 1 });
-        let one = LatencyBlocks::new(&[histogram([1])]).unwrap();
-        let two = LatencyBlocks::new(&[histogram([1]), histogram([2])]).unwrap();
-        let unpaired = percentile_change(&one, &two, 0.5, 1).unwrap_err();
+        assert!(survey.table(0.9, 1).is_none(), "nobody asked for it");
+        let (one, two) = (vec![histogram([200])], vec![histogram([200]), histogram([300])]);
+        let unpaired = percentile_change(&table(&one, 0.5), &table(&two, 0.5), 1).unwrap_err();
         assert_eq!(
             unpaired,
             StatsError::Unpaired {
@@ -264,8 +511,10 @@ mod tests {
             }
         );
         assert_eq!(
-            percentile_change(&one, &one, 0.5, 1).unwrap_err(),
+            percentile_change(&table(&one, 0.5), &table(&one, 0.5), 1).unwrap_err(),
             StatsError::TooFewBlocks { blocks: 1 }
         );
+        let mut full = table(&one, 0.5);
+        assert!(full.add(&two[1]).is_err(), "there is room for one");
     }
 }

@@ -1,7 +1,7 @@
 //! What every session of an arm must be.
 
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
-use ciphertax_records::{AuthenticationFacts, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, LoginPath, SessionFacts};
 
 use crate::tls::{TlsSummary, cipher};
 
@@ -25,8 +25,8 @@ pub struct Expectation {
 pub struct ExpectedLogin {
     /// The plugin or mechanism, by the server's name for it; `none` where there is no login.
     pub method: String,
-    /// The path: `single`, `fast` or `full`, `cached` or `derived`; `None` for any.
-    pub path: Option<&'static str>,
+    /// The path; `None` for any.
+    pub path: Option<LoginPath>,
 }
 
 /// What the client knows of a session it has opened, whatever the protocol.
@@ -162,11 +162,11 @@ impl ExpectedLogin {
         Self {
             method: method.name().to_owned(),
             path: Some(match (method, cache) {
-                (AuthenticationMethod::CachingSha2Password, PasswordCache::Warm) => "fast",
-                (AuthenticationMethod::CachingSha2Password, PasswordCache::Cold) => "full",
-                (method, PasswordCache::Warm) if method.is_scram() => "cached",
-                (method, PasswordCache::Cold) if method.is_scram() => "derived",
-                _ => "single",
+                (AuthenticationMethod::CachingSha2Password, PasswordCache::Warm) => LoginPath::Fast,
+                (AuthenticationMethod::CachingSha2Password, PasswordCache::Cold) => LoginPath::Full,
+                (method, PasswordCache::Warm) if method.is_scram() => LoginPath::Cached,
+                (method, PasswordCache::Cold) if method.is_scram() => LoginPath::Derived,
+                _ => LoginPath::Single,
             }),
         }
     }
@@ -185,7 +185,7 @@ impl ExpectedLogin {
             found.method,
             found.path,
             self.method,
-            self.path.unwrap_or("any path")
+            self.path.map_or("any path", LoginPath::name)
         ))
     }
 }
@@ -235,7 +235,7 @@ mod tests {
         let login = expectation.login.unwrap();
         assert_eq!(
             (login.method.as_str(), login.path),
-            ("caching_sha2_password", Some("full"))
+            ("caching_sha2_password", Some(LoginPath::Full))
         );
     }
 
@@ -243,12 +243,12 @@ mod tests {
     fn a_login_by_scram_is_expected_to_take_its_keys_from_where_the_arm_says() {
         let path = |method, cache| ExpectedLogin::by(method, cache).path;
         for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
-            assert_eq!(path(method, PasswordCache::Warm), Some("cached"));
-            assert_eq!(path(method, PasswordCache::Cold), Some("derived"));
+            assert_eq!(path(method, PasswordCache::Warm), Some(LoginPath::Cached));
+            assert_eq!(path(method, PasswordCache::Cold), Some(LoginPath::Derived));
         }
         assert_eq!(
             path(AuthenticationMethod::MongodbX509, PasswordCache::Warm),
-            Some("single")
+            Some(LoginPath::Single)
         );
     }
 

@@ -7,7 +7,7 @@ mod common;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
-use ciphertax_records::Phase;
+use ciphertax_records::{LoginPath, Phase};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
 
@@ -158,11 +158,14 @@ fn a_login_by_another_plugin_or_path_is_told() {
         let (session, _) = Session::connect(reactor, &plain(server())).await.unwrap();
         for (method, path) in [
             ("mysql_native_password", None),
-            ("mysql_native_password", Some("single")),
+            ("mysql_native_password", Some(LoginPath::Single)),
         ] {
             expecting(method, path).check(&session).unwrap();
         }
-        for (method, path) in [("ed25519", None), ("mysql_native_password", Some("fast"))] {
+        for (method, path) in [
+            ("ed25519", None),
+            ("mysql_native_password", Some(LoginPath::Fast)),
+        ] {
             let problem = expecting(method, path).check(&session).unwrap_err();
             assert!(
                 problem.contains("mysql_native_password/single") && problem.contains("expected"),

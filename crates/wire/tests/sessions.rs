@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_model::Transport;
-use ciphertax_records::{Phase, PhaseTrace};
+use ciphertax_records::{LoginPath, Phase, PhaseTrace};
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::tls::Verification;
 
@@ -29,7 +29,7 @@ fn facts_of_a_plain_session_name_the_server_and_no_tls() {
         facts.server_version
     );
     assert_eq!(facts.authentication.method, "mysql_native_password");
-    assert_eq!(facts.authentication.path, "single");
+    assert_eq!(facts.authentication.path, LoginPath::Single);
     assert_eq!(facts.tls, None);
 }
 

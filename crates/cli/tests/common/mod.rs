@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_records::{Run, Sample};
+use ciphertax_records::{Run, Sample, SampleFile};
 use serde_json::Value;
 
 pub(crate) use command::{Finished, Running};
@@ -115,7 +115,7 @@ pub(crate) fn cache() -> PathBuf {
 pub(crate) fn record(run: &Path) -> Run {
     let text = fs::read_to_string(run.join("run.json")).unwrap();
     follows_the_schema(&serde_json::from_str(&text).unwrap());
-    serde_json::from_str(&text).unwrap()
+    Run::from_json(&text).unwrap()
 }
 
 pub(crate) fn follows_the_schema(record: &Value) {
@@ -132,11 +132,15 @@ pub(crate) fn follows_the_schema(record: &Value) {
 
 /// All samples; every line must be whole.
 pub(crate) fn samples(run: &Path) -> Vec<Sample> {
-    let text = fs::read_to_string(run.join("samples.jsonl")).unwrap();
-    assert!(text.ends_with('\n'));
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    let path = run.join("samples.jsonl");
+    assert!(fs::read(&path).unwrap().ends_with(b"\n"));
+    samples_so_far(run)
+}
+
+/// The samples of a run that may have been cut off in the middle of a line.
+pub(crate) fn samples_so_far(run: &Path) -> Vec<Sample> {
+    let samples = SampleFile::open(&run.join("samples.jsonl")).unwrap();
+    samples.read_all().unwrap()
 }
 
 /// True as soon as `condition` holds; false if it does not within `time`.

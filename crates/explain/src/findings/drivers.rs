@@ -1,6 +1,6 @@
 //! What a client of MongoDB with an official driver pays where ciphertax pays once.
 
-use ciphertax_records::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity, counter};
 
 use super::finding;
 use crate::cell::CellSamples;
@@ -15,8 +15,7 @@ const MONITORING: usize = 2;
 /// How many connections a driver's client opens where ciphertax opens one, beside what the server saw of ciphertax's.
 pub(super) fn connections_of_a_driver(run: &Run, cell: &CellSamples<'_>) -> Option<Finding> {
     let name = &cell.cell.name;
-    let record = run.cells.iter().find(|record| record.name == *name)?;
-    let server = run.server_of(record)?;
+    let server = run.server_of(run.cell(name)?.found)?;
     if !cell.cell.workload.makes_connections() || server.product != "MongoDB" {
         return None;
     }
@@ -46,19 +45,17 @@ pub(super) fn connections_of_a_driver(run: &Run, cell: &CellSamples<'_>) -> Opti
 /// `the server saw 1.00 connections for each of 4,321 connects`
 fn seen(cell: &CellSamples<'_>) -> String {
     let (mut created, mut connects) = (0, 0);
-    for sample in cell.samples().filter(|sample| sample.is_valid()) {
-        if let Some(count) = sample.server_counters.get("connections.totalCreated") {
-            created += count;
-            connects += sample.operation_count();
+    for arm in 0..cell.arms.len() {
+        if let Some((rose, operations)) = cell.totals(arm).counters.get(counter::CONNECTIONS) {
+            created += rose;
+            connects += operations;
         }
     }
     match connects {
         0 => "the server's own count of connections cannot be told here".into(),
         connects => {
             let each = created as f64 / connects as f64;
-            format!(
-                "the server saw {each:.2} connections for each of {connects} connects of ciphertax (connections.totalCreated)"
-            )
+            format!("the server saw {each:.2} connections for each of {connects} connects of ciphertax")
         }
     }
 }

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::{PasswordCache, Study};
-use ciphertax_records::{Finding, Sample, Severity};
+use ciphertax_records::{AuthenticationFacts, Finding, LoginPath, Severity};
 
 use super::{finding, share};
 use crate::cell::CellSamples;
 
 /// Logins that took the slow path of a plugin that has a fast one, where that is not what the arm is for.
 pub(super) fn full_logins(study: &Study, cells: &[CellSamples<'_>]) -> Option<Finding> {
-    let is_cold = |sample: &&Sample| {
-        let arm = study.arms.iter().find(|arm| arm.name == sample.arm);
+    let is_cold = |name: &String| {
+        let arm = study.arms.iter().find(|arm| arm.name == *name);
         arm.is_some_and(|arm| arm.authentication.password_cache == PasswordCache::Cold)
     };
-    let mut logins: BTreeMap<&str, u64> = BTreeMap::new();
-    let samples = cells.iter().flat_map(|cell| cell.samples());
-    for (path, count) in samples
-        .filter(|sample| !is_cold(sample))
-        .flat_map(|sample| &sample.logins)
-    {
-        *logins.entry(path).or_default() += count;
+    let mut logins: BTreeMap<&AuthenticationFacts, u64> = BTreeMap::new();
+    for cell in cells {
+        for (arm, _) in cell.arms.iter().enumerate().filter(|(_, name)| !is_cold(name)) {
+            for (login, count) in &cell.totals(arm).logins {
+                *logins.entry(login).or_default() += count;
+            }
+        }
     }
     let total: u64 = logins.values().sum();
     let full: u64 = logins
         .iter()
-        .filter(|(path, _)| path.ends_with("/full"))
+        .filter(|(login, _)| login.path == LoginPath::Full)
         .map(|(_, count)| count)
         .sum();
     (full > 0).then(|| {
@@ -38,7 +38,7 @@ pub(super) fn full_logins(study: &Study, cells: &[CellSamples<'_>]) -> Option<Fi
             ),
             logins
                 .iter()
-                .map(|(path, count)| format!("{path}: {count}"))
+                .map(|(login, count)| format!("{login}: {count}"))
                 .collect::<Vec<_>>()
                 .join(", "),
         )

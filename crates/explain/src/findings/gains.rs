@@ -10,8 +10,8 @@ use crate::sentence::change;
 /// Protection that seems to make things faster.
 pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
     let is_impossible =
-        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.study.adds_protection(&row.arm);
-    run.estimates.iter().filter(is_impossible).map(|row| {
+        |row: &&EstimateRow| row.verdict == Verdict::Gains && run.head.study.adds_protection(&row.arm);
+    run.results.estimates.iter().filter(is_impossible).map(|row| {
         let (severity, summary) = match saved_round_trip(run, row) {
             Some(rtt_ms) => (
                 Severity::Cause,
@@ -38,9 +38,9 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
 /// The round trip in milliseconds that a new connection is spared by a tunnel that is open already; `None` if that explains
 /// nothing.
 fn saved_round_trip(run: &Run, row: &EstimateRow) -> Option<f64> {
-    let arm = run.study.arms.iter().find(|arm| arm.name == row.arm)?;
-    let cell = run.cells.iter().find(|cell| cell.name == row.cell)?;
+    let arm = run.head.study.arms.iter().find(|arm| arm.name == row.arm)?;
+    let cell = run.cell(&row.cell)?;
     let stays_open = matches!(arm.tunnel, Some(Tunnel::Ssh(_)));
-    let is_explained = stays_open && cell.workload.makes_connections() && !row.metric.is_cpu();
+    let is_explained = stays_open && cell.asked.workload.makes_connections() && !row.metric.is_cpu();
     cell.link.filter(|_| is_explained).map(|link| link.rtt_ms)
 }

@@ -1,7 +1,7 @@
 //! Pool connections, if the connect is what costs.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{ChurnRow, Finding, Run, Severity};
+use ciphertax_records::{ChurnRow, Finding, Run, Severity, Side};
 use ciphertax_stats::Verdict;
 
 use super::finding;
@@ -12,10 +12,10 @@ const WORTH_KEEPING: f64 = 0.20;
 
 pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     let arm = &row.arm;
-    let connect = run.estimate(&row.cell, arm, Metric::ServerCpuPerOp)?;
+    let connect = run.results.estimate(&row.cell, arm, Metric::ServerCpuPerOp)?;
     let single = row.points.first()?.overhead;
     let budget = row.break_even.iter().find(|budget| budget.budget == 0.05)?;
-    if row.side != "server" || single.low < WORTH_KEEPING || connect.verdict != Verdict::Costs {
+    if row.side != Side::Server || single.low < WORTH_KEEPING || connect.verdict != Verdict::Costs {
         return None;
     }
     let query = row

@@ -10,6 +10,7 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
     /// Microseconds at the median that are not worth a word.
     const PUNCTUAL_US: f64 = 100.0;
     let links = run
+        .head
         .servers
         .iter()
         .filter_map(|server| Some((server, server.link.as_ref()?)));

@@ -11,9 +11,9 @@ pub(super) fn lateness(cell: &CellSamples<'_>) -> Option<Finding> {
     let share_of = |arm: usize| {
         let (delay, response) = cell
             .valid(arm)
-            .filter_map(|sample| sample.open_loop.as_ref())
-            .fold((0, 0), |(delay, response), sample| {
-                (delay + sample.delay_sum_ns, response + sample.response_sum_ns)
+            .filter_map(|slice| slice.open_loop)
+            .fold((0, 0), |(delay, response), open_loop| {
+                (delay + open_loop.delay_ns, response + open_loop.response_ns)
             });
         (response > 0).then(|| delay as f64 / response as f64)
     };

@@ -1,7 +1,7 @@
 //! From how many logins per second on another authentication takes a tenth of a core.
 
 use ciphertax_model::{Arm, AuthenticationMethod, Metric};
-use ciphertax_records::{CellRecord, EstimateRow, Finding, Run, Severity};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::{Interval, Verdict};
 
 use super::finding;
@@ -12,8 +12,8 @@ const SHARE: f64 = 0.1;
 
 /// Where it costs anything at all.
 pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
-    let baseline = run.study.baseline();
-    let of_arm = run.study.arms.iter().find(|other| other.name == arm)?;
+    let baseline = run.head.study.baseline();
+    let of_arm = run.head.study.arms.iter().find(|other| other.name == arm)?;
     // A client's certificate is part of a login by it; everything else of TLS is not the login's.
     let without_login = |arm: &Arm| {
         let mut tls = arm.tls.clone();
@@ -27,15 +27,15 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         Some(AuthenticationMethod::NoLogin) => String::new(),
         _ => format!(" more than one of {}", baseline.name),
     };
-    let makes_connections = |cell: &&CellRecord| cell.workload.makes_connections();
-    let cell = run.cells.iter().find(makes_connections)?;
+    let makes_connections = |cell: &MeasuredCell<'_>| cell.asked.workload.makes_connections();
+    let cell = run.cells().find(makes_connections)?;
     let sides: Vec<(&str, &EstimateRow, Interval)> = [
         ("server", Metric::ServerCpuPerOp),
         ("client", Metric::ClientCpuPerOp),
     ]
     .into_iter()
     .filter_map(|(side, metric)| {
-        let row = run.estimate(&cell.name, arm, metric)?;
+        let row = run.results.estimate(&cell.asked.name, arm, metric)?;
         Some((side, row, row.difference?))
     })
     .filter(|(_, row, extra_us)| row.verdict == Verdict::Costs && extra_us.low > 0.0)

@@ -18,20 +18,20 @@ mod slowest_phase;
 mod unverified;
 mod waits_for_cpu;
 
-use ciphertax_records::{ArmRole, EstimateRow, Finding, Run, Severity};
+use ciphertax_records::{EstimateRow, Finding, Run, Severity};
 use ciphertax_stats::{Rule, Verdict};
 
 use crate::cell::CellSamples;
 
 pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (cell, samples) in run.cells.iter().zip(cells) {
+    for (cell, samples) in run.cells().zip(cells) {
         findings.extend(variants(run).filter_map(|arm| slowest_phase::slowest_phase(run, cell, arm)));
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
     }
-    let churn = run.churn.iter();
+    let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
     findings.extend(shared_cpus::shared_cpus(run));
     findings.extend(client_bound::client_bound(run));
@@ -40,7 +40,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(late_links::late_links(run));
     findings.extend(unverified::unverified(run));
     findings.extend(not_in_memory::not_in_memory(cells));
-    findings.extend(full_logins::full_logins(&run.study, cells));
+    findings.extend(full_logins::full_logins(&run.head.study, cells));
     findings.extend(noisy::noisy(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
     findings.extend(
@@ -53,10 +53,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
 }
 
 fn variants(run: &Run) -> impl Iterator<Item = &str> {
-    run.arms
-        .iter()
-        .filter(|arm| arm.role == ArmRole::Variant)
-        .map(|arm| arm.name.as_str())
+    run.head.variants().map(|arm| arm.name.as_str())
 }
 
 fn finding(id: &str, severity: Severity, summary: String, evidence: String) -> Finding {

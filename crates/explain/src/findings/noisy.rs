@@ -8,7 +8,7 @@ use crate::sentence::change;
 pub(super) fn noisy(run: &Run) -> Option<Finding> {
     const NOISY: f64 = 0.05;
     let half_width = |row: &EstimateRow| (row.high.ln_1p() - row.low.ln_1p()) / 2.0;
-    let cpu = run.noise_floor.iter().filter(|row| row.metric.is_cpu());
+    let cpu = run.results.noise_floor.iter().filter(|row| row.metric.is_cpu());
     let worst = cpu.max_by(|one, other| half_width(one).total_cmp(&half_width(other)))?;
     (half_width(worst) > NOISY).then(|| {
         finding(

@@ -1,28 +1,23 @@
 //! Data that was read from disk.
 
-use ciphertax_records::{Finding, Severity};
+use ciphertax_records::{Finding, Severity, counter};
 
 use super::finding;
 use crate::cell::CellSamples;
 
+/// Pages read per operation that are not worth a word.
+const FEW: f64 = 0.001;
+
 pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
-    const PAGE_READS: [&str; 2] = [
-        "Innodb_buffer_pool_reads",
-        "wiredTiger.cache.pages read into cache",
-    ];
-    let all = cells
-        .iter()
-        .flat_map(|cell| PAGE_READS.map(|counter| (cell, counter)));
-    all.filter_map(|(cell, counter)| {
-        let sum = |name: &str| -> i64 {
-            cell.samples()
-                .filter(|sample| sample.is_valid())
-                .filter_map(|sample| sample.server_counters.get(name))
-                .sum()
-        };
-        let operations: u64 = cell.samples().map(|sample| sample.operation_count()).sum();
-        let reads = sum(counter);
-        (reads as f64 > 0.001 * operations as f64).then(|| {
+    cells.iter().filter_map(|cell| {
+        let (mut reads, mut operations) = (0, 0);
+        for arm in 0..cell.arms.len() {
+            if let Some((rose, meanwhile)) = cell.totals(arm).counters.get(counter::PAGES_READ) {
+                reads += rose;
+                operations += meanwhile;
+            }
+        }
+        (reads as f64 > FEW * operations as f64).then(|| {
             finding(
                 "read-from-disk",
                 Severity::Suspicion,
@@ -30,7 +25,7 @@ pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = F
                     "{}: data was read from disk, so what is measured is diluted by I/O.",
                     cell.cell.name
                 ),
-                format!("{counter} rose by {reads} during {operations} operations"),
+                format!("the server read {reads} pages into its cache during {operations} operations"),
             )
         })
     })

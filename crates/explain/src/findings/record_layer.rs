@@ -1,7 +1,7 @@
 //! What the record cipher costs where there is much to carry.
 
 use ciphertax_model::{Metric, Workload};
-use ciphertax_records::{CellRecord, EstimateRow, Finding, Run, Severity};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::{Interval, Verdict};
 
 use super::finding;
@@ -10,8 +10,8 @@ use crate::sentence::{change, micros_between};
 /// Bytes of a result of the workload, in megabytes.
 const MEGABYTES: f64 = 1.048_576;
 
-pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
-    if cell.workload != Workload::BulkRead {
+pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    if cell.asked.workload != Workload::BulkRead {
         return None;
     }
     let sides: Vec<(&str, &EstimateRow)> = [
@@ -19,7 +19,7 @@ pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Fi
         ("server", Metric::ServerCpuPerOp),
     ]
     .into_iter()
-    .filter_map(|(side, metric)| Some((side, run.estimate(&cell.name, arm, metric)?)))
+    .filter_map(|(side, metric)| Some((side, run.results.estimate(&cell.asked.name, arm, metric)?)))
     .filter(|(_, row)| row.verdict == Verdict::Costs)
     .collect();
     let per_megabyte: Vec<String> = sides
@@ -37,10 +37,11 @@ pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Fi
         return None;
     }
     let cipher = run
+        .head
         .arms
         .iter()
         .find(|other| other.name == arm)?
-        .on(&cell.server)?
+        .on(&cell.found.server)?
         .facts
         .tls
         .as_ref()?
@@ -59,8 +60,8 @@ pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Fi
         ),
         format!(
             "cell {}: results of 1 MiB, {arm} against {}: {}",
-            cell.name,
-            run.study.baseline().name,
+            cell.asked.name,
+            run.head.study.baseline().name,
             changes.join(", ")
         ),
     ))

@@ -1,19 +1,19 @@
 //! Arms that no server can have together with the baseline.
 
-use ciphertax_records::{ArmRole, Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, Severity};
 
 use super::finding;
 
 /// Arms that no server can have together with the baseline.
 pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
     let mut apart: Vec<&str> = Vec::new();
-    for arm in run.arms.iter().filter(|arm| arm.role == ArmRole::Variant) {
+    for arm in run.head.variants() {
         if arm.sessions.iter().any(|session| session.beside.is_some()) {
             apart.push(&arm.name);
         }
     }
     (!apart.is_empty()).then(|| {
-        let names: Vec<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
+        let names: Vec<&str> = run.head.servers.iter().map(|server| server.name.as_str()).collect();
         finding(
             "different-servers",
             Severity::Cause,

@@ -6,12 +6,15 @@ use ciphertax_records::{Finding, Run, Severity};
 use super::finding;
 
 pub(super) fn shared_cpus(run: &Run) -> Option<Finding> {
-    let same_host = run.servers.iter().any(|server| server.same_host);
-    let evidence = match (same_host, run.study.placement) {
+    let same_host = run.head.servers.iter().any(|server| server.same_host);
+    let evidence = match (same_host, run.head.study.placement) {
         (false, _) => return None,
         (true, Placement::Together) => "the server and the load threads were kept on one CPU".to_owned(),
         (true, Placement::Free) => {
-            format!("the server ran on this machine, which has {} CPUs", run.host.cpus)
+            format!(
+                "the server ran on this machine, which has {} CPUs",
+                run.head.host.cpus
+            )
         }
     };
     Some(finding(

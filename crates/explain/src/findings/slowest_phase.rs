@@ -1,18 +1,19 @@
 //! Which phase makes a connect slower.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{CellRecord, Finding, Phase, Run, Severity};
+use ciphertax_records::{Finding, MeasuredCell, Phase, Run, Severity};
 use ciphertax_stats::Interval;
 
 use super::{finding, is_sure, share};
 use crate::sentence::{micros, micros_between};
 
-pub(super) fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
-    let baseline = &run.arms.first()?.name;
+pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
+    let baseline = &run.head.arms.first()?.name;
     let row = |arm: &str, phase| {
-        run.connect_phases
+        run.results
+            .connect_phases
             .iter()
-            .find(|row| row.cell == cell.name && row.arm == arm && row.phase == phase)
+            .find(|row| row.cell == cell.asked.name && row.arm == arm && row.phase == phase)
     };
     let longer = longer(run, cell, arm)?;
     let mean_us = |arm: &str, phase| row(arm, phase).map(|row| row.mean_us);
@@ -42,7 +43,7 @@ pub(super) fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<F
         Severity::Cause,
         format!(
             "{}: a connect over {arm} takes {} longer than over {baseline}, {in_the_phase}.",
-            cell.name,
+            cell.asked.name,
             micros_between(longer)
         ),
         format!(
@@ -58,14 +59,14 @@ pub(super) fn slowest_phase(run: &Run, cell: &CellRecord, arm: &str) -> Option<F
 
 /// By how much a whole connect takes longer, in microseconds; `None` if that is not sure. In a closed loop that is the
 /// latency, which the phases add up to.
-pub(super) fn longer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Interval> {
+pub(super) fn longer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Interval> {
     let row = [
         Metric::LatencyMean,
         Metric::TimeToFirstQueryMean,
         Metric::ConnectMean,
     ]
     .into_iter()
-    .find_map(|metric| run.estimate(&cell.name, arm, metric))?;
+    .find_map(|metric| run.results.estimate(&cell.asked.name, arm, metric))?;
     row.difference
-        .filter(|difference| cell.workload.makes_connections() && is_sure(row) && difference.low > 0.0)
+        .filter(|difference| cell.asked.workload.makes_connections() && is_sure(row) && difference.low > 0.0)
 }

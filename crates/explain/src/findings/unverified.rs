@@ -1,12 +1,13 @@
 //! TLS sessions of which nobody knows with whom.
 
-use ciphertax_records::{ArmRecord, Finding, Run, ServerPlacement, Severity};
+use ciphertax_records::{ArmRecord, Finding, Run, ServerPlacement, Severity, Verified};
 
 use super::finding;
 
 /// Of a server of the user's own; whether a private one is verified is what a study says.
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
     let server = run
+        .head
         .servers
         .iter()
         .find(|server| server.placement == ServerPlacement::External)?;
@@ -19,9 +20,9 @@ pub(super) fn unverified(run: &Run) -> Option<Finding> {
             .sessions
             .iter()
             .filter_map(|session| session.facts.tls.as_ref());
-        tls.any(|tls| tls.verification == "none")
+        tls.any(|tls| tls.verification == Verified::None)
     };
-    run.arms.iter().find(is_unverified).map(|arm| {
+    run.head.arms.iter().find(is_unverified).map(|arm| {
         finding(
             "unverified-server",
             Severity::Advice,

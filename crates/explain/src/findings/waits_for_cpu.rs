@@ -1,11 +1,11 @@
 //! Phases of a connect that take longer because something else has the CPU.
 
 use ciphertax_model::Placement;
-use ciphertax_records::{CellRecord, Finding, Phase, Run, Sample, Severity};
+use ciphertax_records::{Finding, MeasuredCell, Phase, Run, Severity};
 
 use super::finding;
 use super::slowest_phase::longer;
-use crate::cell::{BASELINE, CellSamples};
+use crate::cell::{BASELINE, CellSamples, Figures};
 use crate::sentence::micros;
 
 /// The part of what a connect takes longer from which on phases without cryptography are worth a word.
@@ -18,25 +18,27 @@ const BUSY: f64 = 0.85;
 pub(super) fn waits_for_cpu(
     run: &Run,
     samples: &CellSamples<'_>,
-    cell: &CellRecord,
+    cell: MeasuredCell<'_>,
     arm: &str,
 ) -> Option<Finding> {
     // What carries an arm's connections has work of its own to do in every phase.
     let has_tunnel = run
+        .head
         .study
         .arms
         .iter()
         .any(|other| other.name == arm && other.tunnel.is_some());
-    if cell.connections < 2 || has_tunnel {
+    if cell.asked.load.connections < 2 || has_tunnel {
         return None;
     }
-    let baseline = &run.arms.first()?.name;
+    let baseline = &run.head.arms.first()?.name;
     let longer = longer(run, cell, arm)?;
     let elsewhere = |arm: &str| -> f64 {
         let rows = run
+            .results
             .connect_phases
             .iter()
-            .filter(|row| row.cell == cell.name && row.arm == arm);
+            .filter(|row| row.cell == cell.asked.name && row.arm == arm);
         rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth))
             .map(|row| row.mean_us)
             .sum()
@@ -45,17 +47,17 @@ pub(super) fn waits_for_cpu(
     if after - before < WORTH_A_WORD * longer.value {
         return None;
     }
-    let of_arm: Vec<&Sample> = samples
+    let of_arm: Vec<&Figures> = samples
         .valid(samples.arms.iter().position(|name| name == arm)?)
         .collect();
-    let of_baseline: Vec<&Sample> = samples.valid(BASELINE).collect();
+    let of_baseline: Vec<&Figures> = samples.valid(BASELINE).collect();
     let waits = wait_us(&of_baseline).zip(wait_us(&of_arm));
-    let cpus = match run.study.placement {
+    let cpus = match run.head.study.placement {
         Placement::Together => 1,
-        Placement::Free => run.host.cpus.max(1),
+        Placement::Free => run.head.host.cpus.max(1),
     };
     let used = used(&of_arm) / f64::from(cpus);
-    let with_the_server = match run.servers.iter().any(|server| server.same_host) {
+    let with_the_server = match run.head.servers.iter().any(|server| server.same_host) {
         true => " with the server",
         false => "",
     };
@@ -79,10 +81,10 @@ pub(super) fn waits_for_cpu(
         format!(
             "{}: over {arm} the phases without cryptography take {} instead of {}, and that is waiting: {} connects at a time \
              share {}. One at a time (load.connections=1) shows each phase by itself.",
-            cell.name,
+            cell.asked.name,
             micros(after),
             micros(before),
-            cell.connections,
+            cell.asked.load.connections,
             match cpus {
                 1 => format!("one CPU{with_the_server}"),
                 cpus => format!("{cpus} CPUs{with_the_server}"),
@@ -97,23 +99,23 @@ pub(super) fn waits_for_cpu(
 }
 
 /// What the threads of both sides waited in the run queue, per operation; `None` where it was not seen.
-fn wait_us(samples: &[&Sample]) -> Option<f64> {
-    let waits = samples.iter().map(|sample| {
-        let (client, server) = (sample.client_run_queue_wait_ns, sample.server_run_queue_wait_ns);
+fn wait_us(slices: &[&Figures]) -> Option<f64> {
+    let waits = slices.iter().map(|slice| {
+        let [client, server] = slice.run_queue_wait_ns;
         client
             .or(server)
             .map(|_| client.unwrap_or(0) + server.unwrap_or(0))
     });
     let sum = waits.sum::<Option<u64>>()?;
-    let operations: u64 = samples.iter().map(|sample| sample.operation_count()).sum();
+    let operations: u64 = slices.iter().map(|slice| slice.operations).sum();
     (operations > 0).then(|| sum as f64 / 1e3 / operations as f64)
 }
 
 /// CPUs that both sides used.
-fn used(samples: &[&Sample]) -> f64 {
-    let cpu = samples
+fn used(slices: &[&Figures]) -> f64 {
+    let cpu = slices
         .iter()
-        .map(|sample| sample.client_cpu.total_ns + sample.server_cpu.map_or(0, |cpu| cpu.total_ns));
-    let time: u64 = samples.iter().map(|sample| sample.duration_ns).sum();
+        .map(|slice| slice.client_cpu_ns + slice.server_cpu_ns.unwrap_or(0));
+    let time: u64 = slices.iter().map(|slice| slice.duration_ns).sum();
     cpu.sum::<u64>() as f64 / (time as f64).max(1.0)
 }

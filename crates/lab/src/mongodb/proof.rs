@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::Proof;
+use ciphertax_records::{Proof, Witness};
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{
     Account, ConnectOptions, Expectation, Login, Others, ScramKeys, ServerCounters, Session,
@@ -81,7 +81,7 @@ impl Prover<'_> {
             .map_err(|problem| self.disproved(problem))?;
         let facts = session.facts().await.map_err(refused)?;
         let mut proofs = vec![proof(
-            "client",
+            Witness::Client,
             "negotiated what the arm says",
             &client_evidence(&facts),
         )];
@@ -135,7 +135,7 @@ impl Prover<'_> {
             words.join(", ")
         };
         let claim = "its counters of TLS handshakes and logins agree";
-        Ok(Some(proof("server", claim, &evidence)))
+        Ok(Some(proof(Witness::Server, claim, &evidence)))
     }
 
     /// Whom the server takes the session for.
@@ -156,7 +156,7 @@ impl Prover<'_> {
         if !agrees {
             return Err(self.disproved(format!("the server takes the session for {found}")));
         }
-        Ok(proof("server", "knows who is logged in", &found))
+        Ok(proof(Witness::Server, "knows who is logged in", &found))
     }
 
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
@@ -210,7 +210,7 @@ impl Prover<'_> {
         match Session::connect(reactor, &wrong).await {
             Ok(_) => Err(self.disproved(format!("the server accepts {what}"))),
             Err(error) if error.is_access_denied() || is_of_nobody(&error) => Ok(Some(proof(
-                "authentication",
+                Witness::Authentication,
                 &format!("{what} is refused"),
                 &error.to_string(),
             ))),
@@ -237,18 +237,18 @@ impl Prover<'_> {
         let _ = session.close().await;
         match (&self.options.login, outcome) {
             (Login::None, Ok(_)) => Ok(proof(
-                "access control",
+                Witness::AccessControl,
                 "a write without a login succeeds",
                 "one document was written and removed",
             )),
             // A secondary takes no writes, but says so only to those who may ask.
             (Login::None, Err(error)) if error.is_not_primary() => Ok(proof(
-                "access control",
+                Witness::AccessControl,
                 "a write without a login is not refused for want of one",
                 &error.to_string(),
             )),
             (Login::Scram(_) | Login::X509, Err(error)) if error.is_access_denied() => Ok(proof(
-                "access control",
+                Witness::AccessControl,
                 "a write without a login is refused",
                 &error.to_string(),
             )),

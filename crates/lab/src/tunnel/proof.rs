@@ -45,7 +45,7 @@ impl Evidence {
     pub(super) fn into_proofs(self) -> Vec<Proof> {
         vec![
             Proof {
-                witness: "wire".into(),
+                witness: ciphertax_records::Witness::Wire,
                 claim: "a canary value that enters the tunnel in clear does not travel in clear inside it"
                     .into(),
                 evidence: format!(
@@ -54,7 +54,7 @@ impl Evidence {
                 ),
             },
             Proof {
-                witness: "tunnel".into(),
+                witness: ciphertax_records::Witness::Tunnel,
                 claim: "its program names the cipher".into(),
                 evidence: self.word,
             },

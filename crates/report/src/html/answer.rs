@@ -1,6 +1,6 @@
 //! The answer in one small table: each arm per query and per new connection, on both sides.
 
-use ciphertax_records::{CellRecord, EstimateRow, Run};
+use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
@@ -111,14 +111,14 @@ impl AnswerView {
 }
 
 /// A heading, and the cell of an answer that is below it.
-type CellOf<'a> = (&'static str, fn(&Answer<'a>) -> Option<&'a CellRecord>);
+type CellOf<'a> = (&'static str, fn(&Answer<'a>) -> Option<MeasuredCell<'a>>);
 
 /// The cell of all answers that have one; empty if they differ.
-fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<&'a CellRecord>) -> String {
+fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<MeasuredCell<'a>>) -> String {
     let mut names: Vec<&str> = answers
         .iter()
         .filter_map(cell)
-        .map(|cell| cell.name.as_str())
+        .map(|cell| cell.found.name.as_str())
         .collect();
     names.dedup();
     match names.as_slice() {
@@ -127,11 +127,11 @@ fn common_cell<'a>(answers: &[Answer<'a>], cell: fn(&Answer<'a>) -> Option<&'a C
     }
 }
 
-fn part(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>, names_cell: bool) -> Part {
+fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_cell: bool) -> Part {
     Part {
         cell: cell
             .filter(|_| names_cell)
-            .map_or_else(String::new, |cell| cell.name.clone()),
+            .map_or_else(String::new, |cell| cell.found.name.clone()),
         sides: SIDES
             .into_iter()
             .zip(["server", "client"])
@@ -144,7 +144,7 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>, names_cell: b
     }
 }
 
-fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<&CellRecord>) -> Vec<VerdictView> {
+fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>) -> Vec<VerdictView> {
     let sides = SIDES.into_iter().zip(["server", "client"]);
     let mut verdicts: Vec<(&str, VerdictView)> = sides
         .filter_map(|(metric, side)| Some((side, VerdictView::of(run, answer.estimate(run, cell, metric)?))))

@@ -1,6 +1,6 @@
 //! Where the time of a connect goes.
 
-use ciphertax_records::{ArmRole, CellRecord, Phase, PhaseRow, Run};
+use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
@@ -80,22 +80,22 @@ struct PhaseView {
 
 impl ConnectView {
     /// `None` if the cell has no connects.
-    pub(super) fn of(run: &Run, cell: &CellRecord) -> Option<Self> {
+    pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Option<Self> {
         let wall = PhaseChart::of(run, cell, "phases", "Wall time", |row| row.mean_us)?;
         let cpu = PhaseChart::of(run, cell, "phase-cpu", "Client CPU of cryptography", |row| {
             row.client_cpu_us.unwrap_or(0.0)
         });
         let mut view = Self {
-            cell: cell.name.clone(),
+            cell: cell.found.name.clone(),
             charts: std::iter::once(wall).chain(cpu).collect(),
             rows: Vec::new(),
             logins: Vec::new(),
         };
         for arm in shown(run) {
-            let mut phases = lookup::phases(run, &cell.name, arm);
+            let mut phases = lookup::phases(run, &cell.found.name, arm);
             phases.retain(|row| row.mean_us > 0.0);
             view.logins
-                .extend(lookup::connects(run, &cell.name, arm).map(|text| Logins {
+                .extend(lookup::connects(run, &cell.found.name, arm).map(|text| Logins {
                     arm: ArmName::of(run, arm),
                     text,
                 }));
@@ -113,7 +113,8 @@ impl ConnectView {
 
 /// The arms whose connects are shown: the repeated baseline's are the baseline's.
 fn shown(run: &Run) -> impl Iterator<Item = &str> {
-    run.arms
+    run.head
+        .arms
         .iter()
         .filter(|arm| arm.role != ArmRole::BaselineAgain)
         .map(|arm| arm.name.as_str())
@@ -143,14 +144,14 @@ impl PhaseChart {
     /// `None` if no phase took any time.
     fn of(
         run: &Run,
-        cell: &CellRecord,
+        cell: MeasuredCell<'_>,
         chart: &'static str,
         title: &'static str,
         length: impl Fn(&PhaseRow) -> f64,
     ) -> Option<Self> {
         let by_arm: Vec<(&str, Vec<(&PhaseRow, f64)>)> = shown(run)
             .map(|arm| {
-                let rows = lookup::phases(run, &cell.name, arm);
+                let rows = lookup::phases(run, &cell.found.name, arm);
                 let lengths = rows.into_iter().map(|row| (row, length(row)));
                 (arm, lengths.filter(|(_, length)| *length > 0.0).collect())
             })

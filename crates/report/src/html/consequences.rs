@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ciphertax_records::{CapacityRow, ChurnPoint, ChurnRow, Run};
+use ciphertax_records::{CapacityRow, ChurnPoint, ChurnRow, Rated, Run, Side};
 use ciphertax_stats::{Interval, Verdict};
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::format;
 /// The budgets of the break-evens, the smallest first.
 fn budget_values(run: &Run) -> Vec<f64> {
     let mut budgets: Vec<f64> = run
+        .results
         .churn
         .iter()
         .flat_map(|row| row.break_even.iter().map(|point| point.budget))
@@ -27,7 +28,7 @@ pub(super) fn budgets(run: &Run) -> Vec<String> {
 }
 
 /// The sides of a churn model, in the order of the charts.
-const SIDES: [&str; 3] = ["server", "client", "both"];
+const SIDES: [Side; 3] = [Side::Server, Side::Client, Side::Both];
 
 /// Cost against queries per connection: the curves of one side in one cell, on logarithmic axes.
 #[derive(Serialize)]
@@ -65,9 +66,9 @@ struct Reached {
 impl ChurnChart {
     /// Every side of every cell that has a churn model.
     pub(super) fn all(run: &Run) -> Vec<Self> {
-        let mut keys: Vec<(&str, &str)> = Vec::new();
-        for row in &run.churn {
-            let key = (row.cell.as_str(), row.side.as_str());
+        let mut keys: Vec<(&str, Side)> = Vec::new();
+        for row in &run.results.churn {
+            let key = (row.cell.as_str(), row.side);
             if !keys.contains(&key) {
                 keys.push(key);
             }
@@ -79,6 +80,7 @@ impl ChurnChart {
         keys.into_iter()
             .filter_map(|(cell, side)| {
                 let rows: Vec<&ChurnRow> = run
+                    .results
                     .churn
                     .iter()
                     .filter(|row| row.cell == cell && row.side == side)
@@ -97,11 +99,11 @@ impl ChurnChart {
         let axes = ChurnAxes::over(rows)?;
         Some(Self {
             cell: first.cell.clone(),
-            side: first.side.clone(),
-            title: match first.side.as_str() {
-                "server" => "CPU of the server",
-                "client" => "CPU of the client",
-                _ => "CPU of both sides",
+            side: first.side.to_string(),
+            title: match first.side {
+                Side::Server => "CPU of the server",
+                Side::Client => "CPU of the client",
+                Side::Both => "CPU of both sides",
             },
             of: String::new(),
             curves: rows
@@ -290,7 +292,7 @@ impl ChurnView {
         Self {
             arm: ArmName::of(run, &row.arm),
             cell: row.cell.clone(),
-            side: row.side.clone(),
+            side: row.side.to_string(),
             connect: [row.connect_baseline_us, row.connect_variant_us].map(Figure::microseconds),
             query: [row.query_baseline_us, row.query_variant_us].map(Figure::microseconds),
             query_overhead: row.query_overhead.map(|Interval { value, low, high }| {
@@ -325,8 +327,7 @@ fn queries(queries: f64) -> Figure {
 /// Extra cores at a rate that the reader chooses: queries, or new connections, per second.
 #[derive(Serialize)]
 pub(super) struct Capacity {
-    /// `queries` or `connections`.
-    of: String,
+    of: Rated,
     label: &'static str,
     /// The rate of the record, which the page shows until the reader chooses another.
     rate: Figure,
@@ -357,16 +358,16 @@ struct Cores {
 impl Capacity {
     pub(super) fn all(run: &Run) -> Vec<Self> {
         [
-            ("queries", "queries per second"),
-            ("connections", "new connections per second"),
+            (Rated::Queries, "queries per second"),
+            (Rated::Connections, "new connections per second"),
         ]
         .into_iter()
         .filter_map(|(of, label)| Self::of(run, of, label))
         .collect()
     }
 
-    fn of(run: &Run, of: &str, label: &'static str) -> Option<Self> {
-        let rows: Vec<&CapacityRow> = run.capacity.iter().filter(|row| row.of == of).collect();
+    fn of(run: &Run, of: Rated, label: &'static str) -> Option<Self> {
+        let rows: Vec<&CapacityRow> = run.results.capacity.iter().filter(|row| row.of == of).collect();
         let rate = rows.first()?.rate;
         let mut keys: Vec<(&str, &str)> = Vec::new();
         for row in &rows {
@@ -379,7 +380,7 @@ impl Capacity {
         let line = |(arm, cell): (&str, &str)| CapacityLine {
             arm: ArmName::of(run, arm),
             cell: if several { cell.to_owned() } else { String::new() },
-            sides: ["server", "client"]
+            sides: [Side::Server, Side::Client]
                 .into_iter()
                 .map(|side| {
                     let row = rows
@@ -390,7 +391,7 @@ impl Capacity {
                 .collect(),
         };
         Some(Self {
-            of: of.to_owned(),
+            of,
             label,
             rate: Figure::new(rate, format::count(rate)),
             rate_exact: rate,
@@ -404,7 +405,7 @@ impl Cores {
         let Interval { value, low, high } = row.extra_cores;
         let [value_text, low_text, high_text] = format::cores(value, low, high);
         Self {
-            side: row.side.clone(),
+            side: row.side.to_string(),
             word: match row.verdict {
                 Verdict::Costs => None,
                 Verdict::Gains => Some("gains"),

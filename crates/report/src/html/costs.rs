@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{CellRecord, EstimateRow, Run};
+use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::Verdict;
 use serde::Serialize;
 
@@ -36,17 +36,17 @@ struct MetricRow {
 }
 
 impl CellView {
-    pub(super) fn of(run: &Run, cell: &CellRecord) -> Self {
+    pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Self {
         let mut notes = Vec::new();
         notes.extend(lookup::time_wanted(cell));
         notes.extend(lookup::batches_in_words(run, cell));
-        notes.extend(lookup::tunnels_in_words(run, &cell.name));
+        notes.extend(lookup::tunnels_in_words(run, &cell.found.name));
         Self {
-            name: cell.name.clone(),
+            name: cell.found.name.clone(),
             load: lookup::load_in_words(run, cell),
             notes,
             blocks: lookup::blocks_in_words(cell),
-            client_bound: cell.client_bound,
+            client_bound: cell.found.client_bound,
             arms: lookup::variants_in(run, cell)
                 .map(|arm| ArmName::of(run, &arm.name))
                 .collect(),
@@ -56,10 +56,10 @@ impl CellView {
     }
 }
 
-fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
-    let cell = record.name.as_str();
+fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
+    let cell = record.found.name.as_str();
     let baseline = lookup::baseline(run).map_or("", |arm| arm.name.as_str());
-    let metrics = Metric::compared(record.pace)
+    let metrics = Metric::compared(record.asked.load.pace())
         .iter()
         .chain(&Metric::COMPARED_OF_CONNECTS);
     let of_all_kinds = metrics
@@ -76,8 +76,8 @@ fn metric_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
 }
 
 /// The metrics of each kind of operation, where there are several.
-fn kind_rows(run: &Run, record: &CellRecord) -> Vec<MetricRow> {
-    let rows = lookup::by_kind(run, &record.name);
+fn kind_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
+    let rows = lookup::by_kind(run, &record.found.name);
     let mut seen: Vec<(&str, Metric)> = rows
         .iter()
         .map(|row| (row.kind.as_str(), row.estimate.metric))
@@ -117,7 +117,8 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
 }
 
 fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeView> {
-    run.estimate(cell, arm, metric)
+    run.results
+        .estimate(cell, arm, metric)
         .map(|row| ChangeView::of(run, row))
 }
 

@@ -112,6 +112,7 @@ pub(super) struct ArmName {
 impl ArmName {
     pub(super) fn of(run: &Run, name: &str) -> Self {
         let index = run
+            .head
             .arms
             .iter()
             .position(|arm| arm.name == name)

@@ -65,17 +65,22 @@ impl Forest {
         let shown: Vec<(Metric, ChangeScale)> = METRICS
             .into_iter()
             .filter_map(|metric| {
-                let rows: Vec<_> = run.estimates.iter().filter(|row| row.metric == metric).collect();
+                let rows: Vec<_> = run
+                    .results
+                    .estimates
+                    .iter()
+                    .filter(|row| row.metric == metric)
+                    .collect();
                 let bounds = rows.iter().map(|row| [row.change, row.low, row.high]);
                 (!rows.is_empty()).then(|| (metric, ChangeScale::over(bounds)))
             })
             .collect();
         let mut order: Vec<(f64, Row)> = Vec::new();
-        for cell in &run.cells {
+        for cell in run.cells() {
             for arm in lookup::variants_in(run, cell) {
                 let estimates: Vec<Option<&EstimateRow>> = shown
                     .iter()
-                    .map(|(metric, _)| run.estimate(&cell.name, &arm.name, *metric))
+                    .map(|(metric, _)| run.results.estimate(&cell.found.name, &arm.name, *metric))
                     .collect();
                 let Some(first) = estimates.iter().flatten().next() else {
                     continue;
@@ -84,7 +89,7 @@ impl Forest {
                 order.push((
                     first.change,
                     Row {
-                        cell: cell.name.clone(),
+                        cell: cell.found.name.clone(),
                         arm: ArmName::of(run, &arm.name),
                         marks: marks
                             .map(|(row, (_, scale))| row.map(|row| Mark::of(run, row, scale)))
@@ -150,7 +155,7 @@ impl Mark {
             floor_width: percent(to - from),
             cut_low: scale.cuts(row.low),
             cut_high: scale.cuts(row.high),
-            decided: row.caveat.is_none() && matches!(row.verdict, Verdict::Costs | Verdict::Gains),
+            decided: matches!(row.verdict, Verdict::Costs | Verdict::Gains),
             words: format!(
                 "{}, {}, {}: {} {}, {} [{}, {}]: {}",
                 row.cell,

@@ -7,7 +7,7 @@ use crate::{format, lookup};
 
 /// How it was measured and what the figures mean.
 pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
-    let study = &run.study;
+    let study = &run.head.study;
     vec![
         format!(
             "All arms ran the same load in short slices of {} s, one of every arm in each block in random balanced order, so \
@@ -26,12 +26,15 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
 
 /// Versions, host and settings of the measurement.
 pub(super) fn method(run: &Run) -> Vec<Item> {
-    let (host, study) = (&run.host, &run.study);
+    let (host, study) = (&run.head.host, &run.head.study);
     let mut items = vec![
-        Item::new("started", &run.started),
+        Item::new("started", &run.head.started),
         Item::new(
             "tool",
-            format!("{} {} ({})", run.tool.name, run.tool.version, run.tool.commit),
+            format!(
+                "{} {} ({})",
+                run.head.tool.name, run.head.tool.version, run.head.tool.commit
+            ),
         ),
         Item::new("host", format!("{}, kernel {}", host.os, host.kernel)),
         Item::new(
@@ -57,11 +60,11 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             "slices",
             format!(
                 "{} s each, arms in random balanced order, seed {}",
-                study.slice_s, run.seed
+                study.slice_s, run.head.seed
             ),
         ),
     ];
-    items.extend(run.servers.iter().map(|server| {
+    items.extend(run.head.servers.iter().map(|server| {
         let mut text = format!("{} {} at {}", server.product, server.version, server.address);
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
@@ -71,14 +74,14 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         }
         Item::new(format!("server {}", server.name), text)
     }));
-    items.extend(run.cells.iter().map(|cell| {
+    items.extend(run.cells().map(|cell| {
         Item::new(
-            format!("cell {}", cell.name),
+            format!("cell {}", cell.found.name),
             format!(
                 "{}; {}; {} void",
                 lookup::load_in_words(run, cell),
                 lookup::load_threads(cell),
-                cell.void_slices
+                cell.found.void_slices
             ),
         )
     }));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{ArmRole, BlockRatios, CellRecord, EstimateRow, Run};
+use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
 use serde::Serialize;
 
 use super::costs::ChangeView;
@@ -32,25 +32,29 @@ struct NoiseCell {
 
 impl NoiseTable {
     pub(super) fn of(run: &Run) -> Self {
-        let mut metrics: Vec<Metric> = run.noise_floor.iter().map(|row| row.metric).collect();
+        let mut metrics: Vec<Metric> = run.results.noise_floor.iter().map(|row| row.metric).collect();
         metrics.sort();
         metrics.dedup();
-        let has_any = |cell: &&CellRecord| run.noise_floor.iter().any(|row| row.cell == cell.name);
+        let has_any = |cell: &MeasuredCell<'_>| {
+            run.results
+                .noise_floor
+                .iter()
+                .any(|row| row.cell == cell.found.name)
+        };
         Self {
             columns: metrics.iter().map(|metric| metric.label()).collect(),
             rows: run
-                .cells
-                .iter()
+                .cells()
                 .filter(has_any)
                 .map(|cell| NoiseRow {
-                    cell: cell.name.clone(),
+                    cell: cell.found.name.clone(),
                     cells: metrics
                         .iter()
                         .map(|metric| {
-                            let row = lookup::noise(run, &cell.name, *metric)?;
+                            let row = lookup::noise(run, &cell.found.name, *metric)?;
                             Some(NoiseCell {
                                 again: ChangeView::of(run, row),
-                                floor: lookup::floor(run, &cell.name, *metric)
+                                floor: lookup::floor(run, &cell.found.name, *metric)
                                     .map(|floor| Figure::floor(floor, *metric)),
                             })
                         })
@@ -69,7 +73,8 @@ impl NoiseTable {
 pub(super) fn floors_in_words(run: &Run) -> String {
     let range = |metrics: &[Metric]| {
         let floors = || {
-            run.estimates
+            run.results
+                .estimates
                 .iter()
                 .filter(|row| metrics.contains(&row.metric))
                 .filter_map(|row| row.floor)
@@ -117,11 +122,11 @@ struct Strip {
     words: String,
 }
 
-pub(super) fn ratio_charts(run: &Run, cell: &CellRecord) -> Vec<RatioChart> {
+pub(super) fn ratio_charts(run: &Run, cell: MeasuredCell<'_>) -> Vec<RatioChart> {
     [
         Metric::ServerCpuPerOp,
         Metric::ClientCpuPerOp,
-        Metric::speed(cell.pace),
+        Metric::speed(cell.asked.load.pace()),
     ]
     .into_iter()
     .filter_map(|metric| RatioChart::of(run, cell, metric))
@@ -129,11 +134,12 @@ pub(super) fn ratio_charts(run: &Run, cell: &CellRecord) -> Vec<RatioChart> {
 }
 
 impl RatioChart {
-    fn of(run: &Run, cell: &CellRecord, metric: Metric) -> Option<Self> {
+    fn of(run: &Run, cell: MeasuredCell<'_>, metric: Metric) -> Option<Self> {
         let series: Vec<&BlockRatios> = run
+            .results
             .block_ratios
             .iter()
-            .filter(|row| row.cell == cell.name && row.metric == metric && !row.ratios.is_empty())
+            .filter(|row| row.cell == cell.found.name && row.metric == metric && !row.ratios.is_empty())
             .collect();
         if series.is_empty() {
             return None;
@@ -187,11 +193,12 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
 
 fn row_of<'a>(run: &'a Run, series: &BlockRatios) -> Option<&'a EstimateRow> {
     let again = run
+        .head
         .arms
         .iter()
         .any(|arm| arm.name == series.arm && arm.role == ArmRole::BaselineAgain);
     match again {
         true => lookup::noise(run, &series.cell, series.metric),
-        false => run.estimate(&series.cell, &series.arm, series.metric),
+        false => run.results.estimate(&series.cell, &series.arm, series.metric),
     }
 }

@@ -59,8 +59,8 @@ impl Page {
         let (advice, findings) = findings(run);
         Self {
             title: title(run),
-            verdict: run.verdict.clone(),
-            question: run.study.question.clone(),
+            verdict: run.results.verdict.clone(),
+            question: run.head.study.question.clone(),
             warning: lookup::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
@@ -71,50 +71,61 @@ impl Page {
             lacking: lacks_blocks(run).then(needs_blocks),
             forest: Forest::of(run),
             churn_charts: ChurnChart::all(run),
-            churn: run.churn.iter().map(|row| ChurnView::of(run, row)).collect(),
+            churn: run
+                .results
+                .churn
+                .iter()
+                .map(|row| ChurnView::of(run, row))
+                .collect(),
             budgets: budgets(run),
             capacity: Capacity::all(run),
             advice,
             findings,
             connects: run
-                .cells
-                .iter()
+                .cells()
                 .filter_map(|cell| ConnectView::of(run, cell))
                 .collect(),
             matrix: Matrix::of(run),
-            arms: run.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
+            arms: run.head.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
             floors: floors_in_words(run),
             noise: Some(NoiseTable::of(run)).filter(|table| !table.is_empty()),
             void: VoidView::of(run),
             sentences: in_three_sentences(run),
             method: method(run),
             settings: settings(run),
-            cells: run.cells.iter().map(|cell| CellView::of(run, cell)).collect(),
+            cells: run.cells().map(|cell| CellView::of(run, cell)).collect(),
             published: run
+                .results
                 .published
                 .iter()
                 .map(|row| PublishedView::of(run, row))
                 .collect(),
             published_in_words: published_in_words(run),
-            command: run.command.clone(),
+            command: run.head.command.clone(),
         }
     }
 }
 
 fn title(run: &Run) -> String {
-    let mut products: Vec<&str> = run.servers.iter().map(|server| server.product.as_str()).collect();
+    let mut products: Vec<&str> = run
+        .head
+        .servers
+        .iter()
+        .map(|server| server.product.as_str())
+        .collect();
     products.dedup();
-    format!("{} on {} — ciphertax", run.study.name, products.join(", "))
+    format!("{} on {} — ciphertax", run.head.study.name, products.join(", "))
 }
 
 /// The settings of the servers; of several, each with the server's name before it.
 fn settings(run: &Run) -> Vec<Item> {
-    let several = run.servers.len() > 1;
+    let several = run.head.servers.len() > 1;
     let item = |server: &ServerRecord, (name, value): (&String, &String)| match several {
         true => Item::new(format!("{}: {name}", server.name), value),
         false => Item::new(name, value),
     };
-    run.servers
+    run.head
+        .servers
         .iter()
         .flat_map(|server| server.settings.iter().map(move |setting| item(server, setting)))
         .collect()
@@ -128,11 +139,11 @@ fn summary(run: &Run) -> Vec<Item> {
             "measured",
             format!(
                 "{}, for {}",
-                to_the_minute(&run.started),
-                format::span(run.elapsed_s)
+                to_the_minute(&run.head.started),
+                format::span(run.results.elapsed_s)
             ),
         ),
-        Item::new("study", &run.study.name),
+        Item::new("study", &run.head.study.name),
     ]
 }
 
@@ -149,7 +160,8 @@ fn to_the_minute(timestamp: &str) -> String {
 /// `13 figures: 3 agree, 8 differ, 2 cannot tell`
 fn published_in_words(run: &Run) -> String {
     let count = |agreement| {
-        run.published
+        run.results
+            .published
             .iter()
             .filter(|row| row.agreement == agreement)
             .count()

@@ -1,6 +1,6 @@
 //! How every arm was proved: a matrix of arms and witnesses, and everything they said.
 
-use ciphertax_records::{ArmRecord, ArmRole, Proof, Run, SessionFacts};
+use ciphertax_records::{ArmRecord, ArmRole, LoginPath, Proof, Run, SessionFacts, Witness};
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
@@ -9,7 +9,7 @@ use crate::format;
 /// Arms down, witnesses across.
 #[derive(Serialize)]
 pub(super) struct Matrix {
-    witnesses: Vec<String>,
+    witnesses: Vec<Witness>,
     rows: Vec<Row>,
 }
 
@@ -26,19 +26,20 @@ struct Row {
 
 impl Matrix {
     pub(super) fn of(run: &Run) -> Self {
-        let mut witnesses: Vec<String> = Vec::new();
-        for proof in run.arms.iter().flat_map(proofs) {
+        let mut witnesses: Vec<Witness> = Vec::new();
+        for proof in run.head.arms.iter().flat_map(proofs) {
             if !witnesses.contains(&proof.witness) {
-                witnesses.push(proof.witness.clone());
+                witnesses.push(proof.witness);
             }
         }
         let rows = run
+            .head
             .arms
             .iter()
             .map(|arm| Row {
                 arm: ArmName::of(run, &arm.name),
                 role: role(arm),
-                negotiated: negotiated(arm),
+                negotiated: negotiated(run, arm),
                 proofs: witnesses
                     .iter()
                     .map(|witness| proofs(arm).filter(|proof| proof.witness == *witness).count())
@@ -62,17 +63,23 @@ fn role(arm: &ArmRecord) -> &'static str {
     }
 }
 
+/// How bytes travelled.
+fn transport(run: &Run, arm: &ArmRecord) -> String {
+    let asked = run.head.asked(arm);
+    asked.map_or_else(String::new, |asked| asked.transport.to_string())
+}
+
 /// `TLSv1.3, TLS_AES_256_GCM_SHA384, x25519`, once if all servers have the same.
-fn negotiated(arm: &ArmRecord) -> String {
+fn negotiated(run: &Run, arm: &ArmRecord) -> String {
     let mut texts: Vec<String> = Vec::new();
     for session in &arm.sessions {
         let facts = &session.facts;
-        let login = match facts.authentication.path.as_str() {
-            "single" => facts.authentication.method.clone(),
+        let login = match facts.authentication.path {
+            LoginPath::Single => facts.authentication.method.clone(),
             path => format!("{} ({path})", facts.authentication.method),
         };
         let text = match &facts.tls {
-            None => format!("{}; {login}", arm.transport),
+            None => format!("{}; {login}", transport(run, arm)),
             Some(tls) => {
                 let parts = [&tls.version, &tls.cipher, &tls.group, &tls.certificate.key];
                 let parts: Vec<&str> = parts
@@ -113,11 +120,11 @@ struct SessionView {
 
 impl ArmView {
     pub(super) fn of(run: &Run, arm: &ArmRecord) -> Self {
-        let several = run.servers.len() > 1;
+        let several = run.head.servers.len() > 1;
         Self {
             name: ArmName::of(run, &arm.name),
             role: role(arm),
-            transport: arm.transport.to_string(),
+            transport: transport(run, arm),
             sessions: arm
                 .sessions
                 .iter()
@@ -164,7 +171,7 @@ fn facts(facts: &SessionFacts) -> Vec<Item> {
                 if certificate.chain_length == 1 { "" } else { "s" }
             ),
         ));
-        items.push(Item::new("verified", &tls.verification));
+        items.push(Item::new("verified", tls.verification.to_string()));
         items.push(Item::new("client library", &tls.client_library));
     }
     let login = &facts.authentication;

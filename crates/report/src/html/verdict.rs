@@ -1,7 +1,7 @@
 //! A verdict: its words, its colour and its rule.
 
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::Verdict;
+use ciphertax_stats::{Rule, Verdict};
 use serde::Serialize;
 
 use crate::{lookup, words};
@@ -21,7 +21,7 @@ impl VerdictView {
         Self {
             tone: tone(row),
             word: match row.verdict {
-                Verdict::NoCost if row.caveat.is_none() => {
+                Verdict::NoCost if row.rule != Rule::ClientBound => {
                     format!("no cost above {}", words::bound(row.margin, row.metric))
                 }
                 _ => lookup::verdict_word(run, row),
@@ -34,7 +34,7 @@ impl VerdictView {
 /// The class that gives a verdict its colour.
 pub(super) fn tone(row: &EstimateRow) -> &'static str {
     match row.verdict {
-        _ if row.caveat.is_some() => "cannot-tell",
+        _ if row.rule == Rule::ClientBound => "cannot-tell",
         Verdict::Costs => "costs",
         Verdict::Gains => "gains",
         Verdict::NoCost => "no-cost",

@@ -30,12 +30,13 @@ struct VoidSlice {
 impl VoidView {
     pub(super) fn of(run: &Run) -> Self {
         Self {
-            count: format::count(run.void.len() as f64),
+            count: format::count(run.results.void.len() as f64),
             groups: lookup::void_groups(run)
                 .into_iter()
                 .map(|group| Item::new(group.kind, format::count(group.count as f64)))
                 .collect(),
             rows: run
+                .results
                 .void
                 .iter()
                 .take(VOID_ROWS)
@@ -46,7 +47,7 @@ impl VoidView {
                     reason: row.reason.to_string(),
                 })
                 .collect(),
-            left_out: run.void.len().saturating_sub(VOID_ROWS),
+            left_out: run.results.void.len().saturating_sub(VOID_ROWS),
         }
     }
 }

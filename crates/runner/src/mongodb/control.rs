@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::Study;
 use ciphertax_reactor::Reactor;
+use ciphertax_records::counter;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Session, Topology};
@@ -23,9 +24,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// How long servers may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
 
-/// Counters of a slice, by the path that leads to each in the answer to `serverStatus`.
+/// Counters of a slice, by their names in records, and the path that leads to each in the answer to `serverStatus`.
 const COUNTERS: [(&str, &[&str]); 9] = [
-    ("connections.totalCreated", &["connections", "totalCreated"]),
+    (counter::CONNECTIONS, &["connections", "totalCreated"]),
     ("opcounters.query", &["opcounters", "query"]),
     ("opcounters.insert", &["opcounters", "insert"]),
     ("opcounters.update", &["opcounters", "update"]),
@@ -33,7 +34,7 @@ const COUNTERS: [(&str, &[&str]); 9] = [
     ("network.bytesIn", &["network", "bytesIn"]),
     ("network.bytesOut", &["network", "bytesOut"]),
     (
-        "wiredTiger.cache.pages read into cache",
+        counter::PAGES_READ,
         &["wiredTiger", "cache", "pages read into cache"],
     ),
     (UPTIME, &["uptime"]),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::Study;
 use ciphertax_reactor::Reactor;
+use ciphertax_records::counter;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::{Protocol, WireError};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
@@ -21,6 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
      'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_reads', 'Innodb_os_log_written', \
      'Innodb_row_lock_waits', 'Questions', 'Ssl_accepts', 'Ssl_finished_accepts', 'Uptime')";
+
+/// Counters that have a name of records, which is the same for every database.
+const NAMES_IN_RECORDS: [(&str, &str); 2] = [
+    ("Innodb_buffer_pool_reads", counter::PAGES_READ),
+    ("Innodb_buffer_pool_read_requests", counter::PAGES_REQUESTED),
+];
+
+fn name_in_records(name: String) -> String {
+    let named = NAMES_IN_RECORDS.iter().find(|(servers, _)| *servers == name);
+    named.map_or(name, |(_, records)| (*records).to_owned())
+}
 
 /// A session of the calling thread.
 pub(crate) struct Control {
@@ -169,7 +181,7 @@ impl Control {
         let pairs = self.pairs(COUNTERS)?;
         Ok(pairs
             .into_iter()
-            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .filter_map(|(name, value)| Some((name_in_records(name), value.parse().ok()?)))
             .collect())
     }
 

@@ -10,7 +10,7 @@ use ciphertax_model::Direction;
 use ciphertax_stats::Verdict;
 use ciphertax_stats::difference;
 use ciphertax_stats::jackknife::interval_of;
-use ciphertax_stats::percentile::{LatencyBlocks, percentile_change};
+use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
 use ciphertax_stats::stopping::{Target, is_precise};
 use ciphertax_stats::verdict::{Criteria, judge, noise_floor};
 use ciphertax_stats::{BalancedOrder, Estimate};
@@ -250,15 +250,15 @@ pub(crate) fn percentile_coverage(quantile: f64, blocks: usize, operations: usiz
                 arms[arm].push(log_normal_latencies(median, operations, &mut random));
             }
         }
-        let [baseline, variant] = arms.map(|histograms| LatencyBlocks::new(&histograms).unwrap());
-        let estimate = percentile_change(&baseline, &variant, quantile, seed).unwrap();
+        let [baseline, variant] = arms.map(|histograms| table(&histograms, quantile));
+        let estimate = percentile_change(&baseline, &variant, seed).unwrap();
         share(estimate.low <= slower - 1.0 && slower - 1.0 <= estimate.high)
     });
     covered.sum::<f64>() / repetitions as f64
 }
 
 fn log_normal_latencies(median: f64, operations: usize, random: &mut Pcg64) -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).unwrap();
+    let mut histogram = ciphertax_stats::histogram::empty();
     for _ in 0..operations {
         let latency = median * (0.3 * gaussian(random)).exp();
         histogram.record(latency as u64).unwrap();
@@ -321,4 +321,13 @@ fn gaussian(random: &mut Pcg64) -> f64 {
 
 fn exponential(random: &mut Pcg64) -> f64 {
     -(1.0 - random.random::<f64>()).ln()
+}
+
+/// Both looks at the blocks of an arm.
+fn table(blocks: &[Histogram<u64>], quantile: f64) -> LatencyBlocks {
+    let mut survey = LatencySurvey::new(&[quantile]);
+    blocks.iter().for_each(|block| survey.add(block).unwrap());
+    let mut table = survey.table(quantile, blocks.len()).unwrap();
+    blocks.iter().for_each(|block| table.add(block).unwrap());
+    table
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::rawdoc;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, Phase};
+use ciphertax_records::{ConnectTrace, LoginPath, Phase};
 
 use super::login::{self, Attempt};
 use super::message::Messages;
@@ -51,7 +51,7 @@ pub(super) async fn connect(
     let answer = greeted.map_err(|error| hung_up(error, &messages.stream, options.tls.is_some()))?;
     tracer.end(Phase::Preface, messages.stream.traffic(), None);
 
-    let mut path = "single";
+    let mut path = LoginPath::Single;
     if let Some(attempt) = attempt {
         let logged_in = attempt.complete(&mut messages, answer).await?;
         tracer.end(Phase::Auth, messages.stream.traffic(), logged_in.cpu_ns);

@@ -3,7 +3,7 @@
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, rawdoc};
-use ciphertax_records::AuthenticationFacts;
+use ciphertax_records::{AuthenticationFacts, LoginPath};
 
 use super::message::Messages;
 use super::options::{ConnectOptions, Login};
@@ -27,7 +27,7 @@ pub(super) enum Attempt<'a> {
 
 /// A login that succeeded.
 pub(super) struct LoggedIn {
-    pub(super) path: &'static str,
+    pub(super) path: LoginPath,
     /// CPU time of the client's steps in nanoseconds; `None` where there are none.
     pub(super) cpu_ns: Option<u64>,
 }
@@ -73,7 +73,7 @@ impl<'a> Attempt<'a> {
         };
         let Self::Scram { exchange, source, .. } = &mut self else {
             return Ok(LoggedIn {
-                path: "single",
+                path: LoginPath::Single,
                 cpu_ns: None,
             });
         };
@@ -121,10 +121,10 @@ impl<'a> Attempt<'a> {
 }
 
 /// What a session says of its login.
-pub(super) fn facts(options: &ConnectOptions, path: &str) -> AuthenticationFacts {
+pub(super) fn facts(options: &ConnectOptions, path: LoginPath) -> AuthenticationFacts {
     AuthenticationFacts {
         method: options.login.method().name().to_owned(),
-        path: path.to_owned(),
+        path,
     }
 }
 

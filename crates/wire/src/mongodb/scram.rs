@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use ciphertax_records::LoginPath;
 use openssl::error::ErrorStack;
 use openssl::hash::{MessageDigest, hash};
 use openssl::memcmp;
@@ -113,7 +114,7 @@ pub(super) struct Exchange<'a> {
     account: &'a Account,
     keys: &'a ScramKeys,
     nonce: String,
-    path: &'static str,
+    path: LoginPath,
     /// What proves that the server knows the password too.
     expected_signature: Vec<u8>,
     cpu_ns: u64,
@@ -131,14 +132,14 @@ impl<'a> Exchange<'a> {
             account,
             keys,
             nonce,
-            path: "derived",
+            path: LoginPath::Derived,
             expected_signature: Vec::new(),
             cpu_ns: 0,
         }
     }
 
-    /// Whether the keys were `derived` in this login or `cached` from an earlier one.
-    pub(super) fn path(&self) -> &'static str {
+    /// Whether the keys were derived in this login or cached from an earlier one.
+    pub(super) fn path(&self) -> LoginPath {
         self.path
     }
 
@@ -203,7 +204,7 @@ impl<'a> Exchange<'a> {
             return derive(account, salt, iterations);
         };
         if let Some(keys) = kept.find(account, salt, iterations) {
-            self.path = "cached";
+            self.path = LoginPath::Cached;
             return Ok(keys);
         }
         let keys = derive(account, salt, iterations)?;
@@ -369,14 +370,17 @@ mod tests {
             exchange.path()
         };
         assert!(!keys.has(&account));
-        assert_eq!(log_in(RFC_FIRST), "derived");
+        assert_eq!(log_in(RFC_FIRST), LoginPath::Derived);
         assert!(keys.has(&account));
-        assert_eq!(log_in(RFC_FIRST), "cached");
+        assert_eq!(log_in(RFC_FIRST), LoginPath::Cached);
         assert_eq!(
             log_in(b"r=rOprNGfwEbeRWgbNEkqOx,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000"),
-            "derived"
+            LoginPath::Derived
         );
-        assert_eq!(log_in(b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4096"), "derived");
+        assert_eq!(
+            log_in(b"r=rOprNGfwEbeRWgbNEkqOx,s=AAAA,i=4096"),
+            LoginPath::Derived
+        );
         let other = Account {
             password: Secret::new("pen"),
             ..account.clone()

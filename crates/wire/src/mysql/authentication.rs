@@ -1,7 +1,7 @@
 //! Logins: the plugin's steps come from `mysql_common`; which steps are safe, and what they cost, is decided here.
 
 use ciphertax_model::{AuthenticationMethod, Secret};
-use ciphertax_records::AuthenticationFacts;
+use ciphertax_records::{AuthenticationFacts, LoginPath};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context, Response};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -32,7 +32,7 @@ pub(super) struct Login<'a> {
     local: bool,
     /// The kernel tells the server who connects: nothing is answered, whatever is asked.
     by_kernel: bool,
-    path: &'static str,
+    path: LoginPath,
     /// The server was asked for its public key.
     awaits_key: bool,
     cpu_ns: u64,
@@ -59,7 +59,7 @@ impl<'a> Login<'a> {
             encrypted,
             local: options.socket.is_some(),
             by_kernel: options.authentication == Some(AuthenticationMethod::UnixSocket),
-            path: "single",
+            path: LoginPath::Single,
             awaits_key: false,
             cpu_ns: 0,
         })
@@ -90,7 +90,7 @@ impl<'a> Login<'a> {
         };
         AuthenticationFacts {
             method,
-            path: self.path.to_owned(),
+            path: self.path,
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Login<'a> {
         self.nonce = request.plugin_data().to_vec();
         self.procedure = start(&plugin)?;
         self.plugin = plugin;
-        self.path = "single";
+        self.path = LoginPath::Single;
         self.first_response()
     }
 
@@ -202,8 +202,8 @@ pub(super) async fn complete(
 fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
     if matches!(login.plugin, AuthPlugin::CachingSha2Password) {
         match challenge {
-            [3] => login.path = "fast",
-            [4] => login.path = "full",
+            [3] => login.path = LoginPath::Fast,
+            [4] => login.path = LoginPath::Full,
             _ => {}
         }
     }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use ciphertax_model::{TlsVersion, Transport};
 use ciphertax_reactor::Reactor;
+use ciphertax_records::LoginPath;
 
 use super::handshake::ConnectOptions;
 use super::session::Session;
@@ -39,7 +40,7 @@ impl Expectation {
     ) -> Result<Session, WireError> {
         let (session, _) = Session::connect(reactor, options).await?;
         let expected = self.login.as_ref().and_then(|login| login.path);
-        if expected != Some("fast") || session.authentication().path != "full" {
+        if expected != Some(LoginPath::Fast) || session.authentication().path != LoginPath::Full {
             return Ok(session);
         }
         session.close().await?;

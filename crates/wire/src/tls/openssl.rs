@@ -74,7 +74,7 @@ impl Connector {
         let stream = SslStream::new(ssl, Wire::new()).map_err(broken)?;
         Ok(Box::new(Session::new(
             stream,
-            self.verification.label(),
+            self.verification.verified(),
             resumable,
         )))
     }

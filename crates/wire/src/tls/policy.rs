@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
+use ciphertax_records::Verified;
 
 use super::cipher;
 use crate::error::WireError;
@@ -131,12 +132,12 @@ pub enum Verification {
 }
 
 impl Verification {
-    /// The name used in reports.
-    pub fn label(&self) -> &'static str {
+    /// What it verifies, for records.
+    pub fn verified(&self) -> Verified {
         match self {
-            Self::None => "none",
-            Self::Ca(_) => "ca",
-            Self::HostName(..) => "host name",
+            Self::None => Verified::None,
+            Self::Ca(_) => Verified::Ca,
+            Self::HostName(..) => Verified::HostName,
         }
     }
 

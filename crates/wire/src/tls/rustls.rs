@@ -9,6 +9,7 @@ mod verifier;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use ciphertax_records::Verified;
 use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig, Error};
@@ -28,7 +29,7 @@ const LIBRARY: &str = "rustls 0.23.46 (aws-lc-rs 1.19.0)";
 pub(crate) struct Connector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
-    verification: &'static str,
+    verification: Verified,
     /// `None` where every handshake is a full one.
     resumable: Option<Resumable>,
 }
@@ -46,7 +47,7 @@ impl Connector {
         Ok(Self {
             config: Arc::new(config),
             name,
-            verification: policy.verification.label(),
+            verification: policy.verification.verified(),
             resumable: Resumable::new(policy.resumption),
         })
     }

@@ -16,7 +16,7 @@ use ciphertax_lab::keeper::{End, Ended, Kept};
 use ciphertax_lab::{GuardProgram, PrivateFiles};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
-use ciphertax_records::{CpuTime, OperationSample, VoidReason};
+use ciphertax_records::{OperationSample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
@@ -165,10 +165,13 @@ impl CommandLoad {
             .map(|first| VoidReason::Errors { count: 1, first });
         Ok(Slice {
             yielded: SliceYield {
-                duration: ended.took,
-                client_cpu: ended.cpu,
-                client_context_switches: ended.context_switches,
-                ..nothing(began)
+                recorded: Yield {
+                    duration_ns: ended.took.as_nanos() as u64,
+                    client_cpu: ended.cpu,
+                    client_context_switches: ended.context_switches,
+                    ..Yield::default()
+                },
+                ..SliceYield::nothing(began)
             },
             void,
         })
@@ -190,13 +193,13 @@ impl CommandLoad {
             slice.void = Some(VoidReason::FactsDiffer { detail });
             return;
         }
-        slice.yielded.queries = counted.queries;
+        slice.yielded.recorded.queries = counted.queries;
         let (kind, count, latency_sum_ns) = match self.command.counts {
-            Counts::Runs => ("run", 1, slice.yielded.duration.as_nanos() as u64),
+            Counts::Runs => ("run", 1, slice.yielded.duration_ns),
             // How long each took only the program knows.
             Counts::Queries => ("query", counted.queries, 0),
         };
-        slice.yielded.operations = vec![OperationSample {
+        slice.yielded.recorded.operations = vec![OperationSample {
             kind: kind.to_owned(),
             count,
             errors: 0,
@@ -256,36 +259,13 @@ fn is_used_by_others(host: &mut MySqlHost) -> Result<bool, RunError> {
 fn void(began: Instant, reason: VoidReason) -> Slice {
     Slice {
         yielded: SliceYield {
-            duration: began.elapsed(),
-            ..nothing(began)
+            recorded: Yield {
+                duration_ns: began.elapsed().as_nanos() as u64,
+                ..Yield::default()
+            },
+            ..SliceYield::nothing(began)
         },
         void: Some(reason),
-    }
-}
-
-fn nothing(began: Instant) -> SliceYield {
-    SliceYield {
-        began,
-        duration: Duration::ZERO,
-        client_cpu: CpuTime::default(),
-        client_context_switches: 0,
-        client_run_queue_wait_ns: None,
-        operations: Vec::new(),
-        queries: 0,
-        restarts: 0,
-        stale_reads: 0,
-        phases: Vec::new(),
-        logins: BTreeMap::new(),
-        handshakes: None,
-        bytes_sent: 0,
-        bytes_received: 0,
-        kept: Vec::new(),
-        failures: 0,
-        first_failure: None,
-        unfinished: 0,
-        saturation: 0.0,
-        open_loop: None,
-        interrupted: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use ciphertax_records::TlsFacts;
+use ciphertax_records::{TlsFacts, Verified};
 use foreign_types::ForeignTypeRef;
 use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;
@@ -15,18 +15,14 @@ use crate::error::{Distrust, WireError};
 
 pub(super) struct Session {
     stream: SslStream<Wire>,
-    verification: &'static str,
+    verification: Verified,
     /// `None` where every handshake is a full one.
     resumable: Option<Resumable>,
 }
 
 impl Session {
     /// A session before its handshake.
-    pub(super) fn new(
-        stream: SslStream<Wire>,
-        verification: &'static str,
-        resumable: Option<Resumable>,
-    ) -> Self {
+    pub(super) fn new(stream: SslStream<Wire>, verification: Verified, resumable: Option<Resumable>) -> Self {
         Self {
             stream,
             verification,
@@ -134,7 +130,7 @@ impl TlsSession for Session {
             resumed: summary.resumed,
             hello_retry_request: hello.hello_retry_request(),
             client_hello_bytes: hello.client_hello_bytes(),
-            verification: self.verification.to_owned(),
+            verification: self.verification,
             client_library: library_version(),
         })
     }

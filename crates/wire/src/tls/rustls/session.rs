@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 
-use ciphertax_records::TlsFacts;
+use ciphertax_records::{TlsFacts, Verified};
 use openssl::x509::X509;
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{
@@ -35,7 +35,7 @@ pub(super) struct Session {
     failed: bool,
     /// Bytes of `incoming` that `hello` was shown; `None` once some were consumed.
     heard: Option<usize>,
-    verification: &'static str,
+    verification: Verified,
     /// What the connection was given to take up; `None` where every handshake is a full one.
     resumable: Option<Arc<OneConnection>>,
 }
@@ -44,7 +44,7 @@ impl Session {
     /// A session before its handshake.
     pub(super) fn new(
         connection: UnbufferedClientConnection,
-        verification: &'static str,
+        verification: Verified,
         resumable: Option<Arc<OneConnection>>,
     ) -> Self {
         Self {
@@ -321,7 +321,7 @@ impl TlsSession for Session {
             resumed: summary.resumed,
             hello_retry_request: self.hello.hello_retry_request(),
             client_hello_bytes: self.hello.client_hello_bytes(),
-            verification: self.verification.to_owned(),
+            verification: self.verification,
             client_library: LIBRARY.to_owned(),
         })
     }

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ciphertax_runner::{RunError, RunFolder};
+use ciphertax_records::{RecordError, Recorded, Results, Run, RunFolder, Sample, SampleFile, write_run};
 
 /// A head as `play` writes it before the first slice.
 const HEAD: &str = r#"{
@@ -23,31 +23,32 @@ const HEAD: &str = r#"{
   "connect_phases": [], "churn": [], "capacity": [], "findings": [], "void": []
 }"#;
 
+/// A sample as the release before wrote it.
 const SAMPLE: &str = r#"{"cell":"c","block":0,"position":0,"arm":"plain","start_ns":0,"duration_ns":500000000,"operations":[],"client_cpu":{"total_ns":1,"system_ns":1},"server_cpu":null,"bytes_sent":1,"bytes_received":1,"client_context_switches":1,"server_context_switches":null,"steal_ns":0,"workers":1}"#;
 
 #[test]
 fn a_line_that_a_crash_cut_off_is_passed_over() {
     let (_temporary, folder) = run_folder();
     append(&folder, &format!("{SAMPLE}\n{}", &SAMPLE[..100]));
-    assert_eq!(RunFolder::load(&folder).unwrap().elapsed_s, 0.5);
+    assert_eq!(Recorded::open(&folder).unwrap().all_samples().unwrap().len(), 1);
 }
 
 #[test]
 fn a_damaged_line_is_named() {
     let (_temporary, folder) = run_folder();
     append(&folder, &format!("{SAMPLE}\n{}\n", &SAMPLE[..100]));
-    let message = RunFolder::load(&folder).unwrap_err().to_string();
-    assert!(message.contains("samples.jsonl: line 2"), "{message}");
+    let recorded = Recorded::open(&folder).unwrap();
+    let message = recorded.all_samples().unwrap_err().to_string();
+    // The first line says the version.
+    assert!(message.contains("samples.jsonl: line 3"), "{message}");
 }
 
 #[test]
 fn a_folder_without_a_run_is_refused_with_what_is_missing() {
     let temporary = tempfile::tempdir().unwrap();
-    let message = RunFolder::load(temporary.path()).unwrap_err().to_string();
+    let message = Recorded::open(temporary.path()).unwrap_err().to_string();
     assert!(message.contains("is not a run folder: run.json"), "{message}");
-    let message = RunFolder::load(Path::new("/nonexistent"))
-        .unwrap_err()
-        .to_string();
+    let message = Recorded::open(Path::new("/nonexistent")).unwrap_err().to_string();
     assert!(message.contains("is not a run folder"), "{message}");
 }
 
@@ -59,7 +60,7 @@ fn another_format_is_refused_by_its_name() {
         HEAD.replace("ciphertax.run/2", "ciphertax.run/99"),
     )
     .unwrap();
-    let message = RunFolder::load(&folder).unwrap_err().to_string();
+    let message = Recorded::open(&folder).unwrap_err().to_string();
     assert!(
         message.contains("ciphertax.run/99") && message.contains("ciphertax.run/2"),
         "{message}"
@@ -70,17 +71,36 @@ fn another_format_is_refused_by_its_name() {
 fn a_folder_that_exists_is_never_written_into() {
     let temporary = tempfile::tempdir().unwrap();
     let error = RunFolder::create(temporary.path()).unwrap_err();
-    assert!(matches!(error, RunError::FolderExists(_)), "{error}");
+    assert!(matches!(error, RecordError::FolderExists(_)), "{error}");
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn what_is_written_is_what_is_read() {
+fn samples_of_another_format_are_refused_by_its_name_and_those_without_one_are_read() {
     let (_temporary, folder) = run_folder();
-    append(&folder, &format!("{SAMPLE}\n"));
-    let run = RunFolder::load(&folder).unwrap();
-    RunFolder::update(&folder, &run).unwrap();
-    assert_eq!(RunFolder::load(&folder).unwrap(), run);
+    let samples = folder.join("samples.jsonl");
+    fs::write(&samples, "{\"schema\":\"ciphertax.samples/99\"}\n").unwrap();
+    let message = Recorded::open(&folder).unwrap_err().to_string();
+    assert!(
+        message.contains("ciphertax.samples/99") && message.contains("ciphertax.samples/1"),
+        "{message}"
+    );
+    fs::write(&samples, format!("{SAMPLE}\n")).unwrap();
+    assert_eq!(SampleFile::open(&samples).unwrap().read_all().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path().join("run");
+    let sample: Sample = serde_json::from_str(SAMPLE).unwrap();
+    let mut written = RunFolder::create(&folder).unwrap();
+    written.append(&sample).unwrap();
+    let Run { head, .. } = Run::from_json(HEAD).unwrap();
+    write_run(&folder, &Run::new(head.clone(), Results::default())).unwrap();
+    let recorded = Recorded::open(&folder).unwrap();
+    assert_eq!(recorded.head, head);
+    assert_eq!(recorded.all_samples().unwrap(), [sample]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
 }
 

@@ -5,9 +5,21 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ciphertax_engine::KeptOperation;
-use ciphertax_records::{Phase, Sample};
 use csv::Writer;
+
+use crate::sample::SliceId;
+use crate::trace::{ConnectTrace, Phase};
+
+/// A single operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeptOperation {
+    /// What it was.
+    pub kind: &'static str,
+    /// How long it took.
+    pub latency: Duration,
+    /// The phases of the connection it made; `None` if it made none.
+    pub connect: Option<ConnectTrace>,
+}
 
 /// One line an operation; times in microseconds, none where a phase did not happen.
 #[derive(Debug)]
@@ -25,40 +37,26 @@ impl Operations {
             return Ok(Self { writer });
         }
         let of_slice = ["cell", "block", "arm", "operation", "latency_us"];
-        let of_phases = Phase::ALL.map(|phase| format!("{}_us", key(phase)));
+        let of_phases = Phase::ALL.map(|phase| format!("{}_us", phase.name()));
         writer.write_record(of_slice.into_iter().chain(of_phases.iter().map(String::as_str)))?;
         writer.flush()?;
         Ok(Self { writer })
     }
 
     /// Appends the operations of a slice.
-    pub(crate) fn append(&mut self, sample: &Sample, kept: &[KeptOperation]) -> io::Result<()> {
-        let block = sample.block.to_string();
+    pub(crate) fn append(&mut self, slice: &SliceId, kept: &[KeptOperation]) -> io::Result<()> {
+        let block = slice.block.to_string();
         for operation in kept {
             let latency = micros(operation.latency);
             let mut phases = [const { String::new() }; Phase::ALL.len()];
             for (phase, trace) in operation.connect.iter().flat_map(|connect| connect.phases()) {
                 phases[phase.index()] = micros(Duration::from_nanos(trace.wall_ns));
             }
-            let of_slice = [&sample.cell, &block, &sample.arm, operation.kind, &latency];
+            let of_slice = [&slice.cell, &block, &slice.arm, operation.kind, &latency];
             self.writer
                 .write_record(of_slice.into_iter().chain(phases.iter().map(String::as_str)))?;
         }
         self.writer.flush()
-    }
-}
-
-/// The name of a phase in records.
-fn key(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Resolve => "resolve",
-        Phase::Tcp => "tcp",
-        Phase::Preface => "preface",
-        Phase::Tls => "tls",
-        Phase::Auth => "auth",
-        Phase::Setup => "setup",
-        Phase::FirstOperation => "first_operation",
-        Phase::Close => "close",
     }
 }
 
@@ -68,9 +66,8 @@ fn micros(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_records::{ConnectTrace, PhaseTrace};
-
     use super::*;
+    use crate::trace::PhaseTrace;
 
     #[test]
     fn a_line_tells_the_operation_and_what_each_phase_of_its_connect_took() {
@@ -87,16 +84,15 @@ mod tests {
             latency: Duration::from_micros(20),
             connect,
         };
-        let sample: Sample = serde_json::from_value(serde_json::json!({
-            "cell": "a, \"b\"", "block": 3, "position": 0, "arm": "tls", "start_ns": 0, "duration_ns": 0,
-            "operations": [], "client_cpu": { "total_ns": 0, "system_ns": 0 }, "server_cpu": null, "bytes_sent": 0,
-            "bytes_received": 0, "client_context_switches": 0, "server_context_switches": null, "steal_ns": 0,
-            "workers": 1
-        }))
-        .unwrap();
+        let slice = SliceId {
+            cell: "a, \"b\"".into(),
+            block: 3,
+            position: 0,
+            arm: "tls".into(),
+        };
         let mut operations = Operations::open(&path).unwrap();
         operations
-            .append(&sample, &[operation(Some(connect)), operation(None)])
+            .append(&slice, &[operation(Some(connect)), operation(None)])
             .unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

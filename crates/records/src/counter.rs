@@ -1,0 +1,28 @@
+//! Names of server counters that mean the same whatever the database calls them. A database's own room maps its counters to
+//! them; what else it counts keeps the server's name.
+
+use std::collections::BTreeMap;
+
+/// Pages read from disk into the server's cache.
+pub const PAGES_READ: &str = "pages_read";
+/// Pages asked of the cache.
+pub const PAGES_REQUESTED: &str = "pages_requested";
+/// Connections accepted.
+pub const CONNECTIONS: &str = "connections";
+
+/// What records without a version called them.
+const FORMER: [(&str, &str); 4] = [
+    ("Innodb_buffer_pool_reads", PAGES_READ),
+    ("Innodb_buffer_pool_read_requests", PAGES_REQUESTED),
+    ("wiredTiger.cache.pages read into cache", PAGES_READ),
+    ("connections.totalCreated", CONNECTIONS),
+];
+
+/// Gives the counters of an old sample the names they have now.
+pub(crate) fn rename_former(counters: &mut BTreeMap<String, i64>) {
+    for (former, name) in FORMER {
+        if let Some(rose) = counters.remove(former) {
+            counters.insert(name.to_owned(), rose);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a run folder cannot be written or read.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a run folder cannot be written or read; one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The run folder exists already.
+    #[error("{0} exists already; choose another folder with --out")]
+    FolderExists(PathBuf),
+    /// A file cannot be written.
+    #[error("{path} cannot be written: {source}{}", room(.source))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A folder that is not a run.
+    #[error("{folder} is not a run folder: {problem}; give the folder that a run has printed at its end")]
+    NotARun {
+        /// The folder.
+        folder: PathBuf,
+        /// What is missing or damaged.
+        problem: String,
+    },
+    /// A run that cannot go on.
+    #[error("the run in {folder} cannot be resumed: {problem}")]
+    NotResumable {
+        /// Its folder.
+        folder: PathBuf,
+        /// Why, with the remedy where there is one.
+        problem: String,
+    },
+}
+
+fn room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room there, or choose another folder with --out"
+        }
+        io::ErrorKind::PermissionDenied => "; with --out choose a folder you may write to",
+        io::ErrorKind::NotFound => "; with --out choose a folder whose parent exists",
+        _ => "",
+    }
+}

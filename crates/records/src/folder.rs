@@ -1,0 +1,284 @@
+//! The folder a run leaves: written as it happens, locked meanwhile, and read back.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+use crate::head::Head;
+use crate::operations::{KeptOperation, Operations};
+use crate::run::{Run, head_from_json};
+use crate::sample::Sample;
+use crate::samples::{SampleFile, bounds_of_lines, first_line, line_of};
+
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const SAMPLES: &str = "samples.jsonl";
+pub(crate) const OPERATIONS: &str = "operations.csv";
+
+/// A run folder being written.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    /// Locked, so that nobody takes up a run that is still measured.
+    samples: File,
+    /// Bytes of the lines that were written as a whole.
+    whole: u64,
+    /// From the first operation on that is kept.
+    operations: Option<Operations>,
+}
+
+impl RunFolder {
+    /// Makes the folder, which must not exist.
+    ///
+    /// # Errors
+    /// When it exists or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, RecordError> {
+        fs::create_dir(path).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => RecordError::FolderExists(path.to_owned()),
+            _ => unwritable(path)(source),
+        })?;
+        let file = path.join(SAMPLES);
+        let begin = || {
+            let mut samples = OpenOptions::new().append(true).create_new(true).open(&file)?;
+            lock(&samples)?;
+            let line = first_line()?;
+            samples.write_all(&line)?;
+            Ok((samples, line.len() as u64))
+        };
+        let (samples, whole) = begin().map_err(unwritable(&file))?;
+        Ok(Self::reopened(path, samples, whole))
+    }
+
+    /// Makes the first of `path`, `path-2`, `path-3`, … that does not exist: runs may begin in the same second.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create_first_free(path: &Path) -> Result<Self, RecordError> {
+        let mut number = 1;
+        loop {
+            let mut name = path.as_os_str().to_owned();
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            match Self::create(Path::new(&name)) {
+                Err(RecordError::FolderExists(_)) => number += 1,
+                created => return created,
+            }
+        }
+    }
+
+    /// A folder whose samples are open and locked, and have so many bytes of whole lines.
+    pub(crate) fn reopened(path: &Path, samples: File, whole: u64) -> Self {
+        Self {
+            path: path.to_owned(),
+            samples,
+            whole,
+            operations: None,
+        }
+    }
+
+    /// Appends a sample: one write of one line, so that a crash loses at most this line. What cannot be written as a whole is
+    /// not written.
+    ///
+    /// # Errors
+    /// When it cannot be written, for example because the disk is full.
+    pub fn append(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        let write = |samples: &mut File| {
+            let line = line_of(sample)?;
+            samples.write_all(&line).map(|()| line.len() as u64)
+        };
+        match write(&mut self.samples) {
+            Ok(length) => {
+                self.whole += length;
+                Ok(())
+            }
+            Err(source) => {
+                // The error of writing matters more than one of tidying up.
+                let _ = self.samples.set_len(self.whole);
+                Err(unwritable(&self.path.join(SAMPLES))(source))
+            }
+        }
+    }
+
+    /// Appends the single operations of a slice that keeps them.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn keep(&mut self, sample: &Sample, kept: &[KeptOperation]) -> Result<(), RecordError> {
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let path = self.path.join(OPERATIONS);
+        let operations = match self.operations.take() {
+            Some(operations) => Ok(operations),
+            None => Operations::open(&path),
+        };
+        let append = |mut operations: Operations| operations.append(&sample.slice, kept).map(|()| operations);
+        let appended = operations.and_then(append).map_err(|source| {
+            let _ = cut_to_whole_lines(&path);
+            unwritable(&path)(source)
+        });
+        self.operations = Some(appended?);
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the folder again: a run that measured nothing leaves none.
+    pub fn discard(self) {
+        // What cannot be removed was reported by the error that led here.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A run that was recorded, by this release or the one before, to its end or not.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What was asked, where, and of whom.
+    pub head: Head,
+    /// What was measured. A last line that a crash cut off is passed over.
+    pub samples: SampleFile,
+    folder: PathBuf,
+}
+
+impl Recorded {
+    /// Opens a run folder.
+    ///
+    /// # Errors
+    /// When the folder is not that of a run, is damaged, or was written by a release whose records this one does not read.
+    pub fn open(folder: &Path) -> Result<Self, RecordError> {
+        Ok(Self {
+            head: Self::head(folder)?,
+            samples: SampleFile::open(&folder.join(SAMPLES)).map_err(damaged(folder, SAMPLES))?,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// The head alone.
+    ///
+    /// # Errors
+    /// As for [`Recorded::open`].
+    pub fn head(folder: &Path) -> Result<Head, RecordError> {
+        let text = fs::read_to_string(folder.join(RUN)).map_err(damaged(folder, RUN))?;
+        head_from_json(&text).map_err(|error| damaged(folder, RUN)(io::Error::other(error)))
+    }
+
+    /// Its samples, all in memory.
+    ///
+    /// # Errors
+    /// When one of them is damaged.
+    pub fn all_samples(&self) -> Result<Vec<Sample>, RecordError> {
+        self.samples.read_all().map_err(damaged(&self.folder, SAMPLES))
+    }
+}
+
+/// Writes `run.json` into a run folder; readers see the old one or the new one, never half of it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_run(folder: &Path, run: &Run) -> Result<(), RecordError> {
+    write_whole(&folder.join(RUN), |file| {
+        serde_json::to_writer_pretty(&mut *file, run)?;
+        file.write_all(b"\n")
+    })
+}
+
+/// Writes a file beside its place and then puts it there: readers see the old one or the new one, never half of it.
+///
+/// # Errors
+/// When it cannot be written; then the old one is there, if there was one.
+pub fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), RecordError> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let draft = path.with_file_name(name);
+    let put_there = || {
+        let mut file = BufWriter::new(File::create(&draft)?);
+        write(&mut file)?;
+        // Some file systems tell only now that they are full.
+        file.into_inner()?.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    put_there().map_err(|source| {
+        let _ = fs::remove_file(&draft);
+        unwritable(path)(source)
+    })
+}
+
+pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> RecordError {
+    move |source| RecordError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {
+    move |error| RecordError::NotARun {
+        folder: folder.to_owned(),
+        problem: format!("{file}: {error}"),
+    }
+}
+
+/// True if nobody else has locked it. Where files cannot be locked, nobody else is taken to have.
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Bytes up to the end of the last line that is whole.
+pub(crate) fn whole_lines(path: &Path) -> io::Result<u64> {
+    let bounds = bounds_of_lines(&mut File::open(path)?)?;
+    Ok(bounds.last().copied().unwrap_or(0))
+}
+
+pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)?
+        .set_len(whole_lines(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_as_a_whole_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        write_whole(&path, |file| file.write_all(b"old")).unwrap();
+        let fails = |file: &mut BufWriter<File>| {
+            file.write_all(&[b'n'; 1 << 16])?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        let error = write_whole(&path, fails).unwrap_err().to_string();
+        assert!(
+            error.contains("report.html cannot be written") && error.contains("make room"),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_removed_before_others_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("operations.csv");
+        for (text, whole) in [("a\nb\nc", "a\nb\n"), ("a\n", "a\n"), ("a", ""), ("", "")] {
+            fs::write(&path, text).unwrap();
+            cut_to_whole_lines(&path).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The head of a run: what was asked, where, and which servers answered.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::{Arm, Link, LinkKind, Study};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Proof, SessionFacts};
+
+/// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
+/// made again at any time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Head {
+    /// Who measured.
+    pub tool: Tool,
+    /// Where it was measured.
+    pub host: Host,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Whether it came to its end.
+    pub status: RunStatus,
+    /// The command that repeats it; passwords are left out.
+    pub command: String,
+    /// The user's own server as a URL without its password; absent for private ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Seed of the order of the slices.
+    pub seed: u64,
+    /// What was asked.
+    pub study: Study,
+    /// Which servers answered, in the order of the cells measured on them.
+    pub servers: Vec<ServerRecord>,
+    /// How every arm was run and proved; the first is the baseline, the second its repetition.
+    pub arms: Vec<ArmRecord>,
+    /// Arms that the study asks about and that were not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Head {
+    /// A run of which nothing is known yet but what is asked.
+    pub fn begin(tool: Tool, host: Host, study: Study, command: String, seed: u64) -> Self {
+        Self {
+            tool,
+            host,
+            started: String::new(),
+            status: RunStatus::Running,
+            command,
+            target: None,
+            seed,
+            study,
+            servers: Vec::new(),
+            arms: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// The server of this name, else the first: the user's own is the only one of its run.
+    pub fn server(&self, name: &str) -> Option<&ServerRecord> {
+        let named = self.servers.iter().find(|server| server.name == name);
+        named.or(self.servers.first())
+    }
+
+    /// What the study asks of an arm: of the repeated baseline what it asks of the baseline.
+    pub fn asked(&self, arm: &ArmRecord) -> Option<&Arm> {
+        match arm.role {
+            ArmRole::Baseline | ArmRole::BaselineAgain => self.study.arms.first(),
+            ArmRole::Variant => self.study.arms.iter().find(|asked| asked.name == arm.name),
+        }
+    }
+
+    /// The arms that are compared with the baseline.
+    pub fn variants(&self) -> impl Iterator<Item = &ArmRecord> {
+        self.arms.iter().filter(|arm| arm.role == ArmRole::Variant)
+    }
+}
+
+/// Who measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Always `ciphertax`.
+    pub name: String,
+    /// Release.
+    pub version: String,
+    /// Commit it was built from; `unknown` outside a checkout.
+    pub commit: String,
+}
+
+/// Where it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Operating system, as it names itself.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu: String,
+    /// CPUs this process may use.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// The hypervisor or `none`; `unknown` where it cannot be told.
+    pub virtualization: String,
+}
+
+/// Whether a run came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Still measuring, or ended without a word (killed).
+    Running,
+    /// Every cell reached its precision or the time was spent.
+    Complete,
+    /// Ended early; what was measured until then is reported.
+    Partial {
+        /// Why.
+        reason: String,
+    },
+    /// Measured to the end, but something that was made for it is left.
+    NotCleanedUp {
+        /// What, why, and how to remove it.
+        problem: String,
+    },
+}
+
+/// Which server answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerRecord {
+    /// The name that cells and sessions refer to it by, unique in its run.
+    pub name: String,
+    /// `MariaDB`, `MySQL`, …
+    pub product: String,
+    /// The server's own version string.
+    pub version: String,
+    /// The server's TLS library, by its own word; empty where it does not say.
+    pub tls_library: String,
+    /// Started by ciphertax, or the user's own.
+    pub placement: ServerPlacement,
+    /// Where it listened, without credentials.
+    pub address: String,
+    /// True if it ran on the machine that made the load, so that both shared the CPUs.
+    pub same_host: bool,
+    /// Settings that matter, by the server's names.
+    pub settings: BTreeMap<String, String>,
+    /// Why its CPU time could not be read, and what would make it readable; absent where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_unread: Option<String>,
+    /// How it was kept at a distance; absent without one, and until the run has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
+}
+
+/// What kept a server at a distance, and how exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkRecord {
+    /// How it delayed.
+    pub by: LinkKind,
+    /// The distances it had, each once, in the order of the cells.
+    pub distances: Vec<Link>,
+    /// Packets delivered, both directions together; for a relay, pieces of what it read.
+    pub packets: u64,
+    /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds.
+    pub lateness_median_us: f64,
+    /// 99th percentile of the same.
+    pub lateness_p99_us: f64,
+    /// The latest of all.
+    pub lateness_max_us: f64,
+    /// Packets dropped because the queue before a limited bandwidth was full, as a router drops them.
+    pub dropped: u64,
+}
+
+/// Whose server it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerPlacement {
+    /// Made, started and removed by ciphertax.
+    Private,
+    /// Given by URL.
+    External,
+}
+
+/// How an arm of the study was run and proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmRecord {
+    /// Its name in the study; that of the repeated baseline is not in it.
+    pub name: String,
+    /// Its part in the comparison.
+    pub role: ArmRole,
+    /// What it was on each server it was measured on.
+    pub sessions: Vec<SessionRecord>,
+}
+
+impl ArmRecord {
+    /// What its sessions with a server were, or with one of its own beside it; `None` if it was not measured there.
+    pub fn on(&self, server: &str) -> Option<&SessionRecord> {
+        let is_there =
+            |session: &&SessionRecord| session.server == server || session.beside.as_deref() == Some(server);
+        self.sessions.iter().find(is_there)
+    }
+}
+
+/// An arm that was not measured because the server cannot do what it asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its name in the study.
+    pub arm: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What the sessions of an arm with one server were, and how that was proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRecord {
+    /// Name of the server.
+    pub server: String,
+    /// Name of the baseline's server, where the arm needed one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+    /// The evidence that the arm is what it says.
+    pub proofs: Vec<Proof>,
+    /// What was negotiated.
+    pub facts: SessionFacts,
+}
+
+/// The part of an arm in a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArmRole {
+    /// What all others are compared with.
+    Baseline,
+    /// The baseline once more: the noise floor.
+    BaselineAgain,
+    /// What the study asks about.
+    Variant,
+}

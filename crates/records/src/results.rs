@@ -1,0 +1,193 @@
+//! What is made of a run's samples: comparisons of arms, and all that follows from them.
+
+use ciphertax_model::Metric;
+use ciphertax_stats::{Interval, Rule, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::connects::{ConnectRow, PhaseRow};
+use crate::consequences::{CapacityRow, ChurnRow, Finding, PublishedRow};
+use crate::sample::VoidReason;
+
+/// What follows from the head and the samples of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Results {
+    /// Seconds from the first slice to the last.
+    pub elapsed_s: f64,
+    /// What was found of every cell, in the study's order.
+    pub cells: Vec<CellRecord>,
+    /// The verdict in one sentence.
+    pub verdict: String,
+    /// What each arm measured, by itself.
+    pub measurements: Vec<Measurement>,
+    /// Each variant against the baseline.
+    pub estimates: Vec<EstimateRow>,
+    /// The baseline against itself.
+    pub noise_floor: Vec<EstimateRow>,
+    /// Each variant against the baseline for each kind of operation, in cells whose operations are of several kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_kind: Vec<KindRow>,
+    /// Ratios block by block, so that a reader sees the noise.
+    pub block_ratios: Vec<BlockRatios>,
+    /// How fast each arm did its batches, in cells that have them.
+    pub batches: Vec<BatchRow>,
+    /// Where the time of a connect goes, by arm and phase.
+    pub connect_phases: Vec<PhaseRow>,
+    /// How the connects logged in, and whether they took up earlier TLS sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connects: Vec<ConnectRow>,
+    /// Cost against queries per connection.
+    pub churn: Vec<ChurnRow>,
+    /// Cores needed for a feature at a rate.
+    pub capacity: Vec<CapacityRow>,
+    /// Causes, suspicions and advice, each with what triggered it.
+    pub findings: Vec<Finding>,
+    /// Figures published elsewhere, beside what was measured.
+    pub published: Vec<PublishedRow>,
+    /// Slices that do not count, and why.
+    pub void: Vec<VoidRow>,
+}
+
+impl Results {
+    /// What a variant costs in a cell; `None` where too few blocks were measured.
+    pub fn estimate(&self, cell: &str, arm: &str, metric: Metric) -> Option<&EstimateRow> {
+        self.estimates
+            .iter()
+            .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+    }
+}
+
+/// What was found of a cell. What was asked of it stands in the study, under the same name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellRecord {
+    /// Its name in the study.
+    pub name: String,
+    /// Name of the server it was measured on.
+    pub server: String,
+    /// Load threads; 0 where a program of the user's own was the load.
+    pub workers: u32,
+    /// Blocks in which every arm is valid.
+    pub blocks: u32,
+    /// Slices that do not count.
+    pub void_slices: u32,
+    /// True if the load generator was the bottleneck: throughput and latency are then not the server's, and get no verdict.
+    pub client_bound: bool,
+    /// True if all target precisions were reached.
+    pub precise: bool,
+    /// Seconds of measuring still needed for the target precisions, at the noise seen; 0 when reached, absent when
+    /// it cannot be told.
+    pub more_time_s: Option<f64>,
+}
+
+/// What one arm measured in one cell, over all its valid slices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// What was measured.
+    pub metric: Metric,
+    /// Unit of `value`.
+    pub unit: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// One metric of one arm against the baseline in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EstimateRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Unit of `baseline` and `variant`.
+    pub unit: String,
+    /// The baseline's value.
+    pub baseline: f64,
+    /// The variant's value.
+    pub variant: f64,
+    /// Mean ratio of the blocks less one, as a fraction: 0.05 is five percent more than the baseline.
+    pub change: f64,
+    /// Lower bound of the 95 % interval of `change`.
+    pub low: f64,
+    /// Upper bound of the 95 % interval of `change`.
+    pub high: f64,
+    /// The same in `unit`: variant less baseline, with its 95 % interval. Its sign is that of `change`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Interval>,
+    /// Blocks the estimate rests on.
+    pub blocks: u32,
+    /// What follows.
+    pub verdict: Verdict,
+    /// Why the verdict is what it is.
+    #[serde(default)]
+    pub rule: Rule,
+    /// The noise floor: the smallest change that the baseline against itself lets count, as a factor less one (0.05: a
+    /// ratio of 1.05 or of 1/1.05). Absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+    /// The cost that `no_cost` excludes, as a factor less one: the larger of the noise floor and the margin, which is twice
+    /// the precision asked for.
+    pub margin: f64,
+    /// Probability of a difference this large if there were none, corrected for all comparisons of the run (Holm).
+    #[serde(default)]
+    pub adjusted_p_value: f64,
+    /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_time_s: Option<f64>,
+}
+
+/// One metric of one kind of operation on one arm, against the baseline in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindRow {
+    /// The kind of operation, such as `read`.
+    pub kind: String,
+    /// The comparison.
+    #[serde(flatten)]
+    pub estimate: EstimateRow,
+}
+
+/// The ratios variant/baseline of each block, in the order they were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRatios {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm; the repeated baseline is among them.
+    pub arm: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// The ratios; 1 is equality.
+    pub ratios: Vec<f64>,
+}
+
+/// How fast one arm did the batches of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Batches done.
+    pub batches: u32,
+    /// Arithmetic mean of the operations per second of each batch.
+    pub mean: f64,
+    /// Their standard deviation from batch to batch (n − 1); absent for a single one.
+    pub standard_deviation: Option<f64>,
+}
+
+/// A slice that does not count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoidRow {
+    /// Name of the cell.
+    pub cell: String,
+    /// Number of the block in its cell.
+    pub block: u32,
+    /// Name of the arm.
+    pub arm: String,
+    /// Why.
+    pub reason: VoidReason,
+}

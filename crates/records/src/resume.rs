@@ -1,0 +1,155 @@
+//! Where a run goes: a new folder, or that of a run that was cut off.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+use crate::folder::{
+    OPERATIONS, Recorded, RunFolder, SAMPLES, cut_to_whole_lines, lock, unwritable, whole_lines,
+};
+use crate::head::{Head, Host, RunStatus, Tool};
+use crate::sample::Sample;
+
+/// Where a run goes.
+#[derive(Debug)]
+pub enum Destination {
+    /// A folder that must not exist.
+    New(PathBuf),
+    /// The first of `NAME`, `NAME-2`, `NAME-3`, … that does not exist.
+    FirstFree(PathBuf),
+    /// That of a run that was cut off and goes on.
+    Resumed(Box<CutOff>),
+}
+
+impl Destination {
+    /// The folder, and what it holds of the run already.
+    ///
+    /// # Errors
+    /// When it exists or cannot be made.
+    pub fn open(self) -> Result<(RunFolder, Option<Earlier>), RecordError> {
+        match self {
+            Self::New(path) => Ok((RunFolder::create(&path)?, None)),
+            Self::FirstFree(path) => Ok((RunFolder::create_first_free(&path)?, None)),
+            Self::Resumed(cut_off) => Ok((cut_off.folder, Some(cut_off.earlier))),
+        }
+    }
+}
+
+/// A run that was cut off: by a signal, a kill, a full disk, a server that died. Nobody else writes to it while this lives.
+#[derive(Debug)]
+pub struct CutOff {
+    folder: RunFolder,
+    earlier: Earlier,
+}
+
+/// What a run that goes on has measured already.
+#[derive(Debug)]
+pub struct Earlier {
+    /// What was asked, where, and of whom.
+    pub head: Head,
+    /// In the order they were measured.
+    pub samples: Vec<Sample>,
+}
+
+impl CutOff {
+    /// Takes up the run in a folder for `tool` on `host`. A last line that a crash cut off is removed.
+    ///
+    /// # Errors
+    /// When it is no run, is complete, is still being measured, or was begun by another version or on another machine.
+    pub fn open(path: &Path, tool: &Tool, host: &Host) -> Result<Self, RecordError> {
+        let refused = |problem: String| RecordError::NotResumable {
+            folder: path.to_owned(),
+            problem,
+        };
+        let head = Recorded::head(path)?;
+        let file = path.join(SAMPLES);
+        let samples = OpenOptions::new()
+            .append(true)
+            .open(&file)
+            .map_err(unwritable(&file))?;
+        if !lock(&samples).map_err(unwritable(&file))? {
+            return Err(refused(
+                "another ciphertax still measures it; wait for its end".into(),
+            ));
+        }
+        if let Some(problem) = never_resumed(&head, tool, host) {
+            return Err(refused(problem));
+        }
+        let whole = whole_lines(&file).map_err(unwritable(&file))?;
+        samples.set_len(whole).map_err(unwritable(&file))?;
+        let operations = path.join(OPERATIONS);
+        if operations.exists() {
+            cut_to_whole_lines(&operations).map_err(unwritable(&operations))?;
+        }
+        Ok(Self {
+            folder: RunFolder::reopened(path, samples, whole),
+            earlier: Earlier {
+                samples: Recorded::open(path)?.all_samples()?,
+                head,
+            },
+        })
+    }
+
+    /// What is known of it: who measured what, where and how.
+    pub fn head(&self) -> &Head {
+        &self.earlier.head
+    }
+}
+
+/// Why a run never goes on; `None` if it may.
+fn never_resumed(head: &Head, tool: &Tool, host: &Host) -> Option<String> {
+    match &head.status {
+        RunStatus::Complete | RunStatus::NotCleanedUp { .. } => {
+            return Some(
+                "it has come to its end; `ciphertax report` shows it, and a new run measures more".into(),
+            );
+        }
+        RunStatus::Running | RunStatus::Partial { .. } => {}
+    }
+    if head.tool != *tool {
+        let words = |tool: &Tool| format!("{} {} (commit {})", tool.name, tool.version, tool.commit);
+        return Some(format!(
+            "it was begun by {}, and this is {}; a run is measured by one version",
+            words(&head.tool),
+            words(tool)
+        ));
+    }
+    (head.host != *host).then(|| {
+        let words = |host: &Host| {
+            format!(
+                "{} CPUs {} with {} and Linux {}",
+                host.cpus, host.cpu, host.os, host.kernel
+            )
+        };
+        format!(
+            "it was begun on a machine with {}, and this one has {}; a run is measured on one machine",
+            words(&head.host),
+            words(host)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_name_have_folders_of_their_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let name = parent.path().join("ciphertax-quick-20260101-120000");
+        let made: Vec<PathBuf> = (0..3)
+            .map(|_| {
+                let (folder, _) = Destination::FirstFree(name.clone()).open().unwrap();
+                folder.path().to_owned()
+            })
+            .collect();
+        let named = |end: &str| {
+            parent
+                .path()
+                .join(format!("ciphertax-quick-20260101-120000{end}"))
+        };
+        assert_eq!(made, [named(""), named("-2"), named("-3")]);
+        let error = Destination::New(name).open().err().unwrap();
+        assert!(matches!(error, RecordError::FolderExists(_)), "{error}");
+    }
+}

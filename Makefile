@@ -33,8 +33,9 @@ bench: ## Measure ciphertax beside its peers; results go to record/ (about half 
 	./scripts/setup.sh bench
 	./scripts/bench.sh
 
-slow: ## The tests that take long: 40 runs of plain against plain; the result goes to record/ (about 20 minutes)
+slow: ## The tests that take long: 40 runs of plain against plain; the result goes to record/ (about 20 minutes); a report of ten hours
 	./scripts/setup.sh test
+	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored the_report_of_ten_hours
 	./scripts/false-alarms.sh
 
 studies: ## Play the built-in studies; their reports go to record/studies/ (about 65 minutes, root)

@@ -9,6 +9,7 @@ mod common;
 mod faults;
 mod lies;
 mod loads;
+mod long_run;
 mod mongodb;
 mod ordinary_user;
 mod own_mongodb;

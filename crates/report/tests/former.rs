@@ -50,7 +50,7 @@ fn every_output_is_made_of_it() {
         let text = terminal::render(&run, style);
         assert!(text.contains(&run.head.arms[2].name), "{name}: {text}");
         let page = html::render(&run).unwrap();
-        let start = page.find("<script type=\"application/json\"").unwrap();
+        let start = page.find(r#"id="run">"#).unwrap();
         assert!(page[start..].contains(SCHEMA), "{name}");
     }
 }

@@ -2,8 +2,8 @@
 
 mod fixture;
 
-use ciphertax_records::{RunStatus, VoidReason};
-use ciphertax_report::{html, json};
+use ciphertax_records::{Run, RunStatus, VoidReason};
+use ciphertax_report::html;
 use ciphertax_stats::Interval;
 
 #[test]

@@ -33,7 +33,6 @@ mod trust;
 pub mod tunnel;
 
 pub use accounts::Account;
-pub use ciphertax_supervise::{GuardProgram, PrivateFiles, guard, say};
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};

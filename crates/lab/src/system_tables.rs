@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::guard;
+use ciphertax_supervise::child;
 
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
@@ -85,7 +85,7 @@ fn run(
         .stderr(log)
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: installation.installation().program().into(),
         cause,

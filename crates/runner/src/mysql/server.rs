@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
 use ciphertax_observe::ProcessCpu;
 use ciphertax_records::{CpuTime, LinkRecord, ServerPlacement, ServerRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{MySqlTarget, Target};

@@ -162,7 +162,7 @@ impl Host for MongoDbHost {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let asks_records = |workload: Workload| workload.is_ycsb() || workload == Workload::Connect;
+        let asks_records = |workload: Workload| workload.asks_usertable() || workload == Workload::Connect;
         if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
             return Ok(());
         }

@@ -137,8 +137,8 @@ impl Host for MySqlHost {
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
         let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
         let contents = Contents {
-            sbtest: asks(|workload| !workload.is_ycsb()).then_some(study.dataset),
-            usertable: asks(Workload::is_ycsb).then_some(study.ycsb),
+            sbtest: asks(|workload| !workload.asks_usertable()).then_some(study.dataset),
+            usertable: asks(Workload::asks_usertable).then_some(study.ycsb),
         };
         self.loaded = Some(contents);
         let options = self.server.options();

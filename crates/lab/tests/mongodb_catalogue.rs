@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
 };
@@ -85,7 +85,7 @@ fn certificates_are_what_the_catalogue_says() {
 }
 
 /// What is wrong with what the catalogue promises of an arm; `None` if it is held.
-fn told(server: &PrivateMongoDb, arm: &Arm, kind: CertificateKind) -> Option<String> {
+fn told(server: &PrivateServer, arm: &Arm, kind: CertificateKind) -> Option<String> {
     let certificate = Certificate {
         kind,
         ..Certificate::default()
@@ -100,7 +100,7 @@ fn told(server: &PrivateMongoDb, arm: &Arm, kind: CertificateKind) -> Option<Str
     }
 }
 
-fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> {
+fn facts(server: &PrivateServer, arm: &Arm) -> Result<SessionFacts, WireError> {
     let ca = server.ca_file().unwrap().to_owned();
     let mut policy = TlsPolicy::new(
         arm.transport.tls_version(),
@@ -129,9 +129,9 @@ fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> 
     })
 }
 
-fn builder() -> PrivateMongoDbBuilder {
+fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB).guard(GuardProgram::this_test_program("guard"))
 }
 
 fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {

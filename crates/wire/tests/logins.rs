@@ -189,7 +189,7 @@ fn a_socket_that_is_not_there_is_named() {
 
 fn local(server: &PrivateServer) -> ConnectOptions {
     ConnectOptions {
-        socket: Some(server.socket().to_owned()),
+        socket: Some(server.socket().unwrap().to_owned()),
         ..plain(server)
     }
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
@@ -34,7 +35,7 @@ pub(crate) fn server() -> &'static PrivateServer {
 
 /// A server of a test's own. The test program must have an ignored test `guard`.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB).guard(GuardProgram::this_test_program("guard"))
 }
 
 /// Options for a session in clear.

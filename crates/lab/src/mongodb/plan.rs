@@ -11,10 +11,10 @@ use ciphertax_model::AuthenticationMethod;
 use crate::accounts::{Account, USER, hexadecimal};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
 use crate::locate::Installation;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
+use ciphertax_supervise::create_private_file;
 
 use super::settings::Settings;
 use super::{X509_COMMON_NAME, set_up};

@@ -138,9 +138,9 @@ impl Settings<'_> {
     }
 }
 
-/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::sweep`]).
+/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::leftovers`]).
 fn data_option(data: &Path) -> OsString {
-    let mut option = OsString::from(crate::sweep::DATA_OPTION);
+    let mut option = OsString::from(crate::leftovers::DATA_OPTION);
     option.push(data);
     option
 }

@@ -12,6 +12,7 @@ mod template;
 use std::path::Path;
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::LONGEST_SOCKET_NAME;
 
 use crate::accounts::USER;
 use crate::catalogue::{Protocol, Refusal};
@@ -25,6 +26,17 @@ use crate::server::spec::Spec;
 use installation::MySqlInstallation;
 use plan::MySqlPlan;
 pub use proof::{prove, select_canary};
+
+/// The server's socket in its folder.
+const SOCKET: &str = "server.sock";
+
+const _: () = assert!(
+    SOCKET.len() <= LONGEST_SOCKET_NAME,
+    "the path of the socket is checked"
+);
+
+/// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
+const NEEDED_MB: u64 = 400;
 
 /// How a server of this family is made and what it understands.
 #[derive(Debug, Clone, Copy)]

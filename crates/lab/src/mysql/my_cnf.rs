@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use super::SOCKET;
 use super::installation::MySqlInstallation;
 use crate::error::{Error, Result};
-use crate::folder::{SOCKET, create_private_file};
 use crate::log::LOG;
+use ciphertax_supervise::create_private_file;
 
 /// The data folder in the folder of a server.
 pub(super) const DATA: &str = "data";

@@ -86,7 +86,7 @@ impl Witnesses for MySqlWitnesses<'_> {
         let mut session = self.expectation.connect(reactor, self.options).await?;
         self.expectation.check(&session).map_err(Objection::Disproved)?;
         let facts = session.facts()?;
-        let status = self.expectation.check_servers_word(&mut session).await?;
+        let status = self.expectation.check_status(&mut session).await?;
         let status = status.map_err(Objection::Disproved)?;
         let _ = session.close().await;
         let evidence = if status.version.is_empty() {

@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
 
-use super::SystemTables;
 use super::installation::MySqlInstallation;
 use super::my_cnf::{DATA, MyCnf};
+use super::{NEEDED_MB, SystemTables};
 use crate::error::{Error, Result};
-use crate::folder::{NEEDED_MB, PrivateFolder};
-use crate::guard;
+use crate::leftovers::defaults_file_option;
 use crate::log::{self, LOG, STARTUP};
-use crate::sweep::defaults_file_option;
+use ciphertax_supervise::{PrivateFolder, guard};
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -119,7 +118,7 @@ fn run(
 
 fn why_it_failed(folder: &Path) -> Error {
     if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
-        return PrivateFolder::disk_full(folder, NEEDED_MB);
+        return PrivateFolder::disk_full(folder, NEEDED_MB).into();
     }
     Error::Bootstrap {
         log: log::tail(folder),

@@ -15,10 +15,10 @@ use rustix::io::Errno;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::DATA;
-use super::system_tables;
+use super::{NEEDED_MB, system_tables};
 use crate::error::{Error, Result};
-use crate::folder::{NEEDED_MB, free_mb};
 use crate::search::cache_root;
+use ciphertax_supervise::free_mb;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;

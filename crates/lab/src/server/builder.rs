@@ -8,11 +8,10 @@ use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVers
 
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
-use crate::namespace;
-use crate::sweep::sweep_stale;
+use ciphertax_supervise::guard::{Guard, GuardProgram};
+use ciphertax_supervise::{PrivateFolder, namespace};
 
 use super::PrivateServer;
 use super::family::{Members, Plan};
@@ -129,7 +128,7 @@ impl PrivateServerBuilder {
         spec.refuse_the_impossible()?;
         let mut plan = spec.entry.family.plan(&spec)?;
         sweep_stale();
-        let mut guard = Guard::start(&guard, PrivateFolder::create_with(plan.needed_mb())?)?;
+        let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
         let (trust, files) = tls.unzip();
         plan.prepare(guard.folder(), files.as_ref())?;

@@ -7,14 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::{PrivateFolder, Process};
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, Helper, User};
 use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
 use crate::port;
-use crate::process::Process;
+use ciphertax_supervise::guard::{Guard, Helper, User};
 
 use super::family::{Family, Plan};
 use super::spec::Spec;
@@ -110,7 +109,7 @@ impl Member {
     /// Why it ended while it was made.
     pub(super) fn end(&self, family: &dyn Family, plan: &dyn Plan, folder: &Path) -> Error {
         if names_a_full_disk(&read_from(&self.log, self.log_start)) {
-            return PrivateFolder::disk_full(folder, plan.needed_mb());
+            return PrivateFolder::disk_full(folder, plan.needed_mb()).into();
         }
         let log = family.complaints(&self.log);
         plan.lack(&log).unwrap_or(Error::EndedEarly { log })
@@ -131,7 +130,7 @@ impl Member {
 
     /// Kills it and waits until it is dead.
     pub(super) fn kill(&self) -> Result<()> {
-        self.process.kill()
+        Ok(self.process.kill()?)
     }
 
     /// What its log says.

@@ -17,7 +17,7 @@ use crate::accounts::Account;
 use crate::catalogue::Entry;
 use crate::certificates::ClientCertificateFiles;
 use crate::error::{Error, Result};
-use crate::guard::{Guard, GuardProgram};
+use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 pub use builder::PrivateServerBuilder;
 use member::Member;
@@ -25,7 +25,7 @@ use spec::Spec;
 use trust::Trust;
 
 /// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go, when
-/// this is dropped or when this process ends in whatever way (see [`guard`](crate::guard)).
+/// this is dropped or when this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).
 #[derive(Debug)]
 pub struct PrivateServer {
     entry: &'static Entry,
@@ -217,6 +217,6 @@ impl PrivateServer {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.guard.finish()
+        Ok(self.guard.finish()?)
     }
 }

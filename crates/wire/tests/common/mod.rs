@@ -11,6 +11,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
@@ -33,7 +34,12 @@ pub(crate) fn server() -> &'static PrivateServer {
 
 /// A server of a test's own.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder()
+    builder_of(&MARIADB)
+}
+
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry)
 }
 
 /// Options for a session in clear.

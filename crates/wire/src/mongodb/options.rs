@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 
+use super::account::{Account, Mechanism};
 use super::scram::ScramKeys;
 use crate::tls::TlsConnector;
 
@@ -49,28 +50,6 @@ pub enum Login {
     X509,
 }
 
-/// Who logs in by SCRAM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// The hash.
-    pub mechanism: Mechanism,
-    /// User name.
-    pub user: String,
-    /// Password.
-    pub password: Secret,
-    /// The database that knows the user (`authSource`).
-    pub source: String,
-}
-
-/// SCRAM with one of its hashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// RFC 5802, over the MD5 of user and password.
-    ScramSha1,
-    /// RFC 7677.
-    ScramSha256,
-}
-
 impl Login {
     /// A login by this method; user and password are those of an account that the database `admin` knows. `None` for a
     /// method that is not MongoDB's.
@@ -100,16 +79,6 @@ impl Login {
             Self::None => AuthenticationMethod::NoLogin,
             Self::Scram(account) => account.mechanism.method(),
             Self::X509 => AuthenticationMethod::MongodbX509,
-        }
-    }
-}
-
-impl Mechanism {
-    /// The method that it is.
-    pub fn method(self) -> AuthenticationMethod {
-        match self {
-            Self::ScramSha1 => AuthenticationMethod::ScramSha1,
-            Self::ScramSha256 => AuthenticationMethod::ScramSha256,
         }
     }
 }

@@ -17,7 +17,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use super::options::{Account, Mechanism};
+use super::account::{Account, Mechanism};
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 

@@ -1,4 +1,4 @@
-//! Bytes to and from a server, in clear or through TLS.
+//! Bytes to and from a server, as plaintext or through TLS.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::error::WireError;
 use crate::tls::{Offer, Progress, TlsConnector, TlsSession};
 use crate::traffic::{Meter, Traffic};
 
-/// A connection, in clear until [`Stream::start_tls`].
+/// A connection, plaintext until [`Stream::start_tls`].
 pub(crate) struct Stream {
     socket: Socket,
     tls: Option<Box<dyn TlsSession>>,

@@ -17,7 +17,7 @@ pub struct ConnectOptions {
     pub port: u16,
     /// Who logs in, and how.
     pub login: Login,
-    /// TLS; `None` for a connection in clear.
+    /// TLS; `None` for a plaintext connection.
     pub tls: Option<Arc<TlsConnector>>,
     /// Sends the first step of the login along with the greeting, which saves a round trip.
     pub speculative: bool,
@@ -26,7 +26,7 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// A connection in clear whose login begins with the greeting and derives SCRAM's keys anew.
+    /// A plaintext connection whose login begins with the greeting and derives SCRAM's keys anew.
     pub fn new(host: impl Into<String>, port: u16, login: Login) -> Self {
         Self {
             host: host.into(),

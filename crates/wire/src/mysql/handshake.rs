@@ -100,7 +100,7 @@ async fn connect(
     if let Some(tls) = &options.tls {
         if !framed.is_idle() {
             // Bytes injected before the handshake must not be taken for the server's own (CVE-2011-0411 and its kin).
-            return Err(WireError::protocol("data in clear after the request for TLS"));
+            return Err(WireError::protocol("plaintext data after the request for TLS"));
         }
         let cpu_ns = framed.stream.start_tls(tls, offer).await?;
         tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));

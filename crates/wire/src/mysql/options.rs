@@ -21,7 +21,7 @@ pub struct ConnectOptions {
     pub password: Secret,
     /// Schema to use.
     pub database: Option<String>,
-    /// TLS; `None` for a connection in clear.
+    /// TLS; `None` for a plaintext connection.
     pub tls: Option<Arc<TlsConnector>>,
     /// Unix socket of the server to connect over instead of TCP.
     pub socket: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// A connection in clear over TCP, with a password and without a schema.
+    /// A plaintext connection over TCP, with a password and without a schema.
     pub fn new(host: impl Into<String>, port: u16, user: impl Into<String>, password: Secret) -> Self {
         Self {
             host: host.into(),

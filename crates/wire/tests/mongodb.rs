@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -317,7 +317,10 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         server.password().clone(),
     );
     let options = ConnectOptions::new("", 0, login.unwrap());
-    let seeds: Vec<_> = server.addresses().into_iter().map(address).collect();
+    // One of those that are asked accepts connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let asked = [silent.local_addr().unwrap()].into_iter().chain(server.addresses());
+    let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);
         let topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod fake_server;
+pub(crate) mod op_msg;
 pub(crate) mod packets;
 mod tampering;
 
@@ -42,7 +43,7 @@ pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry)
 }
 
-/// Options for a session in clear.
+/// Options for a plaintext session.
 pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
     let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions::new(host, port, server.user(), server.password().clone())

@@ -276,12 +276,8 @@ fn fraction(text: &str) -> Result<f64, String> {
 }
 
 fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {
-    PossibleValuesParser::new(CertificateKind::ALL.map(CertificateKind::name)).try_map(|name| {
-        CertificateKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| format!("unknown certificate kind {name}"))
-    })
+    PossibleValuesParser::new(CertificateKind::ALL.map(CertificateKind::name))
+        .try_map(|name| name.parse::<CertificateKind>())
 }
 
 fn server() -> impl TypedValueParser<Value = &'static Entry> {

@@ -21,6 +21,7 @@ pub mod study;
 mod tls;
 mod transport;
 mod tunnel;
+mod variants;
 mod ycsb;
 
 pub use arm::Arm;

@@ -235,7 +235,7 @@ fn every_workload_is_read_back_by_its_name() {
 fn the_core_workloads_of_ycsb_have_shares_that_add_up() {
     for workload in Workload::ALL {
         if let Some(mix) = workload.ycsb_mix() {
-            assert!(workload.is_ycsb());
+            assert!(workload.asks_usertable());
             let sum: f64 = mix.shares().iter().sum();
             assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", workload.name());
         }

@@ -190,7 +190,7 @@ fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
         }
         Protocol::MongoDb => {
             let has_it =
-                cell.workload.is_ycsb() || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
+                cell.workload.asks_usertable() || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
             if !has_it {
                 refusals.push(no_such_workload(cell));
             }

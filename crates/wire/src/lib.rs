@@ -5,6 +5,7 @@
 //! authentication plugins and TLS come from well-kept crates.
 
 mod buffer;
+mod client;
 mod error;
 mod expectation;
 pub mod mongodb;
@@ -17,6 +18,7 @@ mod trace;
 mod url;
 
 pub use crate::url::{MongoDbTarget, MySqlTarget, Target, TargetError};
+pub use client::{Client, Endpoint};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;

@@ -112,20 +112,12 @@ fn the_user_of_the_operating_system_logs_in_without_a_password() {
         let (mut session, _) = Session::connect(reactor, &by_kernel(&user)).await.unwrap();
         assert_eq!(session.authentication().method, "unix_socket");
         expectation.check(&session).unwrap();
-        expectation
-            .check_servers_word(&mut session)
-            .await
-            .unwrap()
-            .unwrap();
+        expectation.check_status(&mut session).await.unwrap().unwrap();
 
         // The client cannot tell an account without a password from one of the operating system; the server can.
         let (mut session, _) = Session::connect(reactor, &by_kernel("free")).await.unwrap();
         expectation.check(&session).unwrap();
-        let problem = expectation
-            .check_servers_word(&mut session)
-            .await
-            .unwrap()
-            .unwrap_err();
+        let problem = expectation.check_status(&mut session).await.unwrap().unwrap_err();
         assert!(problem.contains("another plugin"), "{problem}");
     });
 

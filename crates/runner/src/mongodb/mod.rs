@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_lab::mongodb::{Circumstances, prove};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::Meter;
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
@@ -162,7 +162,7 @@ impl Host for MongoDbHost {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let asks_records = |workload: Workload| workload.is_ycsb() || workload == Workload::Connect;
+        let asks_records = |workload: Workload| workload.asks_usertable() || workload == Workload::Connect;
         if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Host for MongoDbHost {
         Ok(counters)
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
+    fn meter(&self) -> &dyn Meter {
         &self.deployment.processes
     }
 

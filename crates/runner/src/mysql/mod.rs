@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
+use ciphertax_observe::Meter;
+use ciphertax_records::{LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::Verification;
@@ -137,8 +137,8 @@ impl Host for MySqlHost {
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
         let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
         let contents = Contents {
-            sbtest: asks(|workload| !workload.is_ycsb()).then_some(study.dataset),
-            usertable: asks(Workload::is_ycsb).then_some(study.ycsb),
+            sbtest: asks(|workload| !workload.asks_usertable()).then_some(study.dataset),
+            usertable: asks(Workload::asks_usertable).then_some(study.ycsb),
         };
         self.loaded = Some(contents);
         let options = self.server.options();
@@ -152,8 +152,8 @@ impl Host for MySqlHost {
         self.control.counters()
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
-        self.server.process.as_slice()
+    fn meter(&self) -> &dyn Meter {
+        &self.server.processes
     }
 
     fn death(&self) -> Option<String> {
@@ -172,8 +172,8 @@ impl Host for MySqlHost {
         }
     }
 
-    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        self.server.tunnel_cpu(tunnel)
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        self.server.tunnel_meter(tunnel)
     }
 
     fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {

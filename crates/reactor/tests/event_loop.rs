@@ -146,7 +146,8 @@ fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
         let deadline = began + Duration::from_millis(100);
         assert_eq!(reactor.run_one(task, deadline).unwrap(), None);
         assert!(Instant::now() >= deadline);
-        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        // Late on a busy machine, but not never: what is sent has no end.
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     }
 }
 

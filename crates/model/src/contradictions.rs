@@ -7,11 +7,13 @@ use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
 use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
+use crate::load::Load;
 use crate::metric::Metric;
 use crate::nearest::hint;
+use crate::problem::{Position, StudyError, StudyProblem};
 use crate::published::{Published, PublishedFigure};
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study};
+use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
 use crate::tunnel::Tunnel;
@@ -56,6 +58,25 @@ impl Path {
 
     fn step(&self, step: Step) -> Self {
         Self(self.0.iter().copied().chain([step]).collect())
+    }
+}
+
+impl Study {
+    /// Checks what the types alone cannot.
+    ///
+    /// # Errors
+    /// Names all contradictions.
+    pub fn validated(self) -> Result<Self, StudyError> {
+        let name = format!("study {}", self.name);
+        let problem = |contradiction: Contradiction| StudyProblem {
+            position: Position::Study(name.clone()),
+            message: contradiction.message,
+        };
+        let problems: Vec<StudyProblem> = contradictions(&self).into_iter().map(problem).collect();
+        match problems.is_empty() {
+            true => Ok(self),
+            false => Err(StudyError::new(name, problems)),
+        }
     }
 }
 
@@ -124,14 +145,15 @@ fn check_names(study: &Study, found: &mut Found) {
 }
 
 fn check_measuring(study: &Study, found: &mut Found) {
-    if !(0.05..=10.0).contains(&study.slice_s) {
+    if !Study::SLICE_S.contains(&study.slice_s) {
+        let (least, most) = Study::SLICE_S.into_inner();
         let message = format!(
-            "slice_s is {}; it must lie between 0.05 and 10 seconds",
+            "slice_s is {}; it must lie between {least} and {most} seconds",
             study.slice_s
         );
         found.add(Path::of("slice_s"), message);
     }
-    if !(1.0..=86_400.0).contains(&study.time_s) {
+    if !Study::TIME_S.contains(&study.time_s) {
         let message = format!(
             "time_s is {}; it must lie between 1 second and one day",
             study.time_s
@@ -140,8 +162,9 @@ fn check_measuring(study: &Study, found: &mut Found) {
     }
     let precision = &study.precision;
     for (key, value) in [("cpu", precision.cpu), ("throughput", precision.throughput)] {
-        if !(0.0005..=0.5).contains(&value) {
-            let message = format!("precision.{key} is {value}; it must lie between 0.0005 and 0.5");
+        if !Precision::HALF_WIDTH.contains(&value) {
+            let (least, most) = Precision::HALF_WIDTH.into_inner();
+            let message = format!("precision.{key} is {value}; it must lie between {least} and {most}");
             found.add(Path::of("precision").key(key), message);
         }
     }
@@ -176,9 +199,10 @@ fn check_measuring(study: &Study, found: &mut Found) {
         );
         found.add(Path::of("ycsb").key("field_length"), message);
     }
-    if !(1..=4).contains(&study.chain_length) {
+    if !Study::CHAIN_LENGTH.contains(&study.chain_length) {
+        let (least, most) = Study::CHAIN_LENGTH.into_inner();
         let message = format!(
-            "chain_length is {}; it must lie between 1 and 4",
+            "chain_length is {}; it must lie between {least} and {most}",
             study.chain_length
         );
         found.add(Path::of("chain_length"), message);
@@ -508,8 +532,9 @@ fn not_for_programs(tls: &TlsSettings) -> Option<&'static str> {
 }
 
 fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Found) {
-    if !(1..=100_000).contains(&load.connections) {
-        let message = format!("cell {cell:?}: connections must lie between 1 and 100000");
+    if !Load::CONNECTIONS.contains(&load.connections) {
+        let (least, most) = Load::CONNECTIONS.into_inner();
+        let message = format!("cell {cell:?}: connections must lie between {least} and {most}");
         found.add(path.key("connections"), message);
     } else if load
         .workers
@@ -521,8 +546,9 @@ fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Fo
         );
         found.add(path.key("workers"), message);
     }
-    if load.poll_delay_us > 10_000 {
-        let message = format!("cell {cell:?}: poll_delay_us must be at most 10000");
+    if !Load::POLL_DELAY_US.contains(&load.poll_delay_us) {
+        let most = Load::POLL_DELAY_US.end();
+        let message = format!("cell {cell:?}: poll_delay_us must be at most {most}");
         found.add(path.key("poll_delay_us"), message);
     }
     check_pace(cell, load, slice_s, path, found);
@@ -530,8 +556,9 @@ fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Fo
 
 fn check_pace(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Found) {
     if let Some(batch) = load.batch {
-        if !(1..=1_000_000).contains(&batch) {
-            let message = format!("cell {cell:?}: batch must lie between 1 and 1000000 operations");
+        if !Load::BATCH.contains(&batch) {
+            let (least, most) = Load::BATCH.into_inner();
+            let message = format!("cell {cell:?}: batch must lie between {least} and {most} operations");
             found.add(path.key("batch"), message);
         } else if batch < load.connections {
             let message = format!(
@@ -549,8 +576,10 @@ fn check_pace(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Fo
             "cell {cell:?}: batch asks for operations as fast as possible, rate for so many a second; leave one out"
         );
         found.add(path.key("rate"), message);
-    } else if !(1..=1_000_000).contains(&rate) {
-        let message = format!("cell {cell:?}: rate must lie between 1 and 1000000 operations per second");
+    } else if !Load::RATE.contains(&rate) {
+        let (least, most) = Load::RATE.into_inner();
+        let message =
+            format!("cell {cell:?}: rate must lie between {least} and {most} operations per second");
         found.add(path.key("rate"), message);
     } else if f64::from(rate) * slice_s < 1.0 {
         let message = format!(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::study::Pace;
+use crate::load::Pace;
 
 /// What is compared between an arm and the baseline.
 #[derive(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::CertificateKind;
 use crate::variants::all;
 
-/// What a client asks of TLS besides the version. Whatever is asked for is pinned: what cannot be had is an error.
+/// What a client asks of TLS besides the version. Whatever is asked for is pinned: what is not available is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsSettings {

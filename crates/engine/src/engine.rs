@@ -118,22 +118,22 @@ impl Engine {
         let threads = worker_count(load, cpu) as usize;
         let pace = load.pace();
         let mut workers = Vec::with_capacity(threads);
-        let mut first_seat = 0;
+        let mut first_slot = 0;
         for index in 0..threads {
             let (commands, inbox) = mpsc::channel();
             let connections = share_of(load.connections as usize, threads, index);
             let share = Share {
                 arms: Arc::clone(&arms),
                 connections,
-                first_seat,
-                seats: load.connections,
+                first_slot,
+                slots: load.connections,
                 thread: (index, threads),
                 is_punctual: matches!(pace, Pace::Open { .. }),
                 gather: Gather::micros(load.gather_us),
                 seed: seed ^ ((index as u64) << 32),
                 cpu,
             };
-            first_seat += connections as u32;
+            first_slot += connections as u32;
             let reply = reply.clone();
             let stop = stop::heeded();
             let work = move || worker::run(share, &inbox, &reply);
@@ -363,28 +363,28 @@ mod tests {
     use ciphertax_reactor::Reactor;
 
     use super::*;
-    use crate::workload::{Operation, Seat};
+    use crate::workload::{Operation, Slot};
 
     const LOAD: Load = Load {
         workers: Some(3),
         ..Load::closed(7)
     };
 
-    /// Notes the seats that are taken. The connections of some break at their first operation.
-    struct Seats {
+    /// Notes the slots that are taken. The connections of some break at their first operation.
+    struct Slots {
         taken: Arc<Mutex<Vec<u32>>>,
         breaking: &'static [u32],
     }
 
-    impl Workload for Seats {
+    impl Workload for Slots {
         type Connection = u32;
 
         const KINDS: &'static [&'static str] = &["nothing"];
 
-        async fn open(&self, _reactor: &Rc<Reactor>, seat: Seat) -> Result<u32, Failure> {
-            assert_eq!(seat.of, LOAD.connections);
-            self.taken.lock().unwrap().push(seat.index);
-            Ok(seat.index)
+        async fn open(&self, _reactor: &Rc<Reactor>, slot: Slot) -> Result<u32, Failure> {
+            assert_eq!(slot.of, LOAD.connections);
+            self.taken.lock().unwrap().push(slot.index);
+            Ok(slot.index)
         }
 
         async fn operate(
@@ -402,18 +402,18 @@ mod tests {
 
     #[test]
     fn every_connection_has_a_seat_of_its_own_and_leaves_it_to_the_one_that_takes_its_place() {
-        // The threads have the seats 0 to 2, 3 to 4 and 5 to 6. One that does not break leaves no time to those after it,
+        // The threads have the slots 0 to 2, 3 to 4 and 5 to 6. One that does not break leaves no time to those after it,
         // since it never waits.
         for breaking in [[0, 3].as_slice(), &[0, 1, 5], &[0, 1, 2, 3, 4, 5, 6]] {
             let taken = Arc::new(Mutex::new(Vec::new()));
-            let workload = Seats {
+            let workload = Slots {
                 taken: Arc::clone(&taken),
                 breaking,
             };
             let newly_taken = || {
-                let mut seats = std::mem::take(&mut *taken.lock().unwrap());
-                seats.sort_unstable();
-                seats
+                let mut slots = std::mem::take(&mut *taken.lock().unwrap());
+                slots.sort_unstable();
+                slots
             };
             let mut engine = Engine::start(vec![workload], &LOAD, 1).unwrap();
             engine.prepare(0).unwrap().unwrap();
@@ -447,7 +447,7 @@ mod tests {
 
         const KINDS: &'static [&'static str] = &["errand"];
 
-        async fn open(&self, _reactor: &Rc<Reactor>, _seat: Seat) -> Result<(), Failure> {
+        async fn open(&self, _reactor: &Rc<Reactor>, _seat: Slot) -> Result<(), Failure> {
             Ok(())
         }
 

@@ -15,4 +15,4 @@ mod workload;
 pub use engine::{Engine, EngineError, SATURATED, SliceYield};
 pub use recorder::{KeptOperation, Recorder};
 pub use responses::LATE;
-pub use workload::{Failure, Operation, Seat, Workload};
+pub use workload::{Failure, Operation, Slot, Workload};

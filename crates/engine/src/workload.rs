@@ -20,7 +20,7 @@ pub trait Workload: Send + Sync + 'static {
     fn open(
         &self,
         reactor: &Rc<Reactor>,
-        seat: Seat,
+        slot: Slot,
     ) -> impl Future<Output = Result<Self::Connection, Failure>>;
 
     /// Does one operation, from the request to the whole answer.
@@ -39,7 +39,7 @@ pub trait Workload: Send + Sync + 'static {
 
 /// Which of an arm's connections one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
+pub struct Slot {
     /// Its number, from 0; that of the connection before if it takes the place of one that broke.
     pub index: u32,
     /// The arm's connections.

@@ -13,7 +13,8 @@ use ciphertax_engine::Engine;
 use ciphertax_lab::PrivateMongoDb;
 use ciphertax_model::{Arm, AuthenticationMethod, Transport, Workload, YcsbMix, YcsbTable};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb};
+use ciphertax_workload::mongodb::MongodbTable;
+use ciphertax_workload::ycsb::{KeySpace, Ycsb};
 use clap::Parser;
 
 use crate::go_ycsb::{Call, GoYcsb, Part};

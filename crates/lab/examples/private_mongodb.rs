@@ -4,7 +4,8 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{PrivateMongoDb, guard};
+use ciphertax_lab::PrivateMongoDb;
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("guard") {

@@ -4,7 +4,8 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{PrivateServer, guard};
+use ciphertax_lab::PrivateServer;
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -10,14 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::child;
 
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
-use crate::guard;
+use crate::leftovers::defaults_file_option;
 use crate::locate::MySqlInstallation;
 use crate::log::{self, LOG, STARTUP};
 use crate::my_cnf::{DATA, MyCnf};
-use crate::sweep::defaults_file_option;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -85,7 +85,7 @@ fn run(
         .stderr(log)
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: installation.installation().program().into(),
         cause,

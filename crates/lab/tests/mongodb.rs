@@ -6,29 +6,21 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Circumstances};
-use ciphertax_lab::{
-    Account, Error, GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, ProofError, install,
-};
+use ciphertax_lab::{Account, Error, PrivateMongoDb, PrivateMongoDbBuilder, ProofError, install};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
+use ciphertax_testkit::{contains, files_with, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
@@ -256,7 +248,7 @@ fn a_server_that_does_not_start_says_why() {
 /// A server that is fetched if it is not there yet.
 fn builder() -> PrivateMongoDbBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateMongoDb::builder()
 }
 
 fn anonymous(server: SocketAddr) -> ConnectOptions {
@@ -327,34 +319,4 @@ fn outcome(options: &ConnectOptions, command: &RawDocumentBuf) -> Result<RawDocu
         let (mut session, _) = Session::connect(reactor, options).await?;
         session.command(command).await
     })
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
-}
-
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    bytes
-        .iter()
-        .enumerate()
-        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
 }

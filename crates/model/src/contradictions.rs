@@ -521,9 +521,9 @@ fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Fo
         );
         found.add(path.key("workers"), message);
     }
-    if load.gather_us > 10_000 {
-        let message = format!("cell {cell:?}: gather_us must be at most 10000");
-        found.add(path.key("gather_us"), message);
+    if load.poll_delay_us > 10_000 {
+        let message = format!("cell {cell:?}: poll_delay_us must be at most 10000");
+        found.add(path.key("poll_delay_us"), message);
     }
     check_pace(cell, load, slice_s, path, found);
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Study, Transport, Workload};
+use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Load, Study, Transport, Workload};
 
 const STUDY: &str = r#"
 name = "small"
@@ -138,7 +138,14 @@ fn defaults_are_those_of_the_method() {
         (study.slice_s, study.precision.cpu, study.precision.throughput),
         (0.5, 0.01, 0.03)
     );
-    assert_eq!(study.cells[0].load.gather_us, 0);
+    assert_eq!(study.cells[0].load.poll_delay_us, 0);
+}
+
+#[test]
+fn a_load_recorded_by_a_former_release_is_read() {
+    let recorded = r#"{ "connections": 64, "gather_us": 100 }"#;
+    let load: Load = serde_json::from_str(recorded).unwrap();
+    assert_eq!(load.poll_delay_us, 100);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::{Arm, Link, Study, Tunnel};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
+use ciphertax_observe::Meter;
+use ciphertax_records::{LinkRecord, ServerRecord, SessionRecord};
 
 use crate::access::Access;
 use crate::error::RunError;
@@ -33,8 +33,8 @@ pub(crate) trait Host {
     /// When it does not answer.
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
 
-    /// The CPU clocks of its processes, where they run on this machine and can be found.
-    fn processes(&self) -> &[ProcessCpu];
+    /// Reads what its processes use, where they run on this machine and can be found.
+    fn meter(&self) -> &dyn Meter;
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
@@ -45,9 +45,9 @@ pub(crate) trait Host {
     /// Makes sure that it remembers what a warm login finds there, before a program makes one.
     fn remind(&self, _access: &Access) {}
 
-    /// The CPU time of a tunnel's processes so far, by process.
-    fn tunnel_cpu(&self, _tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        BTreeMap::new()
+    /// Reads what a tunnel uses, on both its sides; `None` where there is no such tunnel.
+    fn tunnel_meter(&self, _tunnel: Tunnel) -> Option<&dyn Meter> {
+        None
     }
 
     /// Puts it at the distance of a cell that is measured on it.

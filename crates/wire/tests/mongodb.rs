@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateMongoDb, PrivateMongoDbBuilder, install};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
@@ -30,12 +30,6 @@ use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use common::{PATIENCE, run, run_within};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
@@ -552,7 +546,7 @@ impl Deployment {
 
 fn builder() -> PrivateMongoDbBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateMongoDb::builder()
 }
 
 fn account(login: Login) -> Account {

@@ -2,18 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
+use ciphertax_lab::{PrivateMongoDb, install};
 use ciphertax_model::{
-    Load, ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
+    ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
@@ -23,39 +22,13 @@ use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-const TABLE: YcsbTable = YcsbTable {
-    record_count: 1050,
-    field_count: 10,
-    field_length: 100,
-    batch_size: 100,
-    load_threads: 3,
-    verify: true,
-};
-const SLICE: Duration = Duration::from_millis(300);
-/// Two connections on one thread, each served at once.
-const LOAD: Load = Load {
-    workers: Some(1),
-    ..Load::closed(2)
-};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in [
-        (Workload::YcsbA, &["read", "update"][..]),
-        (Workload::YcsbB, &["read", "update"]),
-        (Workload::YcsbC, &["read"]),
-        (Workload::YcsbD, &["read", "insert"]),
-        (Workload::YcsbE, &["insert", "scan"]),
-        (Workload::YcsbF, &["read", "read_modify_write"]),
-    ] {
+    for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
         let mut engine = engine(ycsb(&server, TABLE, mix, &keys));
         engine.prepare(0).unwrap().unwrap();
@@ -372,7 +345,6 @@ fn loaded_set() -> PrivateMongoDb {
         .without_tls()
         .access_control(false)
         .replica_set(set)
-        .guard(GuardProgram::this_test_program("guard"))
         .start()
         .unwrap();
     let access = set_access(&server, ReadPreference::Primary);
@@ -444,11 +416,9 @@ fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
 /// A server that is fetched if it is not there yet, without access control and in clear.
 fn server() -> PrivateMongoDb {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let guard = GuardProgram::this_test_program("guard");
     PrivateMongoDb::builder()
         .without_tls()
         .access_control(false)
-        .guard(guard)
         .start()
         .unwrap()
 }
@@ -536,21 +506,4 @@ fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
     let mut engine = engine(workload);
     engine.prepare(0).unwrap().unwrap();
     engine.slice(0, SLICE).unwrap()
-}
-
-fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
-    let found = yielded
-        .operations
-        .iter()
-        .find(|operations| operations.kind == kind);
-    found.map_or(0, |operations| operations.count)
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
 }

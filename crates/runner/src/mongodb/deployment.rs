@@ -8,7 +8,7 @@ use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, PasswordCache, Placement, ReadPreference, ReplicaSet, Site,
     Study, Transport,
 };
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::ProcessMeter;
 use ciphertax_records::{ServerPlacement, ServerRecord};
 use ciphertax_wire::mongodb::{
     Address, ConnectOptions, Expectation, Login, Others, Role, ScramKeys, Topology,
@@ -37,7 +37,7 @@ pub(crate) struct Deployment {
     /// Who logs in where an arm does not say.
     everyday: Login,
     name: String,
-    pub(super) processes: Vec<ProcessCpu>,
+    pub(super) processes: Vec<ProcessMeter>,
     /// Why there are none.
     cpu_unread: Option<String>,
     /// TLS for what is not measured; `None` for none.
@@ -64,7 +64,7 @@ impl Deployment {
                 each.collect::<Result<Vec<_>, _>>()?.pop()
             }
         };
-        let processes = server.pids().into_iter().map(ProcessCpu::open);
+        let processes = server.pids().into_iter().map(ProcessMeter::open);
         let name = group.name.clone();
         let seeds: Vec<Address> = server.members().into_iter().map(address).collect();
         Ok(Self {
@@ -269,12 +269,16 @@ impl Deployment {
 
     /// Why it is gone; `None` while enough of it lives to be measured, or if that cannot be seen from here.
     pub(super) fn death(&self) -> Option<String> {
-        let is_alive = |process: &&ProcessCpu| process.read().is_ok();
         let all = self.processes.len();
         let replica_set = self.private.as_ref().and_then(PrivateMongoDb::replica_set);
         // The read-only member, which comes last, has no vote.
         let voters = replica_set.map_or(all, |set: ReplicaSet| usize::from(set.members));
-        let alive = self.processes.iter().take(voters).filter(is_alive).count();
+        let alive = self
+            .processes
+            .iter()
+            .take(voters)
+            .filter(|process| process.is_alive())
+            .count();
         if all == 0 || 2 * alive > voters {
             return None;
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_lab::mongodb::{Circumstances, prove};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
-use ciphertax_observe::ProcessCpu;
+use ciphertax_observe::Meter;
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
@@ -198,7 +198,7 @@ impl Host for MongoDbHost {
         Ok(counters)
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
+    fn meter(&self) -> &dyn Meter {
         &self.deployment.processes
     }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
+use ciphertax_observe::Meter;
+use ciphertax_records::{LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::Verification;
@@ -152,8 +152,8 @@ impl Host for MySqlHost {
         self.control.counters()
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
-        self.server.process.as_slice()
+    fn meter(&self) -> &dyn Meter {
+        &self.server.processes
     }
 
     fn death(&self) -> Option<String> {
@@ -172,8 +172,8 @@ impl Host for MySqlHost {
         }
     }
 
-    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        self.server.tunnel_cpu(tunnel)
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        self.server.tunnel_meter(tunnel)
     }
 
     fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {

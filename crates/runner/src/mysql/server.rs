@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerPlacement, ServerRecord};
+use ciphertax_observe::{Meter, ProcessMeter, ProcessTree};
+use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{MySqlTarget, Target};
@@ -33,6 +34,7 @@ pub(crate) struct Server {
     private: Option<PrivateServer>,
     /// What leads to it where an arm says so. They go after the server.
     tunnels: BTreeMap<Tunnel, RunningTunnel>,
+    tunnel_meters: BTreeMap<Tunnel, ProcessTree>,
     distance: Option<Distance>,
     /// Accounts for arms whose logins the server must not remember.
     cold_accounts: Option<Arc<ColdAccounts>>,
@@ -50,9 +52,9 @@ pub(crate) struct Server {
     user: String,
     password: Secret,
     name: String,
-    /// The CPU clock of the server, where it runs on this machine and can be found.
-    pub(crate) process: Option<ProcessCpu>,
-    /// Why there is no such clock.
+    /// Its process, where it runs on this machine and can be found.
+    pub(crate) processes: Vec<ProcessMeter>,
+    /// Why there is none.
     cpu_unread: Option<String>,
     same_host: bool,
     /// The only CPU of a private server, where the load must run too.
@@ -87,7 +89,12 @@ impl Server {
                 };
                 Ok((kind, tunnel))
             })
-            .collect::<Result<_, RunError>>()?;
+            .collect::<Result<BTreeMap<Tunnel, RunningTunnel>, RunError>>()?;
+        let tunnel_meters = tunnels.iter().map(|(kind, tunnel)| {
+            let pids: Vec<u32> = tunnel.processes().iter().map(|process| process.pid).collect();
+            Ok((*kind, ProcessTree::open(&pids)?))
+        });
+        let tunnel_meters = tunnel_meters.collect::<Result<_, RunError>>()?;
         let clients = issued(arms, |kind| server.client_certificate(kind))?;
         let distance = Distance::to(&server, link, study, site, &guard)?;
         let measured = distance
@@ -103,7 +110,7 @@ impl Server {
             clients,
         };
         Ok(Self {
-            process: Some(ProcessCpu::open(server.pid())?),
+            processes: vec![ProcessMeter::open(server.pid())?],
             cpu_unread: None,
             socket: None,
             everyday_tls: None,
@@ -116,6 +123,7 @@ impl Server {
             trust,
             private: Some(server),
             tunnels,
+            tunnel_meters,
             distance,
             cold_accounts: None,
             same_host: true,
@@ -139,13 +147,14 @@ impl Server {
             Some(socket) => Whereabouts::of_socket(socket),
             None => Whereabouts::of(&target.host, target.port),
         };
-        let (process, cpu_unread) = match process {
-            Ok(process) => (Some(process), None),
-            Err(reason) => (None, Some(reason)),
+        let (processes, cpu_unread) = match process {
+            Ok(process) => (vec![process], None),
+            Err(reason) => (Vec::new(), Some(reason)),
         };
         Self {
             private: None,
             tunnels: BTreeMap::new(),
+            tunnel_meters: BTreeMap::new(),
             distance: None,
             cold_accounts: None,
             trust: Trust {
@@ -164,7 +173,7 @@ impl Server {
             socket: target.socket.clone(),
             everyday_tls: None,
             url: Some(Target::MySql(target.clone()).url()),
-            process,
+            processes,
             cpu_unread,
             same_host,
         }
@@ -292,14 +301,10 @@ impl Server {
         Ok(proved)
     }
 
-    /// The CPU time of a tunnel's processes so far, on both its sides; those that ended meanwhile are left out.
-    pub(crate) fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        let tunnel = self.tunnels.get(&tunnel);
-        let processes = tunnel.map(RunningTunnel::processes).unwrap_or_default();
-        processes
-            .into_iter()
-            .filter_map(|process| Some((process.pid, ProcessCpu::open(process.pid).ok()?.read().ok()?)))
-            .collect()
+    /// Reads what a tunnel uses, on both its sides.
+    pub(crate) fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        let meter = self.tunnel_meters.get(&tunnel);
+        meter.map(|meter| meter as &dyn Meter)
     }
 
     /// Puts the server at the distance of a cell that is measured on it.
@@ -333,12 +338,12 @@ impl Server {
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     pub(crate) fn death(&self) -> Option<String> {
-        match (&self.private, &self.process) {
+        match (&self.private, &self.processes[..]) {
             (Some(server), _) if !server.is_alive() => Some(format!(
                 "its process ended; the last lines of its log: {}",
                 server.log_tail()
             )),
-            (None, Some(process)) if process.read().is_err() => Some("its process ended".into()),
+            (None, [process]) if !process.is_alive() => Some("its process ended".into()),
             _ => None,
         }
     }

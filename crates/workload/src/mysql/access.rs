@@ -42,7 +42,7 @@ impl Client for MysqlAccess {
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self
             .expectation
-            .check_servers_word(&mut session)
+            .check_status(&mut session)
             .await
             .map_err(failure)?;
         word.map_err(Failure::FactsDiffer)?;

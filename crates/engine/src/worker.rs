@@ -12,9 +12,10 @@ use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::CpuTime;
 
 use crate::course::{Batch, Course, Schedule};
+use crate::operation::Failure;
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Failure, Slot, Workload};
+use crate::workload::{Slot, Workload};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -24,7 +25,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long operations in flight may take to finish after the end of a slice.
 pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a load thread is told to do.
+/// What a load thread is to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.

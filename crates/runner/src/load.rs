@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ciphertax_engine::Engine;
-use ciphertax_model::{Arm, Cell, Study, Workload, YcsbMix, YcsbTable};
+use ciphertax_model::{Cell, Study, Workload, YcsbMix, YcsbTable};
 use ciphertax_workload::mongodb::{MongodbAccess, MongodbConnect, MongodbErrand};
 use ciphertax_workload::ycsb::{KeySpace, KeyValue, MongodbTable, MysqlTable, Ycsb, YcsbLoad};
 use ciphertax_workload::{
@@ -11,72 +11,20 @@ use ciphertax_workload::{
     Scenario, SelectRandom, Tables,
 };
 
-use crate::access::Access;
 use crate::error::RunError;
-use crate::generator::Generator;
-use crate::mysql::command::CommandLoad;
-use crate::site::OpenSite;
-
-/// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read.
-pub(crate) fn start(
-    study: &Study,
-    cell: &Cell,
-    arms: &[Arm],
-    site: &mut OpenSite,
-    seed: u64,
-) -> Result<Generator, RunError> {
-    if let Some(command) = &cell.command {
-        let access = |arm: &Arm| match site.host_mut(&arm.name).as_mysql() {
-            Some(host) => host.server.for_programs(arm),
-            None => Err(not_on_mongodb(cell)),
-        };
-        let accesses = arms.iter().map(access).collect::<Result<Vec<_>, _>>()?;
-        let load = CommandLoad::prepare(command, arms, accesses, site.cpu())?;
-        return Ok(Generator::Command(load));
-    }
-    let start = Start {
-        study,
-        cell,
-        keys: arms.iter().map(|arm| site.keys(&arm.name)).collect(),
-        cpu: site.cpu(),
-        seed,
-    };
-    let mut over_mysql = Vec::new();
-    let mut over_mongodb = Vec::new();
-    for access in arms.iter().filter_map(|arm| site.access(&arm.name)) {
-        let connections = cell.load.connections as usize;
-        match access.clone() {
-            Access::MySql(access) => over_mysql.push(MySqlAccess {
-                connections,
-                ..access
-            }),
-            Access::MongoDb(access) => over_mongodb.push(MongodbAccess {
-                connections,
-                read_preference: study.read_preference(cell),
-                ..access
-            }),
-        }
-    }
-    let mut engine = match over_mongodb.is_empty() {
-        true => start.over_mysql(&over_mysql),
-        false => start.over_mongodb(&over_mongodb),
-    }?;
-    engine.keep_operations(cell.keep_operations);
-    Ok(Generator::Engine(engine))
-}
 
 /// What every workload's load threads are started with.
-struct Start<'a> {
-    study: &'a Study,
-    cell: &'a Cell,
+pub(crate) struct Start<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) cell: &'a Cell,
     /// Which records there are, by arm.
-    keys: Vec<Arc<KeySpace>>,
-    cpu: Option<usize>,
-    seed: u64,
+    pub(crate) keys: Vec<Arc<KeySpace>>,
+    pub(crate) cpu: Option<usize>,
+    pub(crate) seed: u64,
 }
 
 impl Start<'_> {
-    fn over_mysql(&self, accesses: &[MySqlAccess]) -> Result<Engine, RunError> {
+    pub(crate) fn over_mysql(&self, accesses: &[MySqlAccess]) -> Result<Engine, RunError> {
         let tables = Tables::of(self.study);
         let oltp = |scenario| {
             self.engine(accesses, |access| Oltp {
@@ -110,7 +58,7 @@ impl Start<'_> {
         }
     }
 
-    fn over_mongodb(&self, accesses: &[MongodbAccess]) -> Result<Engine, RunError> {
+    pub(crate) fn over_mongodb(&self, accesses: &[MongodbAccess]) -> Result<Engine, RunError> {
         let connect = |errand| self.engine(accesses, |access| MongodbConnect { access, errand });
         let table = self.study.ycsb;
         let writes = self.cell.ycsb_mix().is_some_and(|mix| mix.writes());
@@ -174,7 +122,7 @@ fn not_on_mongodb(cell: &Cell) -> RunError {
 /// What to say of a cell whose workload MongoDB does not have.
 pub(crate) fn no_such_workload(cell: &Cell) -> String {
     format!(
-        "cell {}: {} is not to be had on MongoDB; take one of ycsb_a to ycsb_f, ycsb, ycsb_load, connect and connect_only",
+        "cell {}: {} is not available on MongoDB; take one of ycsb_a to ycsb_f, ycsb, ycsb_load, connect, connect_only and command",
         cell.name,
         cell.workload.name()
     )

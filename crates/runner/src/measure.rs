@@ -10,11 +10,12 @@ use ciphertax_observe::{ProcessCpu, RunQueueWaits, SystemCpu, settle};
 use ciphertax_records::{CpuTime, Sample, VoidReason};
 
 use crate::counters::change;
+use crate::database::UPTIME;
 use crate::error::RunError;
 use crate::generator::{Generator, Slice};
-use crate::host::{Host, UPTIME};
 use crate::schedule::missed;
-use crate::site::OpenSite;
+use crate::server::Server;
+use crate::servers::Servers;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
 const MOST_STEAL: f64 = 0.10;
@@ -54,7 +55,7 @@ impl From<Sample> for Measured {
 
 /// Measures slices at one site.
 pub(crate) struct Meter<'a> {
-    pub(crate) site: &'a mut OpenSite,
+    pub(crate) site: &'a mut dyn Servers,
     pub(crate) began: Instant,
     pub(crate) slice: Duration,
 }
@@ -72,8 +73,7 @@ impl Meter<'_> {
             return Ok(self.unmeasured(generator, place, since_start, &failure).into());
         }
         if matches!(generator, Generator::Command(_)) {
-            let access = self.site.access(place.arm);
-            access.inspect(|access| self.site.host(place.arm).remind(access));
+            self.site.remind(place.arm);
         }
         let Ok(before) = Reading::before(self.site.host_mut(place.arm), place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
@@ -259,7 +259,7 @@ struct Clocks {
 type Waits = (RunQueueWaits, CpuTime);
 
 impl Reading {
-    fn before(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+    fn before(host: &mut dyn Server, place: &Place<'_>) -> Result<Self, RunError> {
         let counters = host.counters()?;
         Ok(Self {
             counters,
@@ -267,7 +267,7 @@ impl Reading {
         })
     }
 
-    fn after(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+    fn after(host: &mut dyn Server, place: &Place<'_>) -> Result<Self, RunError> {
         let clocks = Clocks::read(host, place.tunnel)?;
         Ok(Self {
             counters: host.counters()?,
@@ -332,7 +332,7 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(host: &dyn Host, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
+    fn read(host: &dyn Server, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
         for process in host.processes() {
             // A process that has ended has no clock; that is noticed by whoever asks the server something.
             let _ = settle(process, QUIET, QUIET_AT_MOST);

@@ -379,6 +379,7 @@ fn loaded_set() -> PrivateMongoDb {
 fn set_access(server: &PrivateMongoDb, read_preference: ReadPreference) -> MongodbAccess {
     MongodbAccess {
         seeds: seeds(server),
+        routes: Vec::new(),
         read_preference,
         ..access(server)
     }
@@ -473,6 +474,7 @@ fn access(server: &PrivateMongoDb) -> MongodbAccess {
     MongodbAccess {
         options: options(server),
         seeds: Vec::new(),
+        routes: Vec::new(),
         expectation: Expectation::new(Transport::Plain),
         connections: 1,
         read_preference: ReadPreference::Primary,

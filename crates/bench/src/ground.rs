@@ -124,7 +124,7 @@ impl Ground {
         let access = self.access(transport)?;
         let task = async {
             let (mut session, _) = Session::connect(&self.reactor, &access.options).await?;
-            access.expectation.check_servers_word(&mut session).await
+            access.expectation.check_status(&mut session).await
         };
         let word = finish(&self.reactor, task)???;
         Ok(format!("{} {}", word.version, word.cipher).trim().to_owned())

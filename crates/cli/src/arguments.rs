@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Link,
     /// Run a program of the user's own and leave nothing of it; started by ciphertax itself
     #[command(hide = true)]
-    Keep,
+    Supervise,
 }
 
 /// How every command that measures ends.

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Guard => return ciphertax_lab::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
-        Command::Keep => return ciphertax_lab::keeper::main(),
+        Command::Supervise => return ciphertax_supervise::supervisor::main(),
         Command::Quick(arguments) => quick::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ciphertax_model::{Study, StudyText, Workload, nearest};
+use ciphertax_model::{Study, StudyText, nearest};
 
 use crate::arguments::RunArguments;
 use crate::built_in;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<Exit, String> {
 /// Has every cell keep its operations. Those of a program nobody but the program knows.
 fn keep_operations(study: &mut Study) {
     for cell in &mut study.cells {
-        cell.keep_operations = cell.workload != Workload::Command;
+        cell.keep_operations = !cell.workload.is_program();
     }
 }
 

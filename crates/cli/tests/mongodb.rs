@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Finding, Run, RunStatus, VoidReason};
+use ciphertax_testkit::cache;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Topology};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::{PATIENCE, Running, Sandbox, cache, record, samples, servers_of, within};
+use crate::common::{PATIENCE, Running, Sandbox, record, samples, servers_of, within};
 
 const AUTHENTICATION: &str = r#"
 name = "logins"

@@ -1,7 +1,5 @@
 //! A MongoDB that the user already has: what ciphertax touches there, and what it keeps to itself.
 
-use std::path::Path;
-
 use ciphertax_lab::certificates::Authority;
 use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_records::RunStatus;
@@ -9,7 +7,7 @@ use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, Finished, OwnMongoDb, Running, Sandbox, command_lines_with, files_with, record, within,
+    CLEANED_UP, OwnMongoDb, Running, Sandbox, command_lines_with, no_secret_is_left, record, within,
 };
 
 /// Few records and short slices: what a run leaves does not depend on how long it is.
@@ -37,7 +35,7 @@ fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_ar
     let finished = running.finish();
 
     finished.measured();
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     assert_eq!(server.contents(), before);
     sandbox.expect_nothing_left();
 
@@ -353,7 +351,7 @@ fn the_members_of_a_replica_set_are_found() {
     found.sort_unstable();
     all.sort_unstable();
     assert_eq!(found, all);
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
 }
 
 #[test]
@@ -388,17 +386,4 @@ fn start(sandbox: &Sandbox, target: &str, password: Option<&str>, options: &[&st
         command.env("CIPHERTAX_PASSWORD", password);
     }
     Running::start(command)
-}
-
-fn no_secret_is_left(sandbox: &Sandbox, finished: &Finished, server: &OwnMongoDb) {
-    for secret in [server.password(), "PRIVATE KEY"] {
-        assert_eq!(files_with(sandbox.root(), secret), Vec::<&Path>::new());
-        assert!(!finished.stdout.contains(secret), "standard output has {secret}");
-        assert!(!finished.stderr.contains(secret), "standard error has {secret}");
-    }
-    assert_eq!(
-        files_with(sandbox.root(), &server.url()).len(),
-        2,
-        "the search is blind"
-    );
 }

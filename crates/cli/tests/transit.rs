@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use ciphertax_lab::catalogue::MYSQL;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{LinkKind, Metric};
 use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord};
+use ciphertax_testkit::{cache, fetched, is_root, not_tested};
 
-use crate::common::{Running, Sandbox, cache, record, samples};
+use crate::common::{Running, Sandbox, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -231,8 +233,10 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mysql`"]
 fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
+    if fetched(&MYSQL).is_none() {
+        return;
+    }
     let (run, samples, _) = run_in_full(LOGINS);
     assert!(run.void.is_empty(), "{:?}", run.void);
     for sample in samples {
@@ -256,8 +260,8 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
 
 #[test]
 fn every_phase_of_a_distant_connect_takes_its_round_trips() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Links are for root; that others are refused is tested with ordinary users.
+    if !is_root() {
+        return not_tested("links are for root; that others are refused is tested with ordinary users");
     }
     let (run, said) = run_and_read(DISTANCE);
     assert!(run.void.is_empty(), "{:?}", run.void);

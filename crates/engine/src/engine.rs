@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::{Load, Pace};
-use ciphertax_reactor::{Gather, stop};
+use ciphertax_reactor::{PollDelay, stop};
 use ciphertax_records::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample};
 
 use crate::course::{Batch, Course, Schedule};
@@ -129,7 +129,7 @@ impl Engine {
                 seats: load.connections,
                 thread: (index, threads),
                 is_punctual: matches!(pace, Pace::Open { .. }),
-                gather: Gather::micros(load.gather_us),
+                poll_delay: PollDelay::micros(load.poll_delay_us),
                 seed: seed ^ ((index as u64) << 32),
                 cpu,
             };

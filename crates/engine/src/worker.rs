@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
-use ciphertax_reactor::{Gather, Reactor};
+use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::CpuTime;
 
 use crate::course::{Batch, Course, Schedule};
@@ -90,7 +90,7 @@ pub(crate) struct Share<W> {
     pub(crate) thread: (usize, usize),
     /// True if operations begin on a schedule, which no other thread may hold up.
     pub(crate) is_punctual: bool,
-    pub(crate) gather: Gather,
+    pub(crate) poll_delay: PollDelay,
     pub(crate) seed: u64,
     /// The only CPU the thread may run on; `None` to leave it to the kernel.
     pub(crate) cpu: Option<usize>,
@@ -123,7 +123,7 @@ impl<W: Workload> Worker<W> {
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
         let workload = &self.share.arms[arm];
         let deadline = || Instant::now() + OPEN_TIMEOUT;
-        self.reactor.set_gather(Gather::NONE);
+        self.reactor.set_poll_delay(PollDelay::NONE);
         if check {
             match self.reactor.run_one(workload.check(&self.reactor), deadline())? {
                 Some(Ok(())) => {}
@@ -160,7 +160,7 @@ impl<W: Workload> Worker<W> {
         let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
         let slots = &mut self.connections[arm];
-        reactor.set_gather(self.share.gather);
+        reactor.set_poll_delay(self.share.poll_delay);
         let free = slots.iter_mut().enumerate();
         let free = free.filter_map(|(place, slot)| Some((place, slot.take()?)));
         let (places, connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();

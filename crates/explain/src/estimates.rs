@@ -1,6 +1,6 @@
 //! Estimates, noise floor and verdicts of all cells.
 
-use ciphertax_model::{Metric, Pace, Study, Workload};
+use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{
     BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, OperationSample, Sample,
 };
@@ -121,7 +121,7 @@ fn by_kind<'a>(cell: &CellSamples<'a>) -> Vec<(&'a str, Metric)> {
 
 /// A run of a program is no request: how it answered single ones only the program knows.
 fn compared(cell: &CellSamples<'_>) -> impl Iterator<Item = Metric> {
-    let is_command = cell.cell.workload == Workload::Command;
+    let is_command = cell.cell.workload.is_program();
     let of_connects = match cell.cell.workload.makes_connections() {
         true => &Metric::COMPARED_OF_CONNECTS[..],
         false => &[],

@@ -80,7 +80,7 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
         command: cell.cell.command.clone(),
         connections: cell.cell.load.connections,
         workers: cell.samples().map(|sample| sample.workers).max().unwrap_or(0),
-        gather_us: cell.cell.load.gather_us,
+        poll_delay_us: cell.cell.load.poll_delay_us,
         pace: cell.cell.load.pace(),
         blocks: reached.blocks,
         void_slices: cell.samples().filter(|sample| !sample.is_valid()).count() as u32,

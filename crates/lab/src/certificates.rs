@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ciphertax_model::CertificateKind;
+use ciphertax_supervise::create_private_file;
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
@@ -24,7 +25,6 @@ use openssl::x509::extension::{
 use openssl::x509::{X509, X509Builder, X509Name, X509NameRef, X509Ref};
 
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
 
 /// Days that a certificate is valid: longer than any run, short enough to be worthless afterwards.
 const VALID_DAYS: u32 = 30;

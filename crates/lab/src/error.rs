@@ -161,35 +161,6 @@ pub enum Error {
     /// The user has asked to stop.
     #[error("stopped; what was begun is removed")]
     Stopped,
-    /// The private folder cannot be made.
-    #[error("cannot make a private folder in {parent}: {cause}; set TMPDIR to a folder you may write to")]
-    Folder {
-        /// Where it should have been.
-        parent: PathBuf,
-        /// The system's word.
-        cause: io::Error,
-    },
-    /// The path of the server's socket would be longer than the system allows.
-    #[error(
-        "the path {parent} is too long for a Unix socket in it; set TMPDIR to a shorter one, for example /tmp"
-    )]
-    PathTooLong {
-        /// The folder for temporary files.
-        parent: PathBuf,
-    },
-    /// Not enough space for a server.
-    #[error(
-        "the disk is full: {folder} has {free_mb} MB free and {needed_mb} MB are needed; make room, or \
-         set TMPDIR to a folder on another disk"
-    )]
-    DiskFull {
-        /// The folder for temporary files.
-        folder: PathBuf,
-        /// What is free, in megabytes.
-        free_mb: u64,
-        /// What is needed, in megabytes.
-        needed_mb: u64,
-    },
     /// A file cannot be written.
     #[error("cannot write {path}: {cause}")]
     Write {
@@ -214,18 +185,9 @@ pub enum Error {
         /// The system's word.
         cause: io::Error,
     },
-    /// The process that cleans up after us does not work, so no server is started.
-    #[error("the guard process that removes the private server {problem}; no server is started without it")]
-    Guard {
-        /// What it did.
-        problem: String,
-    },
-    /// The process that runs a program of the user's own does not work.
-    #[error("the process that watches the program {problem}; no program is run without it")]
-    Keeper {
-        /// What it did.
-        problem: String,
-    },
+    /// What a server or a tunnel runs in could not be made, kept or removed.
+    #[error(transparent)]
+    Supervise(#[from] ciphertax_supervise::Error),
     /// The system tables could not be made.
     #[error("the private server could not make its system tables; it says: {log}")]
     Bootstrap {

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::{PrivateFolder, Process};
 
 use crate::error::{Error, Result};
-use crate::folder::{NEEDED_MB, PrivateFolder};
-use crate::process::Process;
+use crate::server_folder::NEEDED_MB;
 use crate::statements::Statements;
 
 /// The server's log in the private folder; its output before it opens the log goes there too.
@@ -82,7 +82,7 @@ pub(crate) fn full_disk(folder: &Path) -> Option<Error> {
     let complaint = ["No space left on device", "Disk is full"]
         .iter()
         .any(|words| log.contains(words));
-    complaint.then(|| PrivateFolder::disk_full(folder, NEEDED_MB))
+    complaint.then(|| PrivateFolder::disk_full(folder, NEEDED_MB).into())
 }
 
 /// The last lines of the log of the server in `folder`, in one line.
@@ -142,6 +142,9 @@ mod tests {
             "Error writing file (Errcode: 28 \"No space left on device\")",
         )
         .unwrap();
-        assert!(matches!(full_disk(folder.path()), Some(Error::DiskFull { .. })));
+        assert!(matches!(
+            full_disk(folder.path()),
+            Some(Error::Supervise(ciphertax_supervise::Error::DiskFull { .. }))
+        ));
     }
 }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::folder::{SOCKET, create_private_file};
+use ciphertax_supervise::create_private_file;
+
 use crate::locate::MySqlInstallation;
 use crate::log::LOG;
+use crate::server_folder::SOCKET;
 
 /// The data folder in the folder of a server.
 pub(crate) const DATA: &str = "data";

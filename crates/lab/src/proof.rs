@@ -117,7 +117,7 @@ impl Prover<'_> {
         let facts = session.facts().map_err(|error| self.refused(&error))?;
         let word = self
             .expectation
-            .check_servers_word(&mut session)
+            .check_status(&mut session)
             .await
             .map_err(|error| self.refused(&error))?
             .map_err(|problem| self.disproved(problem))?;

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, Secret, TlsVersion};
+use ciphertax_supervise::guard::{Guard, GuardProgram, Helper, User};
+use ciphertax_supervise::{PrivateFolder, Process};
 
 use crate::accounts::Account;
 use crate::catalogue::{Entry, MARIADB, MySqlFamily, Protocol, TlsControl};
 use crate::certificates::{Authority, ClientCertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::folder::{PrivateFolder, SOCKET};
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::{defaults_file_option, sweep_stale};
 use crate::link::RunningLink;
 use crate::locate::{Installation, MySqlInstallation};
-use crate::log::{self, Log, Readiness};
+use crate::log::{self, LOG, Log, Readiness};
 use crate::my_cnf::MyCnf;
 use crate::port;
-use crate::process::Process;
+use crate::server_folder::{NEEDED_MB, SOCKET};
 use crate::statements::Statements;
-use crate::sweep::{defaults_file_option, sweep_stale};
 use crate::template;
 use crate::trust::Trust;
 
@@ -153,7 +153,7 @@ impl PrivateServerBuilder {
         let everyday = Account::of_everyday(self.entry)?;
         let others = self.accounts(mysql)?;
         sweep_stale();
-        let mut guard = Guard::start(&self.guard, PrivateFolder::create()?)?;
+        let mut guard = Guard::start(&self.guard, PrivateFolder::create(NEEDED_MB)?)?;
         let first_statements = std::iter::once(&everyday)
             .chain(&others)
             .flat_map(|account| account.statements(family.dialect))
@@ -324,7 +324,12 @@ impl PrivateServerBuilder {
             }
             command_line.extend(self.options.iter().map(OsString::from));
             let log = Log::from_its_end(guard.folder());
-            let process = Process::open(guard.run(&command_line, self.namespace.as_deref())?)?;
+            let process = Process::open(guard.replace(Helper {
+                command_line,
+                log: LOG.into(),
+                user: User::Owner,
+                namespace: self.namespace.clone(),
+            })?)?;
             match log.wait_until_ready(&process, statements)? {
                 Readiness::Ready => return Ok((process, port)),
                 Readiness::PortTaken => {}
@@ -353,7 +358,7 @@ impl PrivateServerBuilder {
 }
 
 /// A server of our own, reachable from this machine alone. It ends, and all its files go, when this is dropped or when
-/// this process ends in whatever way (see [`guard`](crate::guard)).
+/// this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).
 #[derive(Debug)]
 pub struct PrivateServer {
     entry: &'static Entry,
@@ -467,7 +472,7 @@ impl PrivateServer {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.guard.finish()
+        Ok(self.guard.finish()?)
     }
 }
 

@@ -10,14 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard;
 
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
-use crate::guard;
+use crate::leftovers::defaults_file_option;
 use crate::locate::MySqlInstallation;
 use crate::log::{self, LOG, STARTUP};
 use crate::my_cnf::{DATA, MyCnf};
-use crate::sweep::defaults_file_option;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";

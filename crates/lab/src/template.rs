@@ -10,14 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::folder::{NEEDED_MB, free_mb};
 use crate::locate::MySqlInstallation;
 use crate::my_cnf::DATA;
 use crate::search::cache_root;
+use crate::server_folder::NEEDED_MB;
 use crate::system_tables;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.

@@ -1,5 +1,4 @@
-//! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays. What
-//! needs root is skipped for an ordinary user.
+//! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -7,8 +6,6 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -19,6 +16,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ciphertax_lab::{DelayRelay, Error, GuardProgram, PrivateServer, RunningLink, tunnel};
 use ciphertax_model::{Link, LinkKind, SshCipher, Tunnel};
+use ciphertax_testkit::{
+    OrdinaryUser, copy_program, is_root, is_running, not_tested, parent_of, processes_with, temporary_folder,
+    within,
+};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space, unshare_unsafe,
@@ -32,8 +33,6 @@ const LATE: Duration = Duration::from_millis(200);
 
 /// How long things may take to go away.
 const SECONDS: Duration = Duration::from_secs(5);
-
-const NOBODY: u32 = 65_534;
 
 #[test]
 #[ignore = "the guard of the links in these tests"]
@@ -298,7 +297,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         "{:?}",
         devices_here()
     );
-    assert!(within(SECONDS, || processes_in(folder.path()) == 0));
+    assert!(within(SECONDS, || processes_with(folder.path()).is_empty()));
     // A folder made just before there was a guard is left to the next start.
     let folder = Rc::new(folder);
     let mut next = Owner::start_in(&folder, false);
@@ -318,7 +317,7 @@ fn a_killed_guard_takes_the_link_with_it_and_the_next_start_sweeps() {
     // First the owner is stopped, so that it cannot clean up.
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !runs(owner.helpers[0])));
+    assert!(within(SECONDS, || !is_running(owner.helpers[0])));
     assert!(within(SECONDS, || !owner.addresses.exist()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.process.wait().unwrap();
@@ -393,17 +392,16 @@ fn a_link_process_started_by_hand_says_what_it_is_for() {
 #[test]
 fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
     if !is_root() {
-        return ordinary_user();
+        return as_an_ordinary_user();
     }
-    let folder = temporary_folder();
-    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let (user, folder) = (OrdinaryUser::find(), temporary_folder());
     let program = folder.path().join("test");
-    fs::copy("/proc/self/exe", &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = test_program(&program, "ordinary_user")
+    copy_program(&std::env::current_exe().unwrap(), &program);
+    user.give(folder.path());
+    let mut command = test_program(&program, "as_an_ordinary_user");
+    let output = user
+        .run(&mut command)
         .env("TMPDIR", folder.path())
-        .uid(NOBODY)
-        .gid(NOBODY)
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -416,7 +414,7 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
 
 #[test]
 #[ignore = "run by another test as an ordinary user"]
-fn ordinary_user() {
+fn as_an_ordinary_user() {
     let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_test_program("guard")).unwrap_err();
     assert!(matches!(refused, Error::Link(_)), "{refused}");
     let text = refused.to_string();
@@ -630,14 +628,14 @@ fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {
     DelayRelay::start(&link, target, &GuardProgram::this_test_program("guard")).unwrap()
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-/// Root in a container often has neither the rights nor the device.
+/// False where there can be no link, which is said: root in a container often has neither the rights nor the device.
 fn may_link() -> bool {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
-    capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists()
+    let may = capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists();
+    if !may {
+        not_tested("a link needs the rights of root over networks and mounts, and /dev/net/tun");
+    }
+    may
 }
 
 fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
@@ -866,7 +864,7 @@ impl Owner {
         assert!(owner.addresses.exist());
         // The link; the server, ssh and sshd with its session, and both ends of WireGuard.
         assert!(owner.helpers.len() >= if with_server { 1 + 1 + 3 + 2 } else { 1 });
-        assert!(owner.helpers.iter().all(|pid| runs(*pid)));
+        assert!(owner.helpers.iter().all(|pid| is_running(*pid)));
         owner
     }
 
@@ -876,9 +874,7 @@ impl Owner {
 
     /// The guard is the parent of the link's process.
     fn guard(&self) -> Pid {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.helpers[0])).unwrap();
-        let after_name = stat.rsplit(')').next().unwrap();
-        Pid::from_raw(after_name.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap()
+        Pid::from_raw(parent_of(self.helpers[0]).cast_signed()).unwrap()
     }
 
     fn folders(&self) -> usize {
@@ -888,7 +884,7 @@ impl Owner {
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
         for pid in &self.helpers {
-            assert!(within(SECONDS, || !runs(*pid)), "process {pid} still runs");
+            assert!(within(SECONDS, || !is_running(*pid)), "process {pid} still runs");
         }
         assert!(
             within(SECONDS, || !self.addresses.exist()),
@@ -908,44 +904,9 @@ fn devices_here() -> Vec<String> {
         .collect()
 }
 
-/// How many processes have `folder` for temporary files.
-fn processes_in(folder: &Path) -> usize {
-    let needle = folder.as_os_str().as_bytes();
-    let in_folder = |process: &fs::DirEntry| {
-        fs::read(process.path().join("environ")).is_ok_and(|environment| {
-            environment
-                .split(|byte| *byte == 0)
-                .any(|word| word.ends_with(needle))
-        })
-    };
-    fs::read_dir("/proc").unwrap().flatten().filter(in_folder).count()
-}
-
-/// True while the process exists and is not just waiting to be reaped.
-fn runs(pid: u32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-}
-
 /// A program of these tests that runs one of them.
 fn test_program(program: &Path, test: &str) -> Command {
     let mut command = Command::new(program);
     command.args([test, "--exact", "--ignored", "--nocapture"]);
     command
-}
-
-fn temporary_folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(10 * MS);
-    }
-    true
 }

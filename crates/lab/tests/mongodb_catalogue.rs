@@ -2,18 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
 use ciphertax_model::{
     Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
+use ciphertax_testkit::run;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -132,13 +130,4 @@ fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> 
 fn builder() -> PrivateMongoDbBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
 }

@@ -7,10 +7,11 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
+use ciphertax_testkit::{contains, files_with, within};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -168,36 +169,4 @@ fn first_packet(address: std::net::SocketAddr) -> Vec<u8> {
     );
     stream.read_exact(&mut packet[4..]).unwrap();
     packet
-}
-
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    bytes
-        .iter()
-        .enumerate()
-        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while Instant::now() < deadline {
-        if condition() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    condition()
 }

@@ -11,10 +11,11 @@ use crate::metric::Metric;
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study, Workload};
+use crate::study::{BASELINE_AGAIN, Cell, Load, Placement, Study};
 use crate::tls::{Group, Resumption, TlsLibrary, TlsSettings};
 use crate::transport::TlsVersion;
 use crate::tunnel::Tunnel;
+use crate::workload::{Mix, Workload};
 use crate::ycsb::YcsbTable;
 
 /// Something that is wrong, and where in the study.
@@ -304,9 +305,9 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
 
 fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
-    match cell.workload {
-        Workload::Command => check_command(study, cell, path, found),
-        _ => check_engine_load(study, cell, path, found),
+    match cell.workload.is_program() {
+        true => check_command(study, cell, path, found),
+        false => check_engine_load(study, cell, path, found),
     }
     if let Some(link) = &cell.link {
         check_link(link, &path.key("link"), found);
@@ -325,7 +326,7 @@ fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     }
     check_reading(study, cell, path, found);
     check_mix(cell, path, found);
-    if cell.keep_operations && cell.workload == Workload::Command {
+    if cell.keep_operations && cell.workload.is_program() {
         let message =
             format!("cell {name:?}: only a program knows its single operations; leave keep_operations out");
         found.add(path.key("keep_operations"), message);
@@ -382,24 +383,30 @@ fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
         );
         found.add(path.key("read_preference"), message);
     }
-    if cell.workload == Workload::YcsbLoad && cell.read_preference.is_some() {
+    if writes_records_alone(cell) && cell.read_preference.is_some() {
         let message = format!(
-            "cell {name:?}: ycsb_load reads nothing, and only the primary takes writes; leave read_preference out"
+            "cell {name:?}: {} reads nothing, and only the primary takes writes; leave read_preference out",
+            cell.workload.name()
         );
         found.add(path.key("read_preference"), message);
     }
 }
 
+/// True if nothing of what a cell asks for by its key is read.
+fn writes_records_alone(cell: &Cell) -> bool {
+    cell.workload.asks_usertable() && !cell.workload.descriptor().reads
+}
+
 fn check_mix(cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
-    match (cell.workload, cell.mix) {
-        (Workload::Ycsb, None) => {
+    match (cell.workload.descriptor().mix, cell.mix) {
+        (Mix::OfCell, None) => {
             let message = format!(
                 "cell {name:?}: the workload \"ycsb\" needs its shares: mix = {{ read = 0.95, insert = 0.05 }}"
             );
             found.add(path.key("workload"), message);
         }
-        (Workload::Ycsb, Some(mix)) => {
+        (Mix::OfCell, Some(mix)) => {
             let shares = mix.shares();
             let sum: f64 = shares.iter().sum();
             if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-6 {
@@ -409,10 +416,10 @@ fn check_mix(cell: &Cell, path: &Path, found: &mut Found) {
                 found.add(path.key("mix"), message);
             }
         }
-        (workload, Some(_)) => {
+        (Mix::Core(_) | Mix::None, Some(_)) => {
             let message = format!(
                 "cell {name:?}: {} has a mix of its own or none; leave mix out or take workload = \"ycsb\"",
-                workload.name()
+                cell.workload.name()
             );
             found.add(path.key("mix"), message);
         }
@@ -514,9 +521,9 @@ fn check_load(cell: &str, load: &Load, slice_s: f64, path: &Path, found: &mut Fo
         );
         found.add(path.key("workers"), message);
     }
-    if load.gather_us > 10_000 {
-        let message = format!("cell {cell:?}: gather_us must be at most 10000");
-        found.add(path.key("gather_us"), message);
+    if load.poll_delay_us > 10_000 {
+        let message = format!("cell {cell:?}: poll_delay_us must be at most 10000");
+        found.add(path.key("poll_delay_us"), message);
     }
     check_pace(cell, load, slice_s, path, found);
 }
@@ -614,11 +621,11 @@ fn check_published(study: &Study, row: &Published, path: &Path, found: &mut Foun
         Some(_) => {}
     }
     if let Some(kind) = &row.kind {
-        let kinds = ["read", "update", "insert", "scan", "read_modify_write"];
+        let kinds = Workload::Ycsb.descriptor().kinds;
         if !kinds.contains(&kind.as_str()) {
             found.add(
                 path.key("kind"),
-                format!("unknown kind {kind:?}{}", hint(kind, &kinds)),
+                format!("unknown kind {kind:?}{}", hint(kind, kinds)),
             );
         } else if !Metric::COMPARED_BY_KIND.contains(&row.metric) {
             let message = format!(

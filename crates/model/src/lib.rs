@@ -21,6 +21,7 @@ pub mod study;
 mod tls;
 mod transport;
 mod tunnel;
+pub mod workload;
 mod ycsb;
 
 pub use arm::Arm;
@@ -36,8 +37,9 @@ pub use problem::{Place, StudyError, StudyProblem};
 pub use published::{Published, PublishedFigure};
 pub use replica_set::{ReadPreference, ReplicaSet};
 pub use secret::Secret;
-pub use study::{Cell, Load, Pace, Placement, Precision, Site, Study, Workload};
+pub use study::{Cell, Load, Pace, Placement, Precision, Site, Study};
 pub use tls::{Group, Resumption, TlsLibrary, TlsSettings, VerificationMode};
 pub use transport::{TlsVersion, Transport};
 pub use tunnel::{SshCipher, Tunnel};
+pub use workload::Workload;
 pub use ycsb::{RequestDistribution, YcsbMix, YcsbTable};

@@ -18,7 +18,8 @@ use crate::link::{Link, LinkKind};
 use crate::problem::{Place, StudyError, StudyProblem};
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::ycsb::{RequestDistribution, YcsbMix, YcsbTable};
+use crate::workload::Workload;
+use crate::ycsb::{YcsbMix, YcsbTable};
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -198,205 +199,6 @@ impl fmt::Display for Site {
     }
 }
 
-/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Workload {
-    /// One row deleted by primary key, prepared.
-    OltpDelete,
-    /// One row inserted, its id chosen by the server, as text.
-    OltpInsert,
-    /// One row by primary key, prepared.
-    OltpPointSelect,
-    /// A transaction of ten point selects and four selects of 100 rows each: plain, summed, ordered, distinct.
-    OltpReadOnly,
-    /// A transaction of what `oltp_read_only` and `oltp_write_only` do.
-    OltpReadWrite,
-    /// The indexed column of one row updated, prepared.
-    OltpUpdateIndex,
-    /// A column without an index updated in one row, prepared.
-    OltpUpdateNonIndex,
-    /// A transaction of an indexed and an unindexed update, and of a row deleted and inserted again.
-    OltpWriteOnly,
-    /// Rows of ten values of the indexed column, prepared.
-    SelectRandomPoints,
-    /// Rows counted in ten ranges of the indexed column, prepared.
-    SelectRandomRanges,
-    /// Statements of half a mebibyte that insert some 40,000 small rows each, a table for each connection.
-    BulkInsert,
-    /// New connection, one query, close.
-    Connect,
-    /// New connection, one row inserted and counted, close.
-    ConnectInsertCount,
-    /// New connection, close.
-    ConnectOnly,
-    /// Results of one mebibyte: the record layer.
-    BulkRead,
-    /// YCSB's core workload A: half reads, half updates.
-    YcsbA,
-    /// YCSB's core workload B: reads, and 5 % updates.
-    YcsbB,
-    /// YCSB's core workload C: reads alone.
-    YcsbC,
-    /// YCSB's core workload D: reads of the records inserted last, and 5 % inserts.
-    YcsbD,
-    /// YCSB's core workload E: scans, and 5 % inserts.
-    YcsbE,
-    /// YCSB's core workload F: half reads, half records read and then updated.
-    YcsbF,
-    /// YCSB with the shares that the cell's `mix` says.
-    Ycsb,
-    /// YCSB's load phase: records inserted in batches into an empty table.
-    YcsbLoad,
-    /// Whatever a program of the user's own asks.
-    Command,
-}
-
-impl Workload {
-    /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; 24] = [
-        Self::OltpDelete,
-        Self::OltpInsert,
-        Self::OltpPointSelect,
-        Self::OltpReadOnly,
-        Self::OltpReadWrite,
-        Self::OltpUpdateIndex,
-        Self::OltpUpdateNonIndex,
-        Self::OltpWriteOnly,
-        Self::SelectRandomPoints,
-        Self::SelectRandomRanges,
-        Self::BulkInsert,
-        Self::Connect,
-        Self::ConnectInsertCount,
-        Self::ConnectOnly,
-        Self::BulkRead,
-        Self::YcsbA,
-        Self::YcsbB,
-        Self::YcsbC,
-        Self::YcsbD,
-        Self::YcsbE,
-        Self::YcsbF,
-        Self::Ycsb,
-        Self::YcsbLoad,
-        Self::Command,
-    ];
-
-    /// The name used in study files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OltpDelete => "oltp_delete",
-            Self::OltpInsert => "oltp_insert",
-            Self::OltpPointSelect => "oltp_point_select",
-            Self::OltpReadOnly => "oltp_read_only",
-            Self::OltpReadWrite => "oltp_read_write",
-            Self::OltpUpdateIndex => "oltp_update_index",
-            Self::OltpUpdateNonIndex => "oltp_update_non_index",
-            Self::OltpWriteOnly => "oltp_write_only",
-            Self::SelectRandomPoints => "select_random_points",
-            Self::SelectRandomRanges => "select_random_ranges",
-            Self::BulkInsert => "bulk_insert",
-            Self::Connect => "connect",
-            Self::ConnectInsertCount => "connect_insert_count",
-            Self::ConnectOnly => "connect_only",
-            Self::BulkRead => "bulk_read",
-            Self::YcsbA => "ycsb_a",
-            Self::YcsbB => "ycsb_b",
-            Self::YcsbC => "ycsb_c",
-            Self::YcsbD => "ycsb_d",
-            Self::YcsbE => "ycsb_e",
-            Self::YcsbF => "ycsb_f",
-            Self::Ycsb => "ycsb",
-            Self::YcsbLoad => "ycsb_load",
-            Self::Command => "command",
-        }
-    }
-
-    /// What one operation asks, in words.
-    pub fn asks(self) -> &'static str {
-        match self {
-            Self::OltpDelete => "one row deleted by primary key, prepared statement",
-            Self::OltpInsert => "one row inserted",
-            Self::OltpPointSelect => "one row by primary key, prepared statement",
-            Self::OltpReadOnly => "transaction of 14 selects, prepared statements",
-            Self::OltpReadWrite => "transaction of 14 selects and 4 writes, prepared statements",
-            Self::OltpUpdateIndex => "an indexed column of one row updated, prepared statement",
-            Self::OltpUpdateNonIndex => "a column of one row updated, prepared statement",
-            Self::OltpWriteOnly => "transaction of 4 writes, prepared statements",
-            Self::SelectRandomPoints => "rows of 10 indexed values, prepared statement",
-            Self::SelectRandomRanges => "rows counted in 10 ranges of an index, prepared statement",
-            Self::BulkInsert => "statements of 512 KiB that insert small rows",
-            Self::Connect => "new connection, one query, close",
-            Self::ConnectInsertCount => "new connection, one row inserted and counted, close",
-            Self::ConnectOnly => "new connection, close",
-            Self::BulkRead => "results of 1 MiB",
-            Self::YcsbA => "half reads, half updates of records",
-            Self::YcsbB => "reads of records, 5 % updates",
-            Self::YcsbC => "reads of records",
-            Self::YcsbD => "reads of the latest records, 5 % inserts",
-            Self::YcsbE => "scans of records, 5 % inserts",
-            Self::YcsbF => "half reads, half reads with updates of records",
-            Self::Ycsb => "records, in a mix of your own",
-            Self::YcsbLoad => "records inserted in batches",
-            Self::Command => "a program of your own",
-        }
-    }
-
-    /// True if an operation makes a connection of its own.
-    pub fn makes_connections(self) -> bool {
-        matches!(self, Self::Connect | Self::ConnectInsertCount | Self::ConnectOnly)
-    }
-
-    /// The shares of a core workload of YCSB; `None` for all others.
-    pub fn ycsb_mix(self) -> Option<YcsbMix> {
-        let none = YcsbMix::default();
-        Some(match self {
-            Self::YcsbA => YcsbMix {
-                read: 0.5,
-                update: 0.5,
-                ..none
-            },
-            Self::YcsbB => YcsbMix {
-                read: 0.95,
-                update: 0.05,
-                ..none
-            },
-            Self::YcsbC => YcsbMix { read: 1.0, ..none },
-            Self::YcsbD => YcsbMix {
-                read: 0.95,
-                insert: 0.05,
-                distribution: RequestDistribution::Latest,
-                ..none
-            },
-            Self::YcsbE => YcsbMix {
-                scan: 0.95,
-                insert: 0.05,
-                ..none
-            },
-            Self::YcsbF => YcsbMix {
-                read: 0.5,
-                read_modify_write: 0.5,
-                ..none
-            },
-            _ => return None,
-        })
-    }
-
-    /// True if an operation is a query for one row or record by its key, over a connection that stays open.
-    pub fn is_key_lookup(self) -> bool {
-        matches!(self, Self::OltpPointSelect | Self::YcsbC)
-    }
-
-    /// True for YCSB's workloads, which ask the table `usertable`.
-    pub fn is_ycsb(self) -> bool {
-        self.ycsb_mix().is_some() || matches!(self, Self::Ycsb | Self::YcsbLoad)
-    }
-
-    /// True if rows of the data set are gone for good afterwards.
-    pub fn deletes_rows(self) -> bool {
-        self == Self::OltpDelete
-    }
-}
-
 /// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was
 /// answered, unless `rate` says when operations begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -409,8 +211,8 @@ pub struct Load {
     pub workers: Option<u32>,
     /// How long a load thread waits for more sockets to become ready before it answers them all, in microseconds.
     /// The same for all arms. 0 answers each as soon as it is ready.
-    #[serde(default)]
-    pub gather_us: u32,
+    #[serde(default, alias = "gather_us")]
+    pub poll_delay_us: u32,
     /// Operations of a slice, all connections together, instead of a time: a batch, done as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
@@ -425,7 +227,7 @@ impl Load {
         Self {
             connections,
             workers: None,
-            gather_us: 0,
+            poll_delay_us: 0,
             batch: None,
             rate: None,
         }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Study, Transport, Workload};
+use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Load, Study, Transport, Workload};
 
 const STUDY: &str = r#"
 name = "small"
@@ -138,7 +138,14 @@ fn defaults_are_those_of_the_method() {
         (study.slice_s, study.precision.cpu, study.precision.throughput),
         (0.5, 0.01, 0.03)
     );
-    assert_eq!(study.cells[0].load.gather_us, 0);
+    assert_eq!(study.cells[0].load.poll_delay_us, 0);
+}
+
+#[test]
+fn a_load_recorded_by_a_former_release_is_read() {
+    let recorded = r#"{ "connections": 64, "gather_us": 100 }"#;
+    let load: Load = serde_json::from_str(recorded).unwrap();
+    assert_eq!(load.poll_delay_us, 100);
 }
 
 #[test]
@@ -228,7 +235,7 @@ fn every_workload_is_read_back_by_its_name() {
 fn the_core_workloads_of_ycsb_have_shares_that_add_up() {
     for workload in Workload::ALL {
         if let Some(mix) = workload.ycsb_mix() {
-            assert!(workload.is_ycsb());
+            assert!(workload.asks_usertable());
             let sum: f64 = mix.shares().iter().sum();
             assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", workload.name());
         }

@@ -15,7 +15,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::alarm::Alarms;
-use crate::gather::{self, Gather};
+use crate::poll_delay::{self, PollDelay};
 use crate::stop;
 
 const EVENTS_PER_WAIT: usize = 256;
@@ -36,7 +36,7 @@ pub struct Reactor {
     current: Cell<u32>,
     deadline: Cell<Option<Instant>>,
     stop: RefCell<Stop>,
-    gather: Cell<Gather>,
+    poll_delay: Cell<PollDelay>,
 }
 
 /// Somebody's wish to stop, which the tasks that now run heed.
@@ -93,7 +93,7 @@ impl Reactor {
     /// # Errors
     /// When the kernel gives no epoll instance, for example because too many files are open.
     pub fn new() -> io::Result<Rc<Self>> {
-        gather::sleep_precisely();
+        poll_delay::sleep_precisely();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let alarms = Alarms::new()?;
         // Edge-triggered: what has rung need not be read.
@@ -106,13 +106,13 @@ impl Reactor {
             current: Cell::new(0),
             deadline: Cell::new(None),
             stop: RefCell::default(),
-            gather: Cell::new(Gather::NONE),
+            poll_delay: Cell::new(PollDelay::NONE),
         }))
     }
 
     /// Sets how long the loop waits for more sockets before it serves those that are ready.
-    pub fn set_gather(&self, gather: Gather) {
-        self.gather.set(gather);
+    pub fn set_poll_delay(&self, poll_delay: PollDelay) {
+        self.poll_delay.set(poll_delay);
     }
 
     /// Gives the tasks that run until `deadline`.
@@ -192,7 +192,7 @@ impl Reactor {
 
     /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.
     fn wait(&self, events: &mut Vec<epoll::Event>, ready: &mut Vec<u32>) -> io::Result<bool> {
-        self.gather.get().wait();
+        self.poll_delay.get().wait();
         loop {
             events.clear();
             // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::{Gather, Reactor, Socket, stop};
+use ciphertax_reactor::{PollDelay, Reactor, Socket, stop};
 
 /// A server that answers each of `connections` with the bytes it gets until the client closes.
 fn echo(connections: usize) -> SocketAddr {
@@ -51,9 +51,9 @@ async fn round_trips(reactor: &Rc<Reactor>, address: SocketAddr, count: u32) -> 
 
 #[test]
 fn many_tasks_share_one_thread() {
-    for gather in [Gather::NONE, Gather::micros(50)] {
+    for poll_delay in [PollDelay::NONE, PollDelay::micros(50)] {
         let reactor = Reactor::new().unwrap();
-        reactor.set_gather(gather);
+        reactor.set_poll_delay(poll_delay);
         let address = echo(20);
         let outputs = reactor
             .run((0..20).map(|_| round_trips(&reactor, address, 50)), soon())

@@ -311,7 +311,8 @@ pub struct CellRecord {
     /// Load threads; 0 where a program of the user's own was the load.
     pub workers: u32,
     /// Microseconds a load thread waited for more sockets to become ready.
-    pub gather_us: u32,
+    #[serde(alias = "gather_us")]
+    pub poll_delay_us: u32,
     /// When operations began, and what ended a slice.
     #[serde(default)]
     pub pace: Pace,

@@ -230,7 +230,10 @@ pub(crate) fn load_threads(cell: &CellRecord) -> String {
         1 => "1 load thread".to_owned(),
         workers => format!("{workers} load threads"),
     };
-    format!("{threads}, waits {} µs for more ready sockets", cell.gather_us)
+    format!(
+        "{threads}, waits {} µs for more ready sockets",
+        cell.poll_delay_us
+    )
 }
 
 /// Names what keeps distances in this run if it does not behave like a real line.

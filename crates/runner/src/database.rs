@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::{Account, Proved};
 use ciphertax_model::{Arm, Cell, Secret, Study};
-use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::TlsConnector;
-use ciphertax_wire::{Expectation, Negotiated, Protocol, WireError};
+use ciphertax_wire::{Client, Expectation};
 
 use crate::command::{Counted, Reached};
 use crate::connections::Limit;
@@ -22,8 +20,6 @@ use crate::server::{Control, Endpoint, Private};
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
 /// and what it cannot do. The value itself is what one group of servers needs to remember.
 pub(crate) trait Database: Sized + 'static {
-    /// What its clients speak.
-    const PROTOCOL: Protocol;
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;
     /// The built-in study that compares TLS versions with each other on it.
@@ -39,8 +35,8 @@ pub(crate) trait Database: Sized + 'static {
     type Login: Clone;
     /// What a connection needs to know.
     type Options: Clone;
-    /// A session.
-    type Session: Negotiated;
+    /// A session of its client.
+    type Session: Client<Options = Self::Options>;
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Clone;
 
@@ -59,20 +55,11 @@ pub(crate) trait Database: Sized + 'static {
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
 
-    /// The same to another address.
-    fn redirected(options: &Self::Options, address: SocketAddr) -> Self::Options;
-
     /// True if a password is empty that should not be.
     fn lacks_password(options: &Self::Options) -> bool;
 
     /// What the sessions of an arm must be, before any proof.
     fn expectation(arm: &Arm, login: &Self::Login) -> Expectation;
-
-    /// Opens a session.
-    async fn connect(reactor: &Rc<Reactor>, options: &Self::Options) -> Result<Self::Session, WireError>;
-
-    /// Closes one.
-    async fn close(session: Self::Session) -> Result<(), WireError>;
 
     /// Makes sure that no other ciphertax measures a server of the user's own. The claim ends with the session.
     ///

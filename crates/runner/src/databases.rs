@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use ciphertax_lab::catalogue;
 use ciphertax_model::{Cell, Site, Study, TlsVersion};
-use ciphertax_wire::{Protocol, Target, WireError};
+use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
 use crate::entry::{Entry, entry};
@@ -78,7 +78,7 @@ pub(crate) trait PrivateDatabase {
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
     fn protocol(&self) -> Protocol {
-        D::PROTOCOL
+        D::Session::PROTOCOL
     }
 
     fn made(&self) -> &'static str {

@@ -15,6 +15,9 @@ pub enum RunError {
     /// The private server.
     #[error(transparent)]
     Lab(#[from] ciphertax_lab::Error),
+    /// What ciphertax starts could not be supervised.
+    #[error(transparent)]
+    Supervise(#[from] ciphertax_supervise::Error),
     /// The server cannot be used.
     #[error("{server} cannot be used: {problem}")]
     Server {

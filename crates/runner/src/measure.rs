@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, KeptOperation, SATURATED, SliceYield};
 use ciphertax_model::Tunnel;
-use ciphertax_observe::{ProcessCpu, RunQueueWaits, SystemCpu, settle};
+use ciphertax_observe::{SystemCpu, Usage, Used};
 use ciphertax_records::{CpuTime, Sample, VoidReason};
 
 use crate::counters::change;
@@ -85,7 +85,9 @@ impl Meter<'_> {
         if let (Generator::Command(command), Some(after)) = (&*generator, &after) {
             let change = after.counters_since(&before);
             command.judge(place.arm_index, &mut slice, &after.counters, &change);
-            let is_around_tunnel = place.tunnel.is_some() && after.tunnel_cpu_since(&before).total_ns == 0;
+            let is_around_tunnel = after
+                .tunnel_cpu_since(&before)
+                .is_some_and(|cpu| cpu.total_ns == 0);
             if slice.void.is_none() && is_around_tunnel {
                 let detail =
                     "the program did not go through the tunnel, whose near end is what it is told".into();
@@ -143,10 +145,11 @@ impl Meter<'_> {
         };
         let mut steal = 0.0;
         if let Some(after) = after {
-            sample.server_cpu = after.cpu_since(before);
-            sample.tunnel_cpu = place.tunnel.map(|_| after.tunnel_cpu_since(before));
-            sample.server_context_switches = after.switches_since(before);
-            sample.server_run_queue_wait_ns = after.run_queue_wait_since(before);
+            let server = after.used_since(before);
+            sample.server_cpu = server.cpu;
+            sample.server_context_switches = server.context_switches;
+            sample.server_run_queue_wait_ns = server.run_queue_wait_ns;
+            sample.tunnel_cpu = after.tunnel_cpu_since(before);
             sample.server_counters = after.counters_since(before);
             let system = after.clocks.system.since(&before.clocks.system);
             sample.steal_ns = system.steal_ns;
@@ -244,19 +247,12 @@ struct Reading {
 }
 
 struct Clocks {
-    /// By process; `None` for one that is gone.
-    cpu: Vec<Option<CpuTime>>,
-    /// The same.
-    switches: Vec<Option<u64>>,
-    /// The same.
-    waits: Vec<Option<Waits>>,
+    /// `None` where it cannot be read.
+    server: Option<Usage>,
     system: SystemCpu,
-    /// By process; empty without a tunnel.
-    tunnel: BTreeMap<u32, CpuTime>,
+    /// `None` without a tunnel.
+    tunnel: Option<Usage>,
 }
-
-/// What a process's threads waited, with the CPU time of all of it.
-type Waits = (RunQueueWaits, CpuTime);
 
 impl Reading {
     fn before(host: &mut dyn Server, place: &Place<'_>) -> Result<Self, RunError> {
@@ -275,49 +271,16 @@ impl Reading {
         })
     }
 
-    fn cpu_since(&self, before: &Self) -> Option<CpuTime> {
-        let change = |before: &CpuTime, after: &CpuTime| {
-            Some(CpuTime {
-                total_ns: after.total_ns.checked_sub(before.total_ns)?,
-                system_ns: after.system_ns.saturating_sub(before.system_ns),
-            })
-        };
-        let changes = risen(&before.clocks.cpu, &self.clocks.cpu, change)?;
-        Some(CpuTime {
-            total_ns: changes.iter().map(|cpu| cpu.total_ns).sum(),
-            system_ns: changes.iter().map(|cpu| cpu.system_ns).sum(),
-        })
-    }
-
-    /// All processes together; one that began meanwhile counts from its beginning.
-    fn tunnel_cpu_since(&self, before: &Self) -> CpuTime {
-        let mut sum = CpuTime::default();
-        for (pid, after) in &self.clocks.tunnel {
-            let before = before.clocks.tunnel.get(pid).copied().unwrap_or_default();
-            sum.total_ns += after.total_ns.saturating_sub(before.total_ns);
-            sum.system_ns += after.system_ns.saturating_sub(before.system_ns);
+    fn used_since(&self, before: &Self) -> Used {
+        match (&before.clocks.server, &self.clocks.server) {
+            (Some(before), Some(after)) => after.since(before),
+            _ => Used::default(),
         }
-        sum
     }
 
-    fn switches_since(&self, before: &Self) -> Option<u64> {
-        let change = |before: &u64, after: &u64| Some(after.saturating_sub(*before));
-        Some(
-            risen(&before.clocks.switches, &self.clocks.switches, change)?
-                .iter()
-                .sum(),
-        )
-    }
-
-    fn run_queue_wait_since(&self, before: &Self) -> Option<u64> {
-        let change = |(before, cpu_before): &Waits, (after, cpu_after): &Waits| {
-            after.since(before, cpu_after.total_ns.checked_sub(cpu_before.total_ns)?)
-        };
-        Some(
-            risen(&before.clocks.waits, &self.clocks.waits, change)?
-                .iter()
-                .sum(),
-        )
+    fn tunnel_cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        let after = self.clocks.tunnel.as_ref()?;
+        after.since(before.clocks.tunnel.as_ref()?).cpu
     }
 
     fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
@@ -333,42 +296,17 @@ impl Reading {
 
 impl Clocks {
     fn read(host: &dyn Server, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
-        for process in host.processes() {
-            // A process that has ended has no clock; that is noticed by whoever asks the server something.
-            let _ = settle(process, QUIET, QUIET_AT_MOST);
-        }
-        let each = |process: &ProcessCpu| {
-            let cpu = process.read().ok();
-            let waits = RunQueueWaits::of(process.pid());
-            (cpu, (process.context_switches().ok(), waits.zip(cpu)))
-        };
-        let (cpu, (switches, waits)) = host.processes().iter().map(each).unzip();
+        // A server that has ended has no clock; that is noticed by whoever asks it something.
+        let meter = host.meter();
+        let _ = meter.settle(QUIET, QUIET_AT_MOST);
         Ok(Self {
-            cpu,
-            switches,
-            waits,
+            server: meter.read().ok(),
             system: SystemCpu::now()?,
-            tunnel: tunnel.map(|tunnel| host.tunnel_cpu(tunnel)).unwrap_or_default(),
+            tunnel: tunnel
+                .and_then(|tunnel| host.tunnel_meter(tunnel))
+                .and_then(|meter| meter.read().ok()),
         })
     }
-}
-
-/// What the clocks of all processes rose by; `None` where there is none, or one was lost meanwhile.
-fn risen<T, C>(
-    before: &[Option<T>],
-    after: &[Option<T>],
-    change: impl Fn(&T, &T) -> Option<C>,
-) -> Option<Vec<C>> {
-    let mut changes = Vec::with_capacity(after.len());
-    for pair in before.iter().zip(after) {
-        match pair {
-            // Gone for long, as a member of a replica set may be.
-            (None, None) => {}
-            (Some(before), Some(after)) => changes.push(change(before, after)?),
-            _ => return None,
-        }
-    }
-    (!changes.is_empty()).then_some(changes)
 }
 
 fn empty_sample(place: &Place<'_>) -> Sample {

@@ -361,11 +361,7 @@ fn negotiated(server: &PrivateServer, policy: &TlsPolicy) -> TlsFacts {
         let facts = session.facts().unwrap();
         let expectation = Expectation::new(Transport::Tls).proved(&facts);
         expectation.check(&session).unwrap();
-        expectation
-            .check_servers_word(&mut session)
-            .await
-            .unwrap()
-            .unwrap();
+        expectation.check_status(&mut session).await.unwrap().unwrap();
         session.close().await.unwrap();
         let tls = facts.tls.unwrap();
         let library = match policy.library {

@@ -80,7 +80,7 @@ fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
                 cipher,
                 ..Expectation::new(expected)
             };
-            let word = expectation.check_servers_word(&mut session).await.unwrap();
+            let word = expectation.check_status(&mut session).await.unwrap();
             let name = |transport: Transport| transport.tls_version().map(TlsVersion::name);
             if real == expected {
                 assert_eq!(word.unwrap().version, name(real).unwrap_or_default());
@@ -116,7 +116,7 @@ fn a_cipher_other_than_the_proved_one_is_told_by_both_sides() {
                 .unwrap_err()
                 .contains("TLS_AES_128_CCM_SHA256")
         );
-        let word = expectation.check_servers_word(&mut session).await.unwrap();
+        let word = expectation.check_status(&mut session).await.unwrap();
         assert!(word.unwrap_err().contains("TLS_AES_128_CCM_SHA256"));
     });
 }

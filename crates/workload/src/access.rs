@@ -34,7 +34,7 @@ impl Access {
         self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
         let word = self
             .expectation
-            .check_servers_word(&mut session)
+            .check_status(&mut session)
             .await
             .map_err(failure)?;
         word.map_err(Failure::FactsDiffer)?;

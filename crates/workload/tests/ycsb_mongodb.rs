@@ -2,18 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
 use ciphertax_model::{
-    Load, ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
+    ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
@@ -21,20 +20,7 @@ use ciphertax_workload::dataset::{self, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
 use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
 
-const TABLE: YcsbTable = YcsbTable {
-    record_count: 1050,
-    field_count: 10,
-    field_length: 100,
-    batch_size: 100,
-    load_threads: 3,
-    verify: true,
-};
-const SLICE: Duration = Duration::from_millis(300);
-/// Two connections on one thread, each served at once.
-const LOAD: Load = Load {
-    workers: Some(1),
-    ..Load::closed(2)
-};
+use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
 
 #[test]
 #[ignore = "the guard of the private servers in these tests"]
@@ -46,14 +32,7 @@ fn guard() {
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in [
-        (Workload::YcsbA, &["read", "update"][..]),
-        (Workload::YcsbB, &["read", "update"]),
-        (Workload::YcsbC, &["read"]),
-        (Workload::YcsbD, &["read", "insert"]),
-        (Workload::YcsbE, &["insert", "scan"]),
-        (Workload::YcsbF, &["read", "read_modify_write"]),
-    ] {
+    for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
         let mut engine = engine(ycsb(&server, TABLE, mix, &keys));
         engine.prepare(0).unwrap().unwrap();
@@ -530,21 +509,4 @@ fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
     let mut engine = engine(workload);
     engine.prepare(0).unwrap().unwrap();
     engine.slice(0, SLICE).unwrap()
-}
-
-fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
-    let found = yielded
-        .operations
-        .iter()
-        .find(|operations| operations.kind == kind);
-    found.map_or(0, |operations| operations.count)
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
 }

@@ -1,6 +1,7 @@
 //! What the record cipher costs where there is much to carry.
 
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::Metric;
+use ciphertax_model::workload::Unit;
 use ciphertax_records::{CellRecord, EstimateRow, Finding, Run, Severity};
 use ciphertax_stats::{Interval, Verdict};
 
@@ -11,7 +12,7 @@ use crate::sentence::{change, micros_between};
 const MEGABYTES: f64 = 1.048_576;
 
 pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Finding> {
-    if cell.workload != Workload::BulkRead {
+    if cell.workload.descriptor().operation != Unit::BulkResult {
         return None;
     }
     let sides: Vec<(&str, &EstimateRow)> = [

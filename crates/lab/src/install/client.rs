@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_supervise::guard;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Job;
 use crate::error::{Error, Result};
-use crate::guard;
 
 /// How often a program is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::catalogue::{Entry, Protocol, Source};
 use crate::error::{Error, Result};
-use crate::folder::free_mb;
 use crate::locate::{Installation, Record, cache_folder};
 use crate::template;
 

@@ -15,7 +15,7 @@
 //!
 //! The namespace has no name and the TUN devices are not persistent: the kernel removes them, and the veth pair with
 //! them, when the link process ends, however it ends. What a namespace may keep for a while is removed by the process before
-//! it ends, or, if it was killed, by the next link. The process is the child of a [guard](crate::guard). Addresses
+//! it ends, or, if it was killed, by the next link. The process is the child of a [guard](ciphertax_supervise::guard). Addresses
 //! come from ranges that are never routed, and only where this machine has neither an address nor a route; no existing
 //! interface, route or kernel setting is touched.
 //!

@@ -9,6 +9,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ciphertax_model::{self as model, LinkKind};
+use ciphertax_supervise::guard::raise_limit_of_files;
+use ciphertax_supervise::{MARKER, say};
 
 use super::devices::Devices;
 use super::forward::forward;
@@ -17,9 +19,6 @@ use super::relay::relay;
 use super::report::Tally;
 use super::settings::Settings;
 use super::timing::{run_first, sleep_precisely};
-use crate::folder::MARKER;
-use crate::guard::raise_limit_of_files;
-use crate::say::say;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model as model;
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard::{Guard, GuardProgram, Helper, User};
+use ciphertax_supervise::{PrivateFolder, Process};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::devices::TUN;
@@ -19,11 +21,11 @@ use super::report::LinkReport;
 use super::settings::Settings;
 use super::tools::find_ip;
 use crate::error::Result;
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, GuardProgram};
-use crate::log;
-use crate::process::Process;
-use crate::sweep::sweep_stale;
+use crate::leftovers::sweep_stale;
+use crate::log::{self, LOG};
+
+/// Space that a link needs: a socket and a log.
+const NEEDED_MB: u64 = 1;
 
 /// How long the process of a link may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -119,7 +121,7 @@ impl RunningLink {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.process.guard.finish()
+        Ok(self.process.guard.finish()?)
     }
 }
 
@@ -193,7 +195,7 @@ impl DelayRelay {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.process.guard.finish()
+        Ok(self.process.guard.finish()?)
     }
 }
 
@@ -208,8 +210,13 @@ struct LinkProcess {
 impl LinkProcess {
     fn start(program: &GuardProgram) -> Result<Self> {
         sweep_stale();
-        let mut guard = Guard::start(program, PrivateFolder::create()?)?;
-        let process = Process::open(guard.run(&program.in_role("link"), None)?)?;
+        let mut guard = Guard::start(program, PrivateFolder::create(NEEDED_MB)?)?;
+        let process = Process::open(guard.replace(Helper {
+            command_line: program.in_role("link"),
+            log: LOG.into(),
+            user: User::Owner,
+            namespace: None,
+        })?)?;
         let conversation = connect(&process, guard.folder())?;
         Ok(Self {
             conversation: Mutex::new(conversation),

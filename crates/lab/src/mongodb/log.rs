@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::Process;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::log::{Readiness, STARTUP, read_from};
-use crate::process::Process;
 
 /// The number of the message `Waiting for connections`.
 const READY: u32 = 23_016;

@@ -3,17 +3,16 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::{PrivateFolder, Process};
 use rustix::process::Pid;
 
 use super::log::{Failure, Log};
 use super::settings::Settings;
 use crate::error::{Error, Result};
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, Helper, User};
 use crate::locate::Installation;
 use crate::log::Readiness;
 use crate::port;
-use crate::process::Process;
 
 /// Space that a server needs: its journal, and data as large as its cache is by default.
 pub(super) const NEEDED_MB: u64 = 350;
@@ -89,7 +88,7 @@ impl Member {
         self.log
             .wait_until_ready(&self.process)
             .map_err(|failure| match failure {
-                Failure::DiskFull => PrivateFolder::disk_full(guard.folder(), needed_mb(servers)),
+                Failure::DiskFull => PrivateFolder::disk_full(guard.folder(), needed_mb(servers)).into(),
                 Failure::Other(error) => installation.missing_library(&self.log.tail()).unwrap_or(error),
             })
     }
@@ -109,7 +108,7 @@ impl Member {
 
     /// Kills it and waits until it is dead.
     pub(super) fn kill(&self) -> Result<()> {
-        self.process.kill()
+        Ok(self.process.kill()?)
     }
 
     /// The end of its log, in one line.

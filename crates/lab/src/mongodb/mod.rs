@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion};
+use ciphertax_supervise::guard::{Guard, GuardProgram};
+use ciphertax_supervise::{PrivateFolder, create_private_file};
 
 use crate::accounts::{Account, X509_COMMON_NAME, hexadecimal};
 use crate::catalogue::{Entry, MONGODB, Protocol, Refusal};
 use crate::certificates::{Authority, ClientCertificateFiles};
 use crate::error::{Error, Result};
-use crate::folder::{PrivateFolder, create_private_file};
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::sweep_stale;
 use crate::locate::Installation;
-use crate::sweep::sweep_stale;
 use crate::trust::Trust;
 use member::Member;
 pub use proof::{Circumstances, prove};
@@ -148,7 +148,7 @@ impl PrivateMongoDbBuilder {
         sweep_stale();
         let accounts = self.accounts()?;
         let servers = self.replica_set.map_or(1, |set| usize::from(set.servers()));
-        let folder = PrivateFolder::create_with(member::needed_mb(servers))?;
+        let folder = PrivateFolder::create(member::needed_mb(servers))?;
         let mut guard = Guard::start(&self.guard, folder)?;
         let (tls, trust) = self.tls(guard.folder())?.unzip();
         let settings = Settings {
@@ -269,7 +269,7 @@ impl PrivateMongoDbBuilder {
 }
 
 /// A MongoDB of our own, reachable from this machine alone. It ends, and all its files go, when this is dropped or when
-/// this process ends in whatever way (see [`guard`](crate::guard)).
+/// this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).
 #[derive(Debug)]
 pub struct PrivateMongoDb {
     entry: &'static Entry,
@@ -457,7 +457,7 @@ impl PrivateMongoDb {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.guard.finish()
+        Ok(self.guard.finish()?)
     }
 }
 

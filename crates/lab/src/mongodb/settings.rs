@@ -159,9 +159,9 @@ impl TlsSettings {
     }
 }
 
-/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::sweep`]).
+/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::leftovers`]).
 fn data_option(data: &Path) -> OsString {
-    let mut option = OsString::from(crate::sweep::DATA_OPTION);
+    let mut option = OsString::from(crate::leftovers::DATA_OPTION);
     option.push(data);
     option
 }

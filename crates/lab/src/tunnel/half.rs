@@ -7,13 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::Process;
+use ciphertax_supervise::guard::{Guard, Helper};
+use ciphertax_supervise::process_tree::descendants;
 
 use crate::error::{Error, Result};
-use crate::family::descendants;
-use crate::guard::{Guard, Helper};
 use crate::log::{self, Readiness};
 use crate::port;
-use crate::process::Process;
 
 use super::error::TunnelError;
 use super::{Side, TunnelProcess};
@@ -73,7 +73,7 @@ impl Half {
 
     /// Ends it and waits until it has ended.
     pub(super) fn end(&self, guard: &mut Guard) -> Result<()> {
-        guard.end(self.process.pid())
+        Ok(guard.end(self.process.pid())?)
     }
 
     pub(super) fn pid(&self) -> u32 {

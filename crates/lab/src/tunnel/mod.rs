@@ -2,7 +2,7 @@
 //!
 //! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
 //! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
-//! a guard as private servers do (see [`guard`](crate::guard)): they end, and their keys go, however their owner ends.
+//! a guard as private servers do (see [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however their owner ends.
 //! Over a [link](crate::link) the server half runs beside the server on its far side, so that what crosses the link is the
 //! encrypted stream.
 //!
@@ -30,12 +30,12 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{Link, Tunnel};
 use ciphertax_records::Proof;
+use ciphertax_supervise::PrivateFolder;
+use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 use crate::error::Result;
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::sweep_stale;
 use crate::link::{DelayRelay, LinkReport, RunningLink};
-use crate::sweep::sweep_stale;
 
 pub use error::TunnelError;
 use half::Half;
@@ -45,6 +45,9 @@ use pair::{Between, RunningPair};
 use ssh::Ssh;
 use stunnel::Stunnel;
 use wireguard::Wireguard;
+
+/// Space that a tunnel needs: keys, settings and logs.
+const NEEDED_MB: u64 = 10;
 
 /// How long a tunnel's processes must have been the same, and how long that is waited for.
 const STEADY: Duration = Duration::from_millis(100);
@@ -93,7 +96,7 @@ fn start_with(
 ) -> Result<RunningTunnel> {
     let prepared = Prepared::new(kind, target, between)?;
     sweep_stale();
-    let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
+    let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
     let (carrier, address, halves) = prepared.start(&mut guard, target)?;
     let tunnel = RunningTunnel {
         kind,
@@ -313,12 +316,12 @@ mod tests {
 
     use super::pair::{Pair, Route, Word};
     use super::*;
-    use crate::guard::Helper;
+    use ciphertax_supervise::guard::Helper;
 
     #[test]
     #[ignore = "the guard of the tunnels in these tests"]
     fn guard() {
-        crate::guard::main();
+        ciphertax_supervise::guard::main();
     }
 
     #[test]
@@ -339,7 +342,7 @@ mod tests {
     /// What keeps a tunnel of two halves that do not fit together from being measured.
     pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
         let guard = GuardProgram::this_test_program("tunnel::tests::guard");
-        let mut guard = Guard::start(&guard, PrivateFolder::create_for_tunnel().unwrap()).unwrap();
+        let mut guard = Guard::start(&guard, PrivateFolder::create(NEEDED_MB).unwrap()).unwrap();
         let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
         RunningPair::start(
             Box::new(Mismatched { server, client }),

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{Link, Tunnel};
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
 use crate::error::Result;
-use crate::guard::{Guard, GuardProgram, Helper};
 use crate::link::{DelayRelay, FarSide};
 use crate::relay::Relay;
 

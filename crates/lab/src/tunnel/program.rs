@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::{create_private_file, guard};
 
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
-use crate::guard;
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
 
 use super::error::TunnelError;

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ciphertax_model::SshCipher;
+use ciphertax_supervise::guard::{Helper, User};
+use ciphertax_supervise::privilege::NOBODY;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::guard::{Helper, User};
-use crate::privilege::NOBODY;
 
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, run_to_success, write_settings};

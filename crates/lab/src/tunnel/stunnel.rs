@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ciphertax_supervise::guard::{Helper, User};
+
 use crate::error::Result;
-use crate::guard::{Helper, User};
 
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, write_settings};

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::SliceYield;
-use ciphertax_lab::keeper::{End, Ended, Kept};
 use ciphertax_lab::{GuardProgram, PrivateFiles};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
+use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 
 use crate::counters::change;
 use crate::database::Database;
@@ -109,11 +109,11 @@ impl CommandLoad {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Slice, RunError> {
         let began = Instant::now();
-        let confine = |keeper: u32| match self.cpu {
-            Some(cpu) => placement::confine_process(keeper, cpu),
+        let confine = |supervisor: u32| match self.cpu {
+            Some(cpu) => placement::confine_process(supervisor, cpu),
             None => Ok::<(), io::Error>(()),
         };
-        let mut program = Kept::start(&self.guard, &environment.line, &environment.variables, confine)?;
+        let mut program = Supervised::start(&self.guard, &environment.line, &environment.variables, confine)?;
         let timeout = Duration::from_secs_f64(self.command.timeout_s);
         let ended = loop {
             if let Some(ended) = program.ended(LOOK)? {

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use ciphertax_lab::Relay;
 use ciphertax_model::Arm;
+use ciphertax_wire::Client;
 
 use super::server_hello::Chosen;
 use crate::database::Database;
@@ -111,7 +112,8 @@ fn seen_of_own<D: Database>(
     control: &Control<D>,
 ) -> Result<Option<Chosen>, RunError> {
     let relay = Relay::start(target)?;
-    control.visit(&D::redirected(own, relay.address()))?;
+    let address = relay.address();
+    control.visit(&D::Session::at(own, &address.ip().to_string(), address.port()))?;
     Ok(chosen(&relay, D::tls_begins_at).into_iter().next().flatten())
 }
 

@@ -5,8 +5,6 @@ mod counted;
 mod environment;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ciphertax_engine::Engine;
@@ -14,10 +12,9 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{Circumstances, prove};
 use ciphertax_lab::{Account, Proved};
 use ciphertax_model::{Arm, Cell, PasswordCache, ReadPreference, Secret, Study, Transport, Workload};
-use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Others, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
-use ciphertax_wire::{Expectation, MongoDbTarget, Protocol, Target, WireError};
+use ciphertax_wire::{Expectation, MongoDbTarget, Target};
 use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::command::{Counted, Reached};
@@ -94,7 +91,6 @@ impl MongoDb {
 }
 
 impl Database for MongoDb {
-    const PROTOCOL: Protocol = Protocol::MongoDb;
     const MADE: &'static str = "the database ciphertax";
     const TLS_VERSIONS_STUDY: &'static str = "mongodb-tls-versions";
     const DEMANDS_TLS: &'static str = "it demands TLS (net.tls.mode requireTLS)";
@@ -152,14 +148,6 @@ impl Database for MongoDb {
         }
     }
 
-    fn redirected(options: &ConnectOptions, address: SocketAddr) -> ConnectOptions {
-        ConnectOptions {
-            host: address.ip().to_string(),
-            port: address.port(),
-            ..options.clone()
-        }
-    }
-
     fn lacks_password(options: &ConnectOptions) -> bool {
         matches!(&options.login, Login::Scram(account) if account.password.expose().is_empty())
     }
@@ -169,16 +157,6 @@ impl Database for MongoDb {
         let mut expected = arm.clone();
         expected.authentication.method = Some(login.method());
         Expectation::of(&expected)
-    }
-
-    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Session, WireError> {
-        Session::connect(reactor, options)
-            .await
-            .map(|(session, _)| session)
-    }
-
-    async fn close(session: Session) -> Result<(), WireError> {
-        session.close().await.map(drop)
     }
 
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -277,7 +255,7 @@ impl Database for MongoDb {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
         let asks_records = |workload: Workload| {
-            workload.is_ycsb() || matches!(workload, Workload::Connect | Workload::Command)
+            workload.asks_usertable() || matches!(workload, Workload::Connect | Workload::Command)
         };
         if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
             return Ok(false);
@@ -315,7 +293,7 @@ impl Database for MongoDb {
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        let has_it = cell.workload.is_ycsb()
+        let has_it = cell.workload.asks_usertable()
             || matches!(
                 cell.workload,
                 Workload::Connect | Workload::ConnectOnly | Workload::Command

@@ -7,8 +7,6 @@ mod environment;
 mod product;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +15,9 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::tunnel::select_canary;
 use ciphertax_lab::{Account, Proved, prove};
 use ciphertax_model::{Arm, Cell, Secret, Study, Workload};
-use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
-use ciphertax_wire::{Expectation, MySqlTarget, Protocol, Target, WireError};
+use ciphertax_wire::{Expectation, MySqlTarget, Target};
 use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents};
 
@@ -74,7 +71,6 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
 }
 
 impl Database for MySql {
-    const PROTOCOL: Protocol = Protocol::MySql;
     const MADE: &'static str = "the schema ciphertax";
     const TLS_VERSIONS_STUDY: &'static str = "mysql-tls-versions";
     const DEMANDS_TLS: &'static str =
@@ -122,30 +118,12 @@ impl Database for MySql {
         }
     }
 
-    fn redirected(options: &ConnectOptions, address: SocketAddr) -> ConnectOptions {
-        ConnectOptions {
-            host: address.ip().to_string(),
-            port: address.port(),
-            ..options.clone()
-        }
-    }
-
     fn lacks_password(options: &ConnectOptions) -> bool {
         options.password.expose().is_empty()
     }
 
     fn expectation(arm: &Arm, _login: &Login) -> Expectation {
         Expectation::of(arm)
-    }
-
-    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Session, WireError> {
-        Session::connect(reactor, options)
-            .await
-            .map(|(session, _)| session)
-    }
-
-    async fn close(session: Session) -> Result<(), WireError> {
-        session.close().await.map(drop)
     }
 
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -225,8 +203,8 @@ impl Database for MySql {
     ) -> Result<bool, RunError> {
         let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
         let contents = Contents {
-            sbtest: asks(|workload| !workload.is_ycsb()).then_some(study.dataset),
-            usertable: asks(Workload::is_ycsb).then_some(study.ycsb),
+            sbtest: asks(|workload| !workload.asks_usertable()).then_some(study.dataset),
+            usertable: asks(Workload::asks_usertable).then_some(study.ycsb),
         };
         let of = contents.rows();
         progress(0, of);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
+use ciphertax_wire::{Client, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
 use crate::database::Database;
@@ -67,7 +67,7 @@ impl<D: Database> Control<D> {
                     "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
                 )))
             }
-            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(D::PROTOCOL)))),
+            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(D::Session::PROTOCOL)))),
         }
     }
 
@@ -124,8 +124,8 @@ impl<D: Database> Control<D> {
     /// Names the server if there is none.
     pub(crate) fn visit(&self, options: &D::Options) -> Result<(), RunError> {
         let visit = async {
-            let session = D::connect(&self.reactor, options).await?;
-            D::close(session).await
+            let (session, _) = D::Session::connect(&self.reactor, options).await?;
+            session.close().await.map(drop)
         };
         let outcome = self.wait_for(PATIENCE, visit)?;
         outcome.map_err(|error| self.unusable(error.to_string()))
@@ -157,7 +157,7 @@ impl<D: Database> Ways<D> {
         }
         let says_so = error.is_tls_demanded() && !matches!(error, WireError::HungUp { .. });
         let takes = |options| {
-            let connecting = D::connect(reactor, options);
+            let connecting = D::Session::connect(reactor, options);
             matches!(
                 reactor.run_one(connecting, Instant::now() + PATIENCE),
                 Ok(Some(Ok(_)))
@@ -174,8 +174,8 @@ async fn first_that_answers<D: Database>(
 ) -> Result<D::Session, WireError> {
     let mut problem = WireError::Closed;
     for options in ways {
-        match D::connect(reactor, options).await {
-            Ok(session) => return Ok(session),
+        match D::Session::connect(reactor, options).await {
+            Ok((session, _)) => return Ok(session),
             Err(error) => problem = error,
         }
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use ciphertax_lab::GuardProgram;
 use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, Site, Study, Tunnel};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_observe::{Meter, ProcessMeter};
+use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 use crate::connections::too_many;
@@ -38,14 +38,14 @@ pub(crate) trait Server {
     /// When it does not answer.
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
 
-    /// The CPU clocks of its processes, where they run on this machine and can be found.
-    fn processes(&self) -> &[ProcessCpu];
+    /// Reads what its processes use, where they run on this machine and can be found.
+    fn meter(&self) -> &dyn Meter;
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
 
-    /// The CPU time of a tunnel's processes so far, by process.
-    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime>;
+    /// Reads what a tunnel uses, on both its sides; `None` where there is no such tunnel.
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter>;
 }
 
 /// The server of a group of arms, with a session for what is not measured.
@@ -64,7 +64,7 @@ pub(crate) struct GroupServer<D: Database> {
 
 /// The processes of a server.
 struct Processes {
-    cpu: Vec<ProcessCpu>,
+    meters: Vec<ProcessMeter>,
     /// Why there are none.
     unread: Option<String>,
     /// How many of them, the first ones, elect who takes writes.
@@ -342,8 +342,8 @@ impl<D: Database> Server for GroupServer<D> {
         self.database.counters(&mut self.control)
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
-        &self.processes.cpu
+    fn meter(&self) -> &dyn Meter {
+        &self.processes.meters
     }
 
     fn death(&self) -> Option<String> {
@@ -353,8 +353,8 @@ impl<D: Database> Server for GroupServer<D> {
         Some(format!("{death}{}", log.unwrap_or_default()))
     }
 
-    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        self.route.tunnel_cpu(tunnel)
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        self.route.tunnel_meter(tunnel)
     }
 }
 
@@ -368,9 +368,9 @@ impl Processes {
                 each.collect::<Result<Vec<_>, _>>()?.pop()
             }
         };
-        let cpu = pids.iter().map(|pid| ProcessCpu::open(*pid));
+        let meters = pids.iter().map(|pid| ProcessMeter::open(*pid));
         Ok(Self {
-            cpu: cpu.collect::<Result<_, _>>()?,
+            meters: meters.collect::<Result<_, _>>()?,
             unread: None,
             // The read-only member, which comes last, has no vote.
             voters: site.replica_set.map_or(pids.len(), |set| set.members.into()),
@@ -381,7 +381,7 @@ impl Processes {
 
     /// Those of the user's own servers, as far as they can be seen from here.
     fn looked_for(endpoints: &[Endpoint]) -> Self {
-        let (mut cpu, mut unread, mut same_host) = (Vec::new(), None, true);
+        let (mut meters, mut unread, mut same_host) = (Vec::new(), None, true);
         for endpoint in endpoints {
             let found = match &endpoint.socket {
                 Some(socket) => Whereabouts::of_socket(socket),
@@ -389,18 +389,18 @@ impl Processes {
             };
             same_host &= found.same_host;
             match (found.process, endpoints.len()) {
-                (Ok(process), _) => cpu.push(process),
+                (Ok(process), _) => meters.push(process),
                 (Err(reason), 1) => unread = Some(reason),
                 (Err(reason), _) => unread = Some(format!("{endpoint}: {reason}")),
             }
         }
         // Of several only all processes together say what they cost.
-        if cpu.len() < endpoints.len() {
-            cpu.clear();
+        if meters.len() < endpoints.len() {
+            meters.clear();
         }
         Self {
-            voters: cpu.len(),
-            cpu,
+            voters: meters.len(),
+            meters,
             unread,
             same_host,
             confined_to: None,
@@ -409,12 +409,12 @@ impl Processes {
 
     /// Why too few of them live to be measured; `None` if enough do, or that cannot be seen from here.
     fn death(&self) -> Option<&'static str> {
-        let voters = self.cpu.iter().take(self.voters);
-        let alive = voters.filter(|process| process.read().is_ok()).count();
-        if self.cpu.is_empty() || 2 * alive > self.voters {
+        let voters = self.meters.iter().take(self.voters);
+        let alive = voters.filter(|process| process.is_alive()).count();
+        if self.meters.is_empty() || 2 * alive > self.voters {
             return None;
         }
-        Some(match self.cpu.len() {
+        Some(match self.meters.len() {
             1 => "its process ended",
             _ => "most of its processes ended",
         })

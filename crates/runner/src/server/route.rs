@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{GuardProgram, RunningLink};
 use ciphertax_model::{Arm, CertificateKind, Link, Site, Study, Tunnel};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord};
+use ciphertax_observe::{Meter, ProcessTree};
+use ciphertax_records::LinkRecord;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
 use super::endpoint::Endpoint;
@@ -25,11 +25,17 @@ pub(crate) struct Route {
     /// Where the measured connections go to, in the same order.
     pub(crate) measured: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go after the server.
-    tunnels: BTreeMap<Tunnel, RunningTunnel>,
+    tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     distance: Option<Distance>,
     pub(crate) trust: Trust,
     /// TLS for what is not measured; `None` for none.
     pub(crate) default_tls: Option<Arc<TlsConnector>>,
+}
+
+struct MeteredTunnel {
+    tunnel: RunningTunnel,
+    /// What it uses on both its sides.
+    meter: ProcessTree,
 }
 
 impl Route {
@@ -90,7 +96,7 @@ impl Route {
     /// Where an arm connects to: of several servers to the first.
     pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
         match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
-            Some(tunnel) => tunnel.address().into(),
+            Some(tunnel) => tunnel.tunnel.address().into(),
             None => self.measured[0].clone(),
         }
     }
@@ -106,17 +112,14 @@ impl Route {
 
     /// The tunnel that an arm goes through.
     pub(crate) fn tunnel_of(&mut self, arm: &Arm) -> Option<&mut RunningTunnel> {
-        arm.tunnel.and_then(|kind| self.tunnels.get_mut(&kind))
+        let tunnel = self.tunnels.get_mut(&arm.tunnel?)?;
+        Some(&mut tunnel.tunnel)
     }
 
-    /// The CPU time of a tunnel's processes so far, on both its sides; those that ended meanwhile are left out.
-    pub(crate) fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        let tunnel = self.tunnels.get(&tunnel);
-        let processes = tunnel.map(RunningTunnel::processes).unwrap_or_default();
-        processes
-            .into_iter()
-            .filter_map(|process| Some((process.pid, ProcessCpu::open(process.pid).ok()?.read().ok()?)))
-            .collect()
+    /// Reads what a tunnel uses, on both its sides.
+    pub(crate) fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        let tunnel = self.tunnels.get(&tunnel)?;
+        Some(&tunnel.meter)
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
@@ -126,7 +129,7 @@ impl Route {
         };
         if distance.set(wanted)? {
             for tunnel in self.tunnels.values() {
-                tunnel.set_distance(&wanted)?;
+                tunnel.tunnel.set_distance(&wanted)?;
             }
         }
         Ok(())
@@ -134,13 +137,16 @@ impl Route {
 
     /// How they were kept at a distance so far; `None` without one.
     pub(crate) fn link_record(&self) -> Option<LinkRecord> {
-        let of_tunnels = self.tunnels.values().filter_map(RunningTunnel::relay_report);
+        let of_tunnels = self
+            .tunnels
+            .values()
+            .filter_map(|tunnel| tunnel.tunnel.relay_report());
         self.distance.as_ref()?.record(of_tunnels)
     }
 
     /// Removes all that leads to servers which are gone.
     pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
-        let tunnels = self.tunnels.into_values().map(RunningTunnel::stop);
+        let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
         let stopped = tunnels.fold(Ok(()), Result::and);
         stopped.and(self.distance.map_or(Ok(()), Distance::stop))
     }
@@ -153,12 +159,18 @@ fn tunnels(
     site: &Site,
     group: &Group<'_>,
     guard: &GuardProgram,
-) -> Result<BTreeMap<Tunnel, RunningTunnel>, RunError> {
+) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
     let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
     let to = server.addresses()[0];
     let start = |kind| match (link, site.distant) {
         (None, true) => tunnel::start_with_relay(kind, to, guard),
         (link, _) => tunnel::start(kind, to, link, guard),
     };
-    kinds.into_iter().map(|kind| Ok((kind, start(kind)?))).collect()
+    let metered = |kind| {
+        let tunnel = start(kind)?;
+        let pids: Vec<u32> = tunnel.processes().iter().map(|process| process.pid).collect();
+        let meter = ProcessTree::open(&pids)?;
+        Ok((kind, MeteredTunnel { tunnel, meter }))
+    };
+    kinds.into_iter().map(metered).collect()
 }

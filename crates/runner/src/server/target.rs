@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciphertax_model::TlsVersion;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Negotiated, WireError};
+use ciphertax_wire::{Client, Negotiated, WireError};
 
 use super::control::PATIENCE;
 use super::endpoint::Endpoint;
@@ -59,9 +59,9 @@ impl<D: Database> TargetServers<D> {
         let options = D::options(&self.endpoints[0], &self.login, Some(tls));
         let reactor = Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?;
         let negotiated = async {
-            let session = D::connect(&reactor, &options).await?;
+            let (session, _) = D::Session::connect(&reactor, &options).await?;
             let version = session.tls_summary().map(|tls| tls.version.to_owned());
-            D::close(session).await?;
+            session.close().await?;
             Ok(version)
         };
         wait_for(&reactor, &self.display, PATIENCE, negotiated)

@@ -1,5 +1,6 @@
 //! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
 
+mod client;
 mod connect;
 mod counters;
 mod login;

@@ -10,7 +10,6 @@ mod tampering;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
@@ -20,11 +19,9 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
+pub(crate) use ciphertax_testkit::{PATIENCE, contains, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
-
-/// How long anything may take that is expected to end: generous, because the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The private server that all tests of a program share. It is never dropped: its guard ends it with the program.
 pub(crate) fn server() -> &'static PrivateServer {
@@ -81,17 +78,6 @@ pub(crate) fn as_user(options: ConnectOptions, user: &str, password: &str) -> Co
     }
 }
 
-/// Runs a task to its end on an event loop of its own.
-pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    run_within(PATIENCE, task).expect("it hangs")
-}
-
-/// Runs a task on an event loop of its own; `None` if it has not ended after `limit`.
-pub(crate) fn run_within<T>(limit: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Option<T> {
-    let reactor = Reactor::new().unwrap();
-    reactor.run_one(task(&reactor), Instant::now() + limit).unwrap()
-}
-
 /// Runs statements with the rights of the account that may do everything.
 pub(crate) fn administer(server: &PrivateServer, statements: &[&str]) {
     run(async |reactor| {
@@ -123,11 +109,6 @@ pub(crate) fn file_in(server: &PrivateServer, name: &str, content: &[u8]) -> std
     let path = server.folder().join(name);
     std::fs::write(&path, content).unwrap();
     path
-}
-
-pub(crate) fn contains(bytes: &[u8], needle: impl AsRef<[u8]>) -> bool {
-    let needle = needle.as_ref();
-    bytes.windows(needle.len()).any(|window| window == needle)
 }
 
 /// Logs in and asks one question.

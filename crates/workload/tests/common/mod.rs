@@ -1,23 +1,46 @@
-//! What the tests share: private servers, accesses, slices.
+//! What the tests share: private servers, accesses, slices, YCSB's workloads.
 
 #![allow(dead_code, reason = "no test program uses all of it")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
 use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{Dataset, Distribution, Load, TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
+use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::{Access, Tables, dataset};
 
+pub(crate) use ciphertax_testkit::run;
+
+/// A small table of YCSB, all of whose reads compare what they get.
+pub(crate) const TABLE: YcsbTable = YcsbTable {
+    record_count: 1050,
+    field_count: 10,
+    field_length: 100,
+    batch_size: 100,
+    load_threads: 3,
+    verify: true,
+};
+
+/// YCSB's core workloads with the kinds of operations that each makes.
+pub(crate) const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
+    (model::Workload::YcsbA, &["read", "update"]),
+    (model::Workload::YcsbB, &["read", "update"]),
+    (model::Workload::YcsbC, &["read"]),
+    (model::Workload::YcsbD, &["read", "insert"]),
+    (model::Workload::YcsbE, &["insert", "scan"]),
+    (model::Workload::YcsbF, &["read", "read_modify_write"]),
+];
+
+/// How long a slice is.
+pub(crate) const SLICE: Duration = Duration::from_millis(300);
+
 /// Two connections on one thread, each served at once.
-const LOAD: Load = Load {
+pub(crate) const LOAD: Load = Load {
     workers: Some(1),
     ..Load::closed(2)
 };
@@ -83,16 +106,6 @@ pub(crate) fn transport(tls: Option<TlsVersion>) -> Transport {
     }
 }
 
-/// Drives a task on an event loop of its own.
-pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
-}
-
 pub(crate) fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options(server, None, None))
@@ -147,4 +160,13 @@ pub(crate) fn options(
         tls: tls.map(connector),
         ..ConnectOptions::new(host, port, server.user(), server.password().clone())
     }
+}
+
+/// How many operations of a kind a slice has made.
+pub(crate) fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
+    let found = yielded
+        .operations
+        .iter()
+        .find(|operations| operations.kind == kind);
+    found.map_or(0, |operations| operations.count)
 }

@@ -34,8 +34,8 @@ fn main() -> ExitCode {
         document.fact("server", ground.identity()?);
         document.fact("sysbench", Sysbench::version()?);
         let asked = format!(
-            "prepared statements, {CONNECTIONS} connections, gather {} µs, {} repeats of {SECONDS} s in turns",
-            load(CONNECTIONS).gather_us,
+            "prepared statements, {CONNECTIONS} connections, poll delay {} µs, {} repeats of {SECONDS} s in turns",
+            load(CONNECTIONS).poll_delay_us,
             arguments.repeats
         );
         document.fact("asked", asked);

@@ -172,7 +172,7 @@ fn compare(
         "go-ycsb µs/op",
         "ciphertax op/s",
         "go-ycsb op/s",
-        "gather µs",
+        "poll delay µs",
     ]);
     for connections in [8, 64] {
         for arm in arms {
@@ -201,7 +201,7 @@ fn compare(
                 format!("{:.1}", theirs.client_us),
                 format!("{:.0}", ours.throughput),
                 format!("{:.0}", theirs.throughput),
-                load(connections).gather_us.to_string(),
+                load(connections).poll_delay_us.to_string(),
             ]);
         }
     }

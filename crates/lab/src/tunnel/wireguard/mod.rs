@@ -52,12 +52,12 @@ use std::{io, thread};
 
 use ciphertax_model::Tunnel;
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::namespace::inside;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::guard::{Guard, Helper, User};
 use crate::link::FarSide;
-use crate::namespace::inside;
 
 use super::Side;
 use super::datagram_relay::DatagramRelay;
@@ -250,10 +250,11 @@ impl Wireguard {
                 return Ok(());
             };
             if Instant::now() > deadline {
-                return Err(Error::LeftBehind {
+                return Err(ciphertax_supervise::Error::LeftBehind {
                     folder: network_device(device),
                     problem: "the kernel keeps it although its processes have ended".into(),
-                });
+                }
+                .into());
             }
             thread::sleep(Duration::from_millis(5));
         }

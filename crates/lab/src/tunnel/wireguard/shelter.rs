@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ciphertax_supervise::guard::{Guard, Helper, User};
+
 use crate::error::Result;
-use crate::guard::{Guard, Helper, User};
 use crate::link::FarSide;
 use crate::tunnel::Side;
 use crate::tunnel::half::Half;

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 
 /// A program that a guard is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Helper {
+pub struct Helper {
     /// The program and its arguments.
-    pub(crate) command_line: Vec<OsString>,
+    pub command_line: Vec<OsString>,
     /// The file in the private folder that its output is added to.
-    pub(crate) log: String,
+    pub log: String,
     /// Whom it runs as.
-    pub(crate) user: User,
+    pub user: User,
     /// The network namespace it runs in; `None` for that of the guard.
-    pub(crate) namespace: Option<PathBuf>,
+    pub namespace: Option<PathBuf>,
 }
 
 /// Whom a program runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum User {
+pub enum User {
     /// Who started the guard.
     Owner,
     /// Nobody, which only root can become (see [`crate::privilege`]).

@@ -11,7 +11,7 @@ use rustix::thread::{
 
 /// The user and the group that own nothing: the kernel's default for numbers that have no meaning in a namespace
 /// (`/proc/sys/kernel/overflowuid`), and `nobody` of every distribution.
-pub(crate) const NOBODY: u32 = 65_534;
+pub const NOBODY: u32 = 65_534;
 
 /// Makes a command of root run as `nobody`, who keeps one right of root: to read the files of the private folder.
 pub(crate) fn run_as_nobody(command: &mut Command) {

@@ -37,15 +37,14 @@ use rustix::process::{
 };
 
 use crate::error::{Error, Result};
-use crate::family::kill_descendants;
 use crate::folder::{self, MARKER, PREFIX, PrivateFolder};
-use crate::log::LOG;
 use crate::namespace::run_inside;
 use crate::privilege::run_as_nobody;
+use crate::process_tree::kill_descendants;
 use crate::say::say;
 use crate::sweep::remove_folder;
 use order::Order;
-pub(crate) use order::{Helper, User};
+pub use order::{Helper, User};
 
 /// How long programs may take to end by themselves before they are killed. Their data go with them, so nothing is lost.
 const GRACE: Duration = Duration::from_secs(3);
@@ -89,7 +88,7 @@ impl GuardProgram {
     /// #[test]
     /// #[ignore = "the guard of the private servers in these tests"]
     /// fn guard() {
-    ///     ciphertax_lab::guard::main();
+    ///     ciphertax_supervise::guard::main();
     /// }
     /// ```
     pub fn this_test_program(name: &str) -> Self {
@@ -98,7 +97,7 @@ impl GuardProgram {
 
     /// The command line of the same program in another role, whose name stands where a guard has `guard`: as an
     /// argument, or in a test program as the last part of the test's path.
-    pub(crate) fn in_role(&self, role: &str) -> Vec<OsString> {
+    pub fn in_role(&self, role: &str) -> Vec<OsString> {
         let arguments = self.arguments.iter().map(|argument| match argument.to_str() {
             Some("guard") => role.into(),
             Some(path) if path.ends_with("::guard") => {
@@ -130,9 +129,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The owner's side of a guard.
+/// The owner's side of a guard. Dropping it ends everything that it had.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
     folder: PrivateFolder,
     process: Child,
     socket: UnixStream,
@@ -141,7 +140,10 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts a guard over `folder` and waits until it is on duty.
-    pub(crate) fn start(program: &GuardProgram, folder: PrivateFolder) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot be started or does not take the folder; nothing is left then.
+    pub fn start(program: &GuardProgram, folder: PrivateFolder) -> Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(problem("cannot be reached"))?;
         let process = spawn_guard(program, theirs)?;
         ours.set_read_timeout(Some(PATIENCE))
@@ -158,27 +160,31 @@ impl Guard {
     }
 
     /// The folder it watches over.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Lets the guard start a server, after ending all that it had; in `namespace` if there is one.
-    pub(crate) fn run(&mut self, command_line: &[OsString], namespace: Option<&Path>) -> Result<Pid> {
-        self.start_program(&Order::Replace(Helper {
-            command_line: command_line.to_vec(),
-            log: LOG.into(),
-            user: User::Owner,
-            namespace: namespace.map(Path::to_owned),
-        }))
+    /// Lets the guard start a program after ending all that it had.
+    ///
+    /// # Errors
+    /// If the guard is gone or cannot start it.
+    pub fn replace(&mut self, helper: Helper) -> Result<Pid> {
+        self.start_program(&Order::Replace(helper))
     }
 
     /// Lets the guard start a program beside those it has.
-    pub(crate) fn add(&mut self, helper: Helper) -> Result<Pid> {
+    ///
+    /// # Errors
+    /// If the guard is gone or cannot start it.
+    pub fn add(&mut self, helper: Helper) -> Result<Pid> {
         self.start_program(&Order::Add(helper))
     }
 
     /// Ends one program, and waits until it has ended.
-    pub(crate) fn end(&mut self, program: Pid) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the guard is gone.
+    pub fn end(&mut self, program: Pid) -> Result<()> {
         let pid = program.as_raw_nonzero().get().unsigned_abs();
         self.ask(&Order::End(pid).encode()).map(drop)
     }
@@ -195,7 +201,10 @@ impl Guard {
     }
 
     /// Ends every program, removes the folder and waits until that is done.
-    pub(crate) fn finish(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the folder cannot be removed.
+    pub fn finish(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
@@ -430,8 +439,11 @@ fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Raises this process's limit of open files to [`MANY_FILES`] or to what the system allows.
-pub(crate) fn raise_limit_of_files() -> io::Result<()> {
+/// Raises this process's limit of open files to 65,536 or to what the system allows.
+///
+/// # Errors
+/// If the system refuses.
+pub fn raise_limit_of_files() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let raised = limit.maximum.map_or(MANY_FILES, |most| most.min(MANY_FILES));
     if limit.current.is_some_and(|current| current < raised) {
@@ -445,7 +457,7 @@ pub(crate) fn raise_limit_of_files() -> io::Result<()> {
 }
 
 /// Makes the kernel kill the command's process when the thread that starts it ends, for whatever reason.
-pub(crate) fn die_with_this_thread(command: &mut Command) {
+pub fn die_with_this_thread(command: &mut Command) {
     let parent = getpid();
     // SAFETY: both are system calls and touch no memory, so they may be called between fork and exec.
     unsafe {
@@ -553,7 +565,7 @@ mod tests {
 
     #[test]
     fn without_a_working_guard_there_is_no_server_and_no_folder() {
-        let folder = PrivateFolder::create().unwrap();
+        let folder = PrivateFolder::create(1).unwrap();
         let path = folder.path().to_owned();
         let error = Guard::start(&GuardProgram::new("/bin/true", [""; 0]), folder)
             .unwrap_err()

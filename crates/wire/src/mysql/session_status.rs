@@ -10,15 +10,15 @@ use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::{Expectation, ExpectedLogin};
 
-/// Asks the server what it thinks of this session. Every relative of MySQL since 5.5 answers it.
-const SERVERS_WORD: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";
+/// Asks the server what it thinks of this session. Every MySQL-compatible server since 5.5 answers it.
+const SESSION_STATUS: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";
 
 /// Asks the server by which plugin this account logs in.
 const OWN_ACCOUNT: &str = "SHOW CREATE USER CURRENT_USER()";
 
-/// What the server thinks of a session; empty texts for a session in clear.
+/// What the server thinks of a session; empty texts for a plaintext session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ServersWord {
+pub struct SessionStatus {
     /// Protocol version.
     pub version: String,
     /// Cipher suite, in the server's spelling.
@@ -46,22 +46,22 @@ impl Expectation {
         Ok(Session::connect(reactor, options).await?.0)
     }
 
-    /// The server's word, by a query.
+    /// What the server says of the session's TLS, by a query; and of its account, where that alone tells how the login went.
     ///
     /// # Errors
     /// The outer for a query that failed; the inner says what was expected and what was found.
-    pub async fn check_servers_word(
+    pub async fn check_status(
         &self,
         session: &mut Session,
-    ) -> Result<Result<ServersWord, String>, WireError> {
-        let mut word = servers_word(session).await?;
+    ) -> Result<Result<SessionStatus, String>, WireError> {
+        let mut status = session_status(session).await?;
         if self.transport == Transport::Tls11
-            && word.version == TlsVersion::V1_0.name()
+            && status.version == TlsVersion::V1_0.name()
             && is_vague(session).await?
         {
-            word.version = TlsVersion::V1_1.name().to_owned();
+            status.version = TlsVersion::V1_1.name().to_owned();
         }
-        if let Err(problem) = self.compare("server", &word.version, &word.cipher) {
+        if let Err(problem) = self.compare("server", &status.version, &status.cipher) {
             return Ok(Err(problem));
         }
         // The client cannot tell an account that logs in by the kernel's word from one without a password.
@@ -74,20 +74,20 @@ impl Expectation {
                 ));
             }
         }
-        Ok(Ok(word))
+        Ok(Ok(status))
     }
 }
 
-async fn servers_word(session: &mut Session) -> Result<ServersWord, WireError> {
-    let mut word = ServersWord::default();
-    for row in session.query(SERVERS_WORD).await? {
+async fn session_status(session: &mut Session) -> Result<SessionStatus, WireError> {
+    let mut status = SessionStatus::default();
+    for row in session.query(SESSION_STATUS).await? {
         match row.text(0).to_ascii_lowercase().as_str() {
-            "ssl_version" => word.version = row.text(1),
-            "ssl_cipher" => word.cipher = row.text(1),
+            "ssl_version" => status.version = row.text(1),
+            "ssl_cipher" => status.cipher = row.text(1),
             _ => {}
         }
     }
-    Ok(word)
+    Ok(status)
 }
 
 /// True if the server cannot tell TLS 1.0 from 1.1: yaSSL says `TLSv1` of both (its `SSL_get_version`). Then only the

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, create_private_file};
 use crate::guard::{Guard, GuardProgram};
 
+/// Space that a few settings and certificates need.
+const NEEDED_MB: u64 = 1;
+
 /// A folder with mode 0700 among the temporary files. A guard removes it with its owner, however that ends.
 #[derive(Debug)]
 pub struct PrivateFiles {
@@ -20,7 +23,7 @@ impl PrivateFiles {
     /// If it cannot be made, or nobody would remove it.
     pub fn create(guard: &GuardProgram) -> Result<Self> {
         Ok(Self {
-            guard: Guard::start(guard, PrivateFolder::create_small()?)?,
+            guard: Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?,
         })
     }
 

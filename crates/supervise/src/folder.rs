@@ -1,4 +1,4 @@
-//! The folder in which a private server or a tunnel lives.
+//! The folder in which programs of ours work.
 //!
 //! Its owner and the guard each hold a shared lock on the folder itself. Whoever gets it exclusively knows that both
 //! are gone and may remove it (see [`crate::sweep`]).
@@ -16,10 +16,11 @@ use crate::error::{Error, Result};
 pub(crate) const PREFIX: &str = "ciphertax-server-";
 
 /// A file in every private folder: without it, sweeping removes a folder only if it is empty.
-pub(crate) const MARKER: &str = "made-by-ciphertax";
+pub const MARKER: &str = "made-by-ciphertax";
 
-/// The server's socket in the folder.
-pub(crate) const SOCKET: &str = "server.sock";
+/// Longest name in bytes of a Unix socket in the folder: the length of its path is bounded, and checked before anything is
+/// started.
+pub const LONGEST_SOCKET_NAME: usize = 11;
 
 /// Longest path of a Unix socket in bytes: `sun_path` less its closing zero.
 const LONGEST_SOCKET_PATH: usize = 107;
@@ -27,41 +28,20 @@ const LONGEST_SOCKET_PATH: usize = 107;
 /// Random characters in a folder's name.
 const RANDOM_CHARACTERS: usize = 8;
 
-/// Space that a private server and a data set in memory need: redo log 100 MB, tablespaces, temporary tables.
-pub(crate) const NEEDED_MB: u64 = 400;
-
-/// Space that a tunnel needs: keys, settings and logs.
-const TUNNEL_MB: u64 = 10;
-
-/// Space that a few settings and certificates need.
-const SMALL_MB: u64 = 1;
-
 /// A new folder with mode 0700, locked for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct PrivateFolder {
+pub struct PrivateFolder {
     path: PathBuf,
     _lock: File,
 }
 
 impl PrivateFolder {
-    /// Makes a folder for a server among the temporary files and locks it.
-    pub(crate) fn create() -> Result<Self> {
-        Self::create_in(&env::temp_dir(), NEEDED_MB)
-    }
-
-    /// Makes a folder for servers that need so many megabytes among the temporary files and locks it.
-    pub(crate) fn create_with(needed_mb: u64) -> Result<Self> {
+    /// Makes a folder among the temporary files for what needs so many megabytes, and locks it.
+    ///
+    /// # Errors
+    /// If it cannot be made, there is not enough space, or its path is too long for a socket in it.
+    pub fn create(needed_mb: u64) -> Result<Self> {
         Self::create_in(&env::temp_dir(), needed_mb)
-    }
-
-    /// Makes a folder for a tunnel among the temporary files and locks it.
-    pub(crate) fn create_for_tunnel() -> Result<Self> {
-        Self::create_in(&env::temp_dir(), TUNNEL_MB)
-    }
-
-    /// Makes a folder for a few small files among the temporary files and locks it.
-    pub(crate) fn create_small() -> Result<Self> {
-        Self::create_in(&env::temp_dir(), SMALL_MB)
     }
 
     fn create_in(parent: &Path, needed_mb: u64) -> Result<Self> {
@@ -70,7 +50,8 @@ impl PrivateFolder {
             parent: parent.into(),
             cause,
         })?;
-        let longest = parent.join(PREFIX).as_os_str().len() + RANDOM_CHARACTERS + "/".len() + SOCKET.len();
+        let longest =
+            parent.join(PREFIX).as_os_str().len() + RANDOM_CHARACTERS + "/".len() + LONGEST_SOCKET_NAME;
         if longest > LONGEST_SOCKET_PATH {
             return Err(Error::PathTooLong { parent });
         }
@@ -89,7 +70,7 @@ impl PrivateFolder {
     }
 
     /// The error for a disk that filled up although it seemed to have room.
-    pub(crate) fn disk_full(folder: &Path, needed_mb: u64) -> Error {
+    pub fn disk_full(folder: &Path, needed_mb: u64) -> Error {
         Error::DiskFull {
             folder: folder.into(),
             free_mb: free_mb(folder).unwrap_or(0),
@@ -98,7 +79,7 @@ impl PrivateFolder {
     }
 
     /// The folder.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -121,7 +102,10 @@ pub(crate) fn lock_alone(folder: &Path) -> io::Result<Option<File>> {
 }
 
 /// Opens a new file for writing that only its owner may read or write, from its creation on.
-pub(crate) fn create_private_file(path: &Path) -> Result<File> {
+///
+/// # Errors
+/// If it exists or cannot be written.
+pub fn create_private_file(path: &Path) -> Result<File> {
     File::options()
         .write(true)
         .create_new(true)
@@ -130,7 +114,11 @@ pub(crate) fn create_private_file(path: &Path) -> Result<File> {
         .map_err(Error::write(path))
 }
 
-pub(crate) fn free_mb(folder: &Path) -> io::Result<u64> {
+/// Free space on the disk of `folder` for this user, in megabytes.
+///
+/// # Errors
+/// If the disk cannot be asked.
+pub fn free_mb(folder: &Path) -> io::Result<u64> {
     let disk = statvfs(folder)?;
     Ok(disk.f_bavail * disk.f_frsize / 1_000_000)
 }

@@ -9,13 +9,17 @@ use crate::error::{Error, Result};
 
 /// A process that its guard started and does not reap before the end, so that its number stays its own.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     pid: Pid,
     handle: OwnedFd,
 }
 
 impl Process {
-    pub(crate) fn open(pid: Pid) -> Result<Self> {
+    /// A handle on the process with this number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(pid: Pid) -> Result<Self> {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Ok(Self { pid, handle }),
             Err(errno) => Err(Error::Guard {
@@ -24,16 +28,21 @@ impl Process {
         }
     }
 
-    pub(crate) fn pid(&self) -> Pid {
+    /// Its number.
+    pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
+    /// True once it has ended.
+    pub fn has_ended(&self) -> bool {
         self.ends_within(0)
     }
 
     /// Kills it and waits until it is dead; one that has ended stays as it is.
-    pub(crate) fn kill(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be killed or does not die.
+    pub fn kill(&self) -> Result<()> {
         const LONGEST_DEATH_S: i64 = 5;
         let problem = |problem: String| Error::Guard { problem };
         match pidfd_send_signal(&self.handle, Signal::KILL) {

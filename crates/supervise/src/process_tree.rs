@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// The children of `pid`, their children, and so on, as far as they still run. A process that ends while this looks may
 /// be among them.
-pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+pub fn descendants(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (child, parent) in processes_with_parents() {
         children.entry(parent).or_default().push(child);

@@ -1,6 +1,5 @@
 //! Removing what earlier runs left when they and their guards were killed, or the machine went down.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -16,24 +15,21 @@ use crate::folder::{self, MARKER, PREFIX};
 /// How long removing a folder is tried while processes in it die.
 const REMOVAL: Duration = Duration::from_secs(5);
 
-/// The server programs of the catalogue.
-const PROGRAMS: [&str; 3] = ["mariadbd", "mysqld", "mongod"];
-
-/// The option by which a server of MongoDB finds its data, which lie below its private folder.
-pub(crate) const DATA_OPTION: &str = "--dbpath=";
-
-/// Removes the folders of this user's private servers that nobody holds any more, and ends servers that still run in
-/// them. Called at every start; what cannot be removed is left for the next one.
-pub fn sweep_stale() {
-    sweep(&env::temp_dir());
+/// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder. The
+/// folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to mean
+/// another process.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    /// The names of the program files.
+    pub programs: &'static [&'static str],
+    /// True for an argument by which such a program works in exactly this folder.
+    pub works_in: fn(argument: &[u8], folder: &Path) -> bool,
 }
 
-/// The option by which a server finds its settings, and by which we know a server of ours: the folder's name is random,
-/// so no foreign process carries it. Unlike a recorded process number it cannot come to mean another process.
-pub(crate) fn defaults_file_option(folder: &Path) -> OsString {
-    let mut option = OsString::from("--defaults-file=");
-    option.push(folder.join("my.cnf"));
-    option
+/// Removes this user's private folders that nobody holds any more, and ends programs of these kinds that still run in
+/// them. Called at every start; what cannot be removed is left for the next one.
+pub fn sweep_stale(known: &[Known]) {
+    sweep(&env::temp_dir(), known);
 }
 
 /// Removes `folder` with all that is in it, also while a dying process still writes there.
@@ -49,16 +45,16 @@ pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-fn sweep(parent: &Path) {
+fn sweep(parent: &Path, known: &[Known]) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
-            sweep_folder(&entry.path());
+            sweep_folder(&entry.path(), known);
         }
     }
 }
 
-fn sweep_folder(path: &Path) {
+fn sweep_folder(path: &Path, known: &[Known]) {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return;
     };
@@ -70,7 +66,7 @@ fn sweep_folder(path: &Path) {
         return;
     };
     if path.join(MARKER).exists() {
-        end_servers(path);
+        end_programs(path, known);
         let _ = remove_folder(path);
     } else {
         // Left between making the folder and marking it; not ours if there is anything in it.
@@ -78,8 +74,8 @@ fn sweep_folder(path: &Path) {
     }
 }
 
-/// Kills servers of ours in `folder` and waits for their end. Normally there are none: a server dies with its guard.
-fn end_servers(folder: &Path) {
+/// Kills programs of ours in `folder` and waits for their end. Normally there are none: a program dies with its guard.
+fn end_programs(folder: &Path, known: &[Known]) {
     let Ok(processes) = fs::read_dir("/proc") else {
         return;
     };
@@ -96,7 +92,9 @@ fn end_servers(folder: &Path) {
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        if is_our_server(&process.path(), folder) && pidfd_send_signal(&handle, Signal::KILL).is_ok() {
+        if known.iter().any(|known| is_ours(&process.path(), folder, known))
+            && pidfd_send_signal(&handle, Signal::KILL).is_ok()
+        {
             let at_most = Timespec {
                 tv_sec: 5,
                 tv_nsec: 0,
@@ -106,76 +104,63 @@ fn end_servers(folder: &Path) {
     }
 }
 
-/// True for a server of this user that was started with its settings or its data in exactly this folder.
-fn is_our_server(process: &Path, folder: &Path) -> bool {
+/// True for a program of this user and of this kind that was started to work in exactly this folder.
+fn is_ours(process: &Path, folder: &Path, known: &Known) -> bool {
     let same_user = fs::metadata(process).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
     let program_fits = fs::read_link(process.join("exe")).is_ok_and(|exe| {
         exe.file_name()
-            .is_some_and(|name| PROGRAMS.iter().any(|program| name == *program))
+            .is_some_and(|name| known.programs.iter().any(|program| name == *program))
     });
     let option_fits = fs::read(process.join("cmdline")).is_ok_and(|line| {
         line.split(|byte| *byte == 0)
-            .any(|argument| names_as_ours(argument, folder))
+            .any(|argument| (known.works_in)(argument, folder))
     });
     same_user && program_fits && option_fits
 }
 
-/// The option that only a server of ours has.
-fn names_as_ours(argument: &[u8], folder: &Path) -> bool {
-    let data_lie_in_it = || {
-        let data = argument.strip_prefix(DATA_OPTION.as_bytes())?;
-        Path::new(OsStr::from_bytes(data))
-            .parent()
-            .map(|parent| parent == folder)
-    };
-    argument == defaults_file_option(folder).as_bytes() || data_lie_in_it() == Some(true)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::path::PathBuf;
     use std::process::{Child, Command};
 
     use super::*;
 
-    #[test]
-    fn a_stale_folder_goes_with_the_server_in_it() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = stale_folder(parent.path());
-        let mut server = pretend_server(parent.path(), "mariadbd", &folder);
-        sweep(parent.path());
-        assert!(!folder.exists());
-        assert_eq!(
-            std::os::unix::process::ExitStatusExt::signal(&server.wait().unwrap()),
-            Some(9)
-        );
+    const KNOWN: Known = Known {
+        programs: &["worker"],
+        works_in: |argument, folder| argument == settings_option(folder).as_bytes(),
+    };
+
+    fn settings_option(folder: &Path) -> OsString {
+        let mut option = OsString::from("--settings=");
+        option.push(folder.join("worker.conf"));
+        option
     }
 
     #[test]
-    fn servers_are_known_by_where_their_settings_or_data_are() {
-        let folder = Path::new("/tmp/ciphertax-server-it");
-        for (argument, ours) in [
-            ("--defaults-file=/tmp/ciphertax-server-it/my.cnf", true),
-            ("--defaults-file=/tmp/ciphertax-server-it2/my.cnf", false),
-            ("--dbpath=/tmp/ciphertax-server-it/data-0", true),
-            ("--dbpath=/tmp/ciphertax-server-it2/data-0", false),
-            ("--dbpath=/tmp/ciphertax-server-it", false),
-            ("/tmp/ciphertax-server-it/data-0", false),
-        ] {
-            assert_eq!(names_as_ours(argument.as_bytes(), folder), ours, "{argument}");
-        }
+    fn a_stale_folder_goes_with_the_program_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = stale_folder(parent.path());
+        let mut program = pretend_program(parent.path(), "worker", &folder);
+        sweep(parent.path(), &[KNOWN]);
+        assert!(!folder.exists());
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&program.wait().unwrap()),
+            Some(9)
+        );
     }
 
     #[test]
     fn a_foreign_process_is_never_killed() {
         let parent = tempfile::tempdir().unwrap();
         let folder = stale_folder(parent.path());
-        // The same number as a recorded server, the same option but another program, the same program but another folder.
+        // The same number as a recorded program, the same option but another program, the same program but another
+        // folder.
         let mut with_recorded_pid = Command::new("sleep").arg("60").spawn().unwrap();
-        fs::write(folder.join("mariadbd.pid"), with_recorded_pid.id().to_string()).unwrap();
-        let mut other_program = pretend_server(parent.path(), "another", &folder);
-        let mut other_folder = pretend_server(parent.path(), "mariadbd", &parent.path().join("elsewhere"));
-        sweep(parent.path());
+        fs::write(folder.join("worker.pid"), with_recorded_pid.id().to_string()).unwrap();
+        let mut other_program = pretend_program(parent.path(), "another", &folder);
+        let mut other_folder = pretend_program(parent.path(), "worker", &parent.path().join("elsewhere"));
+        sweep(parent.path(), &[KNOWN]);
         assert!(!folder.exists());
         for process in [&mut with_recorded_pid, &mut other_program, &mut other_folder] {
             assert!(
@@ -192,15 +177,15 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = stale_folder(parent.path());
         let lock = folder::lock_shared(&folder).unwrap().unwrap();
-        sweep(parent.path());
+        sweep(parent.path(), &[KNOWN]);
         assert!(folder.exists());
         drop(lock);
-        sweep(parent.path());
+        sweep(parent.path(), &[KNOWN]);
         assert!(!folder.exists());
     }
 
     #[test]
-    fn folders_that_are_not_private_servers_are_left_alone() {
+    fn folders_that_are_not_private_are_left_alone() {
         let parent = tempfile::tempdir().unwrap();
         let unmarked = parent.path().join(format!("{PREFIX}results"));
         let run = parent.path().join("ciphertax-quick-1");
@@ -213,7 +198,7 @@ mod tests {
         fs::create_dir(&target).unwrap();
         fs::write(target.join(MARKER), "").unwrap();
         std::os::unix::fs::symlink(&target, parent.path().join(format!("{PREFIX}link"))).unwrap();
-        sweep(parent.path());
+        sweep(parent.path(), &[KNOWN]);
         assert!(unmarked.join("run.json").exists());
         assert!(run.join("run.json").exists());
         assert!(target.join(MARKER).exists());
@@ -224,7 +209,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join(format!("{PREFIX}empty"));
         fs::create_dir(&folder).unwrap();
-        sweep(parent.path());
+        sweep(parent.path(), &[KNOWN]);
         assert!(!folder.exists());
     }
 
@@ -235,26 +220,27 @@ mod tests {
         folder
     }
 
-    /// By a process of its own: a program that this process wrote cannot be run while the child of another test has it open.
+    /// By a process of its own: a program that this process wrote cannot be run while the child of another test has it
+    /// open.
     fn copy_program(from: &str, to: &Path) {
         assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
     }
 
     /// A shell under the name `program` that was started as if to serve `folder`, and runs already.
-    fn pretend_server(parent: &Path, program: &str, folder: &Path) -> Child {
+    fn pretend_program(parent: &Path, program: &str, folder: &Path) -> Child {
         let bin = tempfile::Builder::new().tempdir_in(parent).unwrap().keep();
         let path = bin.join(program);
         copy_program("/bin/sh", &path);
         let child = Command::new(&path)
             .args(["-c", "read line"])
-            .arg(defaults_file_option(folder))
+            .arg(settings_option(folder))
             .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let process = PathBuf::from(format!("/proc/{}", child.id()));
         let started = || {
             fs::read_link(process.join("exe")).is_ok_and(|exe| exe == path)
-                && fs::read(process.join("cmdline")).is_ok_and(|line| line.ends_with(b"/my.cnf\0"))
+                && fs::read(process.join("cmdline")).is_ok_and(|line| line.ends_with(b"/worker.conf\0"))
         };
         while !started() {
             thread::sleep(Duration::from_millis(1));

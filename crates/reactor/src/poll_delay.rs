@@ -9,9 +9,9 @@ use rustix::thread::{Timespec, nanosleep};
 /// With many active connections one wake-up then serves many sockets instead of one. The price is that an answer may
 /// wait that long before it is read, which the recorded latency contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Gather(Duration);
+pub struct PollDelay(Duration);
 
-impl Gather {
+impl PollDelay {
     /// Serve each socket as soon as it is ready.
     pub const NONE: Self = Self(Duration::ZERO);
 

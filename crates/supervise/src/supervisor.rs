@@ -1,9 +1,9 @@
-//! A program of the user's own, kept: what it took is known exactly, and it leaves nothing running.
+//! A program of the user's own, supervised: what it took is known exactly, and it leaves nothing running.
 //!
-//! The keeper is a small process in a session of its own and the *parent* of the program. What the program started falls
-//! to the keeper when its own parent has ended (`PR_SET_CHILD_SUBREAPER`), so the kernel adds up the CPU time of all of
+//! The supervisor is a small process in a session of its own and the *parent* of the program. What the program started falls
+//! to the supervisor when its own parent has ended (`PR_SET_CHILD_SUBREAPER`), so the kernel adds up the CPU time of all of
 //! it, and all of it can be ended: when the program has ended by itself, when its time is up, and when the owner is gone,
-//! however that ended. If the keeper is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
+//! however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
@@ -22,11 +22,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::family::kill_descendants;
 use crate::guard::{GuardProgram, adopt_orphans, die_with_this_thread, owner_on_standard_input};
+use crate::process_tree::kill_descendants;
 use crate::say::say;
 
-/// How a kept program ended.
+/// How a supervised program ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
     /// The way it ended.
@@ -55,8 +55,8 @@ pub enum End {
 
 /// A program that runs, or has ended. It is killed with all it started when this is dropped.
 #[derive(Debug)]
-pub struct Kept {
-    keeper: Child,
+pub struct Supervised {
+    supervisor: Child,
     stream: BufReader<UnixStream>,
 }
 
@@ -72,13 +72,13 @@ const LOOK: Duration = Duration::from_millis(2);
 /// cannot be killed, and are left.
 const DYING: Duration = Duration::from_secs(2);
 
-impl Kept {
+impl Supervised {
     /// Starts a program with an environment that is this process's own but for `environment`. What ciphertax itself was
     /// told by its environment is not handed on. `prepare` gets the number of the process whose CPUs the program inherits,
     /// before it is started.
     ///
     /// # Errors
-    /// If the keeper cannot be started; that the program cannot be is told by [`Kept::ended`].
+    /// If the supervisor cannot be started; that the program cannot be is told by [`Supervised::ended`].
     pub fn start(
         guard: &GuardProgram,
         command_line: &[String],
@@ -86,58 +86,60 @@ impl Kept {
         prepare: impl FnOnce(u32) -> io::Result<()>,
     ) -> Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(problem)?;
-        let keeper = spawn_keeper(&guard.in_role("keep"), environment, theirs)?;
-        let mut kept = Self {
-            keeper,
+        let supervisor = spawn_supervisor(&guard.in_role("supervise"), environment, theirs)?;
+        let mut supervised = Self {
+            supervisor,
             stream: BufReader::new(ours),
         };
-        prepare(kept.keeper.id()).map_err(problem)?;
-        send(kept.stream.get_mut(), &command_line).map_err(problem)?;
-        Ok(kept)
+        prepare(supervised.supervisor.id()).map_err(problem)?;
+        send(supervised.stream.get_mut(), &command_line).map_err(problem)?;
+        Ok(supervised)
     }
 
     /// Waits no longer than `patience` for its end; `None` if it still runs.
     ///
     /// # Errors
-    /// If the keeper is gone.
+    /// If the supervisor is gone.
     pub fn ended(&mut self, patience: Duration) -> Result<Option<Ended>> {
         if !is_readable(self.stream.get_ref(), patience).map_err(problem)? {
             return Ok(None);
         }
         let mut line = String::new();
         self.stream.read_line(&mut line).map_err(problem)?;
-        serde_json::from_str(&line).map(Some).map_err(|_| Error::Keeper {
-            problem: "ended without a word".into(),
-        })
+        serde_json::from_str(&line)
+            .map(Some)
+            .map_err(|_| Error::Supervisor {
+                problem: "ended without a word".into(),
+            })
     }
 }
 
-impl Drop for Kept {
+impl Drop for Supervised {
     fn drop(&mut self) {
         let _ = self.stream.get_ref().shutdown(Shutdown::Both);
-        let _ = self.keeper.wait();
+        let _ = self.supervisor.wait();
     }
 }
 
-/// What a keeper does; the whole of the hidden command `keep`.
+/// What a supervisor does; the whole of the hidden command `supervise`.
 pub fn main() -> ExitCode {
     let Some(owner) = owner_on_standard_input() else {
-        say("`keep` is started by ciphertax itself, to run a program of the user's own");
+        say("`supervise` is started by ciphertax itself, to run a program of the user's own");
         return ExitCode::FAILURE;
     };
-    match keep(owner) {
+    match supervise(owner) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 fn problem(cause: io::Error) -> Error {
-    Error::Keeper {
+    Error::Supervisor {
         problem: format!("does not work ({cause})"),
     }
 }
 
-fn spawn_keeper(
+fn spawn_supervisor(
     command_line: &[OsString],
     environment: &[(String, String)],
     owner: UnixStream,
@@ -163,7 +165,7 @@ fn spawn_keeper(
 }
 
 /// Runs the program that the owner names, and tells it how that ended.
-fn keep(owner: UnixStream) -> io::Result<()> {
+fn supervise(owner: UnixStream) -> io::Result<()> {
     adopt_orphans()?;
     let mut owner = BufReader::new(owner);
     let mut line = String::new();

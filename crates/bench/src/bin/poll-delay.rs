@@ -1,4 +1,4 @@
-//! What gathering does to the recorded latency, to the client's cost, and to the measured cost of TLS.
+//! What a poll delay does to the recorded latency, to the client's cost, and to the measured cost of TLS.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use clap::Parser;
 use hdrhistogram::Histogram;
 
 const SLICE: Duration = Duration::from_millis(250);
-const GATHERS_US: [u32; 5] = [0, 20, 50, 100, 200];
+const POLL_DELAYS_US: [u32; 5] = [0, 20, 50, 100, 200];
 const ARMS: [Transport; 2] = [Transport::Plain, Transport::Tls13];
 
-/// Effect of gathering: one Markdown document on standard output.
+/// Effect of a poll delay: one Markdown document on standard output.
 #[derive(Parser)]
 struct Arguments {
-    /// Blocks of a plain and a TLS slice for each gather time
+    /// Blocks of a plain and a TLS slice for each poll delay
     #[arg(long, default_value_t = 40)]
     blocks: u32,
 }
@@ -28,15 +28,15 @@ fn main() -> ExitCode {
     ciphertax_bench::main(|| {
         let arguments = Arguments::parse();
         let mut ground = Ground::prepare(CertificateKind::EcdsaP256)?;
-        let mut document = Document::new("What gathering does", "gather");
+        let mut document = Document::new("What a poll delay does", "poll-delay");
         document.fact("server", ground.identity()?);
         let asked = format!(
-            "prepared point select, {} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each gather time, all in turns",
+            "prepared point select, {} blocks of a plain and a TLSv1.3 slice of {SLICE:?} for each poll delay, all in turns",
             arguments.blocks
         );
         document.fact("asked", asked);
         document.paragraph(
-            "Gather is how long a load thread sleeps before it asks which sockets are ready; the same for both arms of a \
+            "The poll delay is how long a load thread sleeps before it asks which sockets are ready; the same for both arms of a \
              comparison. Latency, client CPU and throughput are those of the plain arm, over all its slices. The cost of TLS is \
              the paired change of the blocks ± its standard error.",
         );
@@ -49,9 +49,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// One gather time: its engine, and what it measured by arm.
+/// One poll delay: its engine, and what it measured by arm.
 struct Setting {
-    gather_us: u32,
+    poll_delay_us: u32,
     engine: Engine,
     order: BalancedOrder,
     arms: [Series; 2],
@@ -68,9 +68,9 @@ struct Series {
 }
 
 fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
-    let mut settings = GATHERS_US
+    let mut settings = POLL_DELAYS_US
         .iter()
-        .map(|gather_us| Setting::start(ground, connections, *gather_us))
+        .map(|poll_delay_us| Setting::start(ground, connections, *poll_delay_us))
         .collect::<Result<Vec<_>>>()?;
     let orders = BalancedOrder::new(settings.len(), 1).take(blocks as usize);
     for (block, order) in orders.enumerate() {
@@ -82,7 +82,7 @@ fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
         }
     }
     let mut table = Table::new(&[
-        "gather µs",
+        "poll delay µs",
         "mean µs",
         "p50 µs",
         "p99 µs",
@@ -99,7 +99,7 @@ fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
 }
 
 impl Setting {
-    fn start(ground: &Ground, connections: u32, gather_us: u32) -> Result<Self> {
+    fn start(ground: &Ground, connections: u32, poll_delay_us: u32) -> Result<Self> {
         let arm = |transport| -> Result<PointSelect> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
@@ -108,13 +108,13 @@ impl Setting {
         };
         let arms = ARMS.into_iter().map(arm).collect::<Result<Vec<_>>>()?;
         let load = Load {
-            gather_us,
+            poll_delay_us,
             ..Load::closed(connections)
         };
         Ok(Self {
-            gather_us,
+            poll_delay_us,
             engine: Engine::start(arms, &load, 1)?,
-            order: BalancedOrder::new(ARMS.len(), u64::from(gather_us) + 1),
+            order: BalancedOrder::new(ARMS.len(), u64::from(poll_delay_us) + 1),
             arms: [Series::new(), Series::new()],
         })
     }
@@ -140,7 +140,7 @@ impl Setting {
             ))
         };
         Ok(vec![
-            self.gather_us.to_string(),
+            self.poll_delay_us.to_string(),
             format!("{:.0}", plain.latency_sum_us / plain.operations as f64),
             quantile(0.5),
             quantile(0.99),

@@ -20,7 +20,10 @@ pub(crate) fn run_inside(command: &mut Command, path: &Path) -> io::Result<()> {
 
 /// Does something in a thread of its own that is in the network namespace that `path` leads to. What it opens there may
 /// be used elsewhere.
-pub(crate) fn inside<T: Send>(path: &Path, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+///
+/// # Errors
+/// If the namespace cannot be entered, or what `work` says.
+pub fn inside<T: Send>(path: &Path, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let namespace = File::open(path)?;
     let enter = || {
         enter(&namespace)?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Ground, Slice, child};
 use ciphertax_engine::{Engine, Workload};
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{GuardProgram, PrivateServer};
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
 use ciphertax_workload::{
@@ -173,7 +174,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let server = PrivateServer::builder().guard(GuardProgram::this_test_program("guard"));
+        let server = PrivateServer::builder(&MARIADB).guard(GuardProgram::this_test_program("guard"));
         let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
         let sysbench = Sysbench::set_up(&mut ground).unwrap();
         Self { ground, sysbench }

@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, guard};
 
 fn main() -> ExitCode {
@@ -13,12 +14,14 @@ fn main() -> ExitCode {
     }
     let builder = arguments
         .into_iter()
-        .fold(PrivateServer::builder(), |builder, option| builder.option(option));
+        .fold(PrivateServer::builder(&MARIADB), |builder, option| {
+            builder.option(option)
+        });
     match builder.start() {
         Ok(server) => {
             println!(
                 "{} {} {}",
-                server.pid(),
+                server.pids()[0],
                 server.address(),
                 server.folder().display()
             );

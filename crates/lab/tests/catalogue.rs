@@ -124,7 +124,7 @@ fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     for account in methods.iter().filter_map(|method| server.account(*method)) {
         let mut options = as_account(clear(server), account);
         if account.method == AuthenticationMethod::UnixSocket {
-            options.socket = Some(server.socket().to_owned());
+            options.socket = Some(server.socket().unwrap().to_owned());
             options.authentication = Some(AuthenticationMethod::UnixSocket);
         }
         let mut ways = vec![options];
@@ -365,7 +365,7 @@ fn tls_can_be_off(entry: &'static Entry) {
 }
 
 fn stop_without_a_trace(server: PrivateServer) {
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     server.stop().unwrap();
     assert!(!folder.exists());
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -386,9 +386,7 @@ fn told(
 }
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
-    PrivateServer::builder()
-        .server(entry)
-        .guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(entry).guard(GuardProgram::this_test_program("guard"))
 }
 
 fn rsa() -> Certificate {

@@ -14,6 +14,7 @@ use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{DelayRelay, Error, GuardProgram, PrivateServer, RunningLink, tunnel};
 use ciphertax_model::{Link, LinkKind, SshCipher, Tunnel};
 use ciphertax_testkit::{
@@ -191,7 +192,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
 fn a_server_inside_answers_at_both_addresses() {
     let Some(link) = link_of(rtt(30.0)) else { return };
     let guard = GuardProgram::this_test_program("guard");
-    let server = PrivateServer::builder()
+    let server = PrivateServer::builder(&MARIADB)
         .inside(&link)
         .guard(guard)
         .start()
@@ -776,7 +777,9 @@ impl Addresses {
 fn owner() {
     let guard = GuardProgram::this_test_program("guard");
     let link = RunningLink::start(&rtt(1.0), &guard).unwrap();
-    let builder = PrivateServer::builder().inside(&link).guard(guard.clone());
+    let builder = PrivateServer::builder(&MARIADB)
+        .inside(&link)
+        .guard(guard.clone());
     let server = std::env::var_os("WITH_SERVER").map(|_| builder.start().unwrap());
     let kinds = [Tunnel::Ssh(SshCipher::Aes256Gcm), Tunnel::Wireguard];
     let tunnels = server.iter().flat_map(|server| {
@@ -788,7 +791,7 @@ fn owner() {
         .chain(tunnels.iter().map(|tunnel| tunnel.address().ip()));
     let pids = [link.pid()]
         .into_iter()
-        .chain(server.iter().map(PrivateServer::pid))
+        .chain(server.iter().flat_map(PrivateServer::pids))
         .chain(
             tunnels
                 .iter()

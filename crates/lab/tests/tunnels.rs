@@ -14,7 +14,9 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::mysql::select_canary;
+use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess};
 use ciphertax_lab::{GuardProgram, PrivateServer, RunningLink};
 use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
@@ -469,7 +471,7 @@ fn rtt(rtt_ms: f64) -> Link {
 }
 
 fn server_inside(link: &RunningLink) -> PrivateServer {
-    PrivateServer::builder()
+    PrivateServer::builder(&MARIADB)
         .guard(GuardProgram::this_test_program("guard"))
         .inside(link)
         .start()
@@ -540,7 +542,7 @@ fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
 }
 
 fn server() -> PrivateServer {
-    PrivateServer::builder()
+    PrivateServer::builder(&MARIADB)
         .guard(GuardProgram::this_test_program("guard"))
         .option("--max-allowed-packet=64M")
         .start()

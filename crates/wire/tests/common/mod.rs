@@ -11,6 +11,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
@@ -31,7 +32,12 @@ pub(crate) fn server() -> &'static PrivateServer {
 
 /// A server of a test's own. The test program must have an ignored test `guard`.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    builder_of(&MARIADB)
+}
+
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry).guard(GuardProgram::this_test_program("guard"))
 }
 
 /// Options for a session in clear.

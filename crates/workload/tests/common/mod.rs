@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{GuardProgram, PrivateServer};
 use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
@@ -48,7 +49,7 @@ pub(crate) const LOAD: Load = Load {
 /// A server without a data set. The test program must have an ignored test `guard`.
 pub(crate) fn empty_server() -> PrivateServer {
     let guard = GuardProgram::this_test_program("guard");
-    PrivateServer::builder().guard(guard).start().unwrap()
+    PrivateServer::builder(&MARIADB).guard(guard).start().unwrap()
 }
 
 /// A server with the data set: one table of so many rows, which all workloads leave as many.

@@ -45,7 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         endpoints: seeds.map(|seed| Endpoint::new(&seed.host, seed.port)).collect(),
         login: target.login.clone(),
         verification: target.verification.clone(),
-        client_certificate: None,
+        client_certificate: target.client_certificate.clone(),
         needs_tls: target.login == Login::X509,
         display: target.to_string(),
         url: Target::MongoDb(target.clone()).url(),

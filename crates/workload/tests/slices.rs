@@ -22,12 +22,6 @@ const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
 const SLICE: Duration = Duration::from_millis(300);
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn point_selects_differ_by_the_bytes_of_the_records_alone() {
     let server = server(ROWS);
     let [plain, older, newer] = yields(&server, point_select);

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, install};
+use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{
     ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
@@ -21,12 +21,6 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, Mongo
 use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
 
 use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
@@ -341,7 +335,6 @@ fn loaded_set() -> PrivateServer {
         .without_tls()
         .access_control(false)
         .replica_set(set)
-        .guard(GuardProgram::this_test_program("guard"))
         .start()
         .unwrap();
     let access = set_access(&server, ReadPreference::Primary);
@@ -414,11 +407,9 @@ fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
 /// A server that is fetched if it is not there yet, without access control and in clear.
 fn server() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let guard = GuardProgram::this_test_program("guard");
     PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
-        .guard(guard)
         .start()
         .unwrap()
 }

@@ -1,15 +1,17 @@
 //! A MongoDB that ciphertax is given by URL: the "user's own".
 
 use std::fmt::Display;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
@@ -27,7 +29,7 @@ impl OwnMongoDb {
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
         ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
         let builder = set_up(PrivateServer::builder(&MONGODB).guard(guard));
         Self {
             server: builder.start().unwrap(),
@@ -56,6 +58,16 @@ impl OwnMongoDb {
 
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
+    }
+
+    /// Certificate and key of a client in one file, for the account of `MONGODB-X509`.
+    pub(crate) fn client_file(&self) -> PathBuf {
+        let files = self.server.client_certificate(CertificateKind::EcdsaP256);
+        let files = files.unwrap().unwrap();
+        let both = [fs::read(files.certificate).unwrap(), fs::read(files.key).unwrap()].concat();
+        let path = self.server.folder().join("client-both.pem");
+        fs::write(&path, both).unwrap();
+        path
     }
 
     /// Keeps a session with the primary as long as `use_it` lasts, which asks it something.

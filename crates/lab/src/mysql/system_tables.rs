@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::child;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::{DATA, MyCnf};
@@ -17,7 +18,7 @@ use super::{NEEDED_MB, SystemTables};
 use crate::error::{Error, Result};
 use crate::leftovers::defaults_file_option;
 use crate::log::{self, LOG, STARTUP};
-use ciphertax_supervise::{PrivateFolder, guard};
+use ciphertax_supervise::PrivateFolder;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -85,7 +86,7 @@ fn run(
         .stderr(log)
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: installation.installation().program().into(),
         cause,

@@ -9,10 +9,11 @@ mod target;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, Site, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessMeter};
 use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 use crate::connections::too_many;

@@ -5,10 +5,11 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use ciphertax_lab::tunnel::{self, RunningTunnel};
-use ciphertax_lab::{GuardProgram, PrivateServer, RunningLink};
+use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Arm, CertificateKind, Link, Site, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessTree};
 use ciphertax_records::LinkRecord;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
 use super::endpoint::Endpoint;

@@ -429,6 +429,23 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_logs_in_and_is_named_in_the_url_again() {
+        let text = "h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=/c.pem&tlsCAFile=/ca.pem";
+        let target = parse(text).unwrap();
+        assert_eq!(target.login, Login::X509);
+        let client = target.client_certificate.clone().unwrap();
+        assert_eq!(
+            (client.certificate, client.key),
+            (PathBuf::from("/c.pem"), PathBuf::from("/c.pem"))
+        );
+        let url = target.url();
+        let (_, rest) = url.split_once("://").unwrap();
+        assert_eq!(parse(rest).unwrap(), target, "{url}");
+        let external = parse(&format!("{text}&authSource=%24external")).unwrap();
+        assert_eq!(external, target);
+    }
+
+    #[test]
     fn what_is_not_understood_is_named_with_what_would_be() {
         for (rest, words) in [
             ("h/?tlsCaFiel=x", "did you mean \"tlsCAFile\""),
@@ -438,9 +455,20 @@ mod tests {
             ("h/?tls=false", "TLS arms cannot be measured"),
             ("h/?ssl=false", "TLS arms cannot be measured"),
             ("h/?readPreference=secondary", "read_preference"),
-            ("a@h/?authMechanism=MONGODB-X509", "private server alone"),
-            ("h/?tlsCertificateKeyFile=x", "private server alone"),
-            ("a@h/?authMechanism=PLAIN", "SCRAM-SHA-256 or SCRAM-SHA-1"),
+            ("h/?authMechanism=MONGODB-X509", "tlsCertificateKeyFile with it"),
+            (
+                "a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c",
+                "no user with it",
+            ),
+            (
+                "h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c&authSource=admin",
+                "authSource=$external",
+            ),
+            ("h/?tlsCertificateKeyFile=", "PEM file"),
+            (
+                "a@h/?authMechanism=PLAIN",
+                "SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509",
+            ),
             ("h/shop?w=1", "database of its own"),
             ("a@h/admin", "authSource="),
             ("", "no host"),

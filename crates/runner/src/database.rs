@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::{Account, Proved};
+use ciphertax_lab::{Account, PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Secret, Study};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
@@ -15,7 +15,7 @@ use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::error::RunError;
 use crate::load::Start;
-use crate::server::{Control, Endpoint, Private};
+use crate::server::{Control, Endpoint};
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
 /// and what it cannot do. The value itself is what one group of servers needs to remember.
@@ -41,7 +41,7 @@ pub(crate) trait Database: Sized + 'static {
     type Access: Clone;
 
     /// Of private servers.
-    fn of_private(server: &Private) -> Self;
+    fn of_private(server: &PrivateServer) -> Self;
 
     /// The login of a private server's account.
     fn login_of(account: &Account) -> Self::Login;
@@ -90,7 +90,7 @@ pub(crate) trait Database: Sized + 'static {
     fn set_up(
         &mut self,
         _control: &mut Control<Self>,
-        _server: &Private,
+        _server: &PrivateServer,
         _arms: &[&Arm],
     ) -> Result<(), RunError> {
         Ok(())

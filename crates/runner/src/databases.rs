@@ -42,6 +42,9 @@ pub(crate) trait OwnDatabase {
     /// What ciphertax makes there, in words.
     fn made(&self) -> &'static str;
 
+    /// The built-in study for servers that plain arms cannot log in to; `None` where they can.
+    fn study_without_plain_arms(&self) -> Option<&'static str>;
+
     /// What it cannot do that a cell asks.
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
@@ -83,6 +86,10 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
 
     fn made(&self) -> &'static str {
         D::MADE
+    }
+
+    fn study_without_plain_arms(&self) -> Option<&'static str> {
+        self.needs_tls.then_some(D::TLS_VERSIONS_STUDY)
     }
 
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {

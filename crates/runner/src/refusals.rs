@@ -39,6 +39,16 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
             own.protocol()
         ));
     }
+    if let Some(without_plain) = own.study_without_plain_arms() {
+        let plain = study.arms.iter().filter(|arm| !arm.transport.is_encrypted());
+        refusals.extend(plain.map(|arm| {
+            format!(
+                "arm {}: the target logs in by a certificate, which TLS alone carries; take a study without a plain arm, as \
+                 {without_plain} is",
+                arm.name
+            )
+        }));
+    }
     for arm in &study.arms {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),

@@ -14,13 +14,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, SliceYield};
-use ciphertax_lab::{GuardProgram, PrivateFiles};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
+use ciphertax_supervise::{GuardProgram, PrivateFiles};
 
 use crate::counters::change;
 use crate::database::Database;

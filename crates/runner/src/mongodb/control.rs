@@ -1,12 +1,10 @@
 //! What is asked of the servers over the control session.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::YcsbTable;
-use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Topology};
@@ -322,31 +320,4 @@ fn number(document: &RawDocument, path: &[&str]) -> Option<i64> {
         RawBsonRef::Double(value) => Some(value as i64),
         _ => None,
     }
-}
-
-/// Asks for what is not there, by a canary, and is told so.
-pub(super) fn canary(options: &ConnectOptions) -> crate::database::Canary {
-    let options = ConnectOptions {
-        tls: None,
-        ..options.clone()
-    };
-    Box::new(move |address: SocketAddr, canary: &str| {
-        let options = ConnectOptions {
-            host: address.ip().to_string(),
-            port: address.port(),
-            ..options.clone()
-        };
-        let reactor = Reactor::new().map_err(|error| error.to_string())?;
-        let exchange = async {
-            let (mut session, _) = Session::connect(&reactor, &options).await?;
-            let echo = rawdoc! { "echo": canary, "$db": "admin" };
-            let _ = session.command(&echo).await;
-            session.close().await
-        };
-        let answer = reactor.run_one(exchange, Instant::now() + PATIENCE);
-        let answer = answer.map_err(|error| error.to_string())?;
-        let closed =
-            answer.ok_or_else(|| format!("the server did not answer within {} s", PATIENCE.as_secs()))?;
-        closed.map(drop).map_err(|error| error.to_string())
-    })
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::mongodb::{Circumstances, prove};
-use ciphertax_lab::{Account, Proved};
+use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
+use ciphertax_lab::{Account, PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, PasswordCache, ReadPreference, Secret, Study, Transport, Workload};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Others, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
@@ -22,7 +22,7 @@ use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
 use crate::load::{Start, no_such_workload};
-use crate::server::{Control, Endpoint, Private, TargetServers};
+use crate::server::{Control, Endpoint, TargetServers};
 
 /// A MongoDB.
 pub(crate) struct MongoDb {
@@ -45,7 +45,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
         endpoints: seeds.map(|seed| Endpoint::new(&seed.host, seed.port)).collect(),
         login: target.login.clone(),
         verification: target.verification.clone(),
-        client_certificate: None,
+        client_certificate: target.client_certificate.clone(),
         needs_tls: target.login == Login::X509,
         display: target.to_string(),
         url: Target::MongoDb(target.clone()).url(),
@@ -83,7 +83,7 @@ impl MongoDb {
     fn others(&self, is_private: bool) -> Others {
         match (is_private, self.is_replica_set) {
             (true, false) => Others::None,
-            // Private servers offer TLS and do not use it among themselves.
+            // PrivateServer servers offer TLS and do not use it among themselves.
             (true, true) => Others::InClear,
             (false, _) => Others::MayUseTls,
         }
@@ -102,9 +102,9 @@ impl Database for MongoDb {
     type Session = Session;
     type Access = MongodbAccess;
 
-    fn of_private(server: &Private) -> Self {
+    fn of_private(server: &PrivateServer) -> Self {
         let addresses = server.addresses();
-        let is_replica_set = server.is_replica_set();
+        let is_replica_set = server.replica_set().is_some();
         Self {
             is_replica_set,
             set_name: None,
@@ -213,15 +213,15 @@ impl Database for MongoDb {
             }
         };
         let unknown_client = conditions.unknown_client.map(at_primary);
-        let conditions = Circumstances {
+        let conditions = lab::Conditions {
             others: self.others(conditions.is_private),
-            stranger: unknown_client.as_ref(),
+            unknown_client: unknown_client.as_ref(),
         };
         Ok(prove(arm, &at_primary(options.clone()), expectation, conditions)?)
     }
 
     fn canary(options: &ConnectOptions) -> Canary {
-        control::canary(options)
+        Box::new(find_canary(options))
     }
 
     fn access(

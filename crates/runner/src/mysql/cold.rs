@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_model::{AuthenticationMethod, Cell, Pace, Study};
 use ciphertax_wire::mysql::ColdAccounts;
 
 use super::MySql;
 use crate::error::RunError;
 use crate::refusals::is_cold;
-use crate::server::{Control, Private};
+use crate::server::Control;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
 /// than a second's work of several cores.
@@ -31,7 +32,7 @@ pub(super) fn is_too_much(study: &Study, cell: &Cell) -> bool {
 /// The server's own.
 pub(super) fn accounts(
     control: &mut Control<MySql>,
-    server: &Private,
+    server: &PrivateServer,
 ) -> Result<Option<Arc<ColdAccounts>>, RunError> {
     let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
         return Ok(None);

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::tunnel::select_canary;
-use ciphertax_lab::{Account, Proved, prove};
+use ciphertax_lab::mysql::{prove, select_canary};
+use ciphertax_lab::{Account, PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Secret, Study, Workload};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
@@ -27,7 +27,7 @@ use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
 use crate::load::Start;
 use crate::refusals::is_cold;
-use crate::server::{Control, Endpoint, Private, TargetServers};
+use crate::server::{Control, Endpoint, TargetServers};
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
@@ -84,7 +84,7 @@ impl Database for MySql {
     type Session = Session;
     type Access = Access;
 
-    fn of_private(server: &Private) -> Self {
+    fn of_private(server: &PrivateServer) -> Self {
         Self {
             forget_passwords: server.entry().capabilities.forget_passwords,
             ..Self::default()
@@ -141,7 +141,7 @@ impl Database for MySql {
     fn set_up(
         &mut self,
         control: &mut Control<Self>,
-        server: &Private,
+        server: &PrivateServer,
         arms: &[&Arm],
     ) -> Result<(), RunError> {
         if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {

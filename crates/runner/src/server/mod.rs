@@ -9,10 +9,11 @@ mod target;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_lab::GuardProgram;
+use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, Site, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessMeter};
 use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
 use crate::connections::too_many;
@@ -26,7 +27,6 @@ use crate::whereabouts::Whereabouts;
 
 pub(crate) use control::{Control, PATIENCE, Ways};
 pub(crate) use endpoint::Endpoint;
-pub(crate) use private::Private;
 use route::Route;
 pub(crate) use target::TargetServers;
 
@@ -53,7 +53,7 @@ pub(crate) struct GroupServer<D: Database> {
     pub(crate) database: D,
     pub(crate) control: Control<D>,
     route: Route,
-    private: Option<Private>,
+    private: Option<PrivateServer>,
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
@@ -92,7 +92,7 @@ impl<D: Database> GroupServer<D> {
         let processes = Processes::of_private(&server, study, site)?;
         let route = Route::to_private(&server, link, study, site, group, &guard)?;
         let mut database = D::of_private(&server);
-        let login = D::login_of(&server.default_account());
+        let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
@@ -285,7 +285,7 @@ impl<D: Database> GroupServer<D> {
             ..
         } = self;
         drop(control);
-        let stopped = private.map_or(Ok(()), Private::stop);
+        let stopped = private.map_or(Ok(()), PrivateServer::stop);
         Ok(removed.and(stopped.and(route.stop()).map_err(RunError::from))?)
     }
 
@@ -313,7 +313,7 @@ impl<D: Database> GroupServer<D> {
         let private = self.private.as_ref();
         let description = self
             .database
-            .describe(&mut self.control, private.map(Private::entry))?;
+            .describe(&mut self.control, private.map(PrivateServer::entry))?;
         let addresses: Vec<String> = self.route.measured.iter().map(Endpoint::to_string).collect();
         self.record = ServerRecord {
             name: self.record.name.clone(),
@@ -348,7 +348,7 @@ impl<D: Database> Server for GroupServer<D> {
 
     fn death(&self) -> Option<String> {
         let death = self.processes.death()?;
-        let log = self.private.as_ref().map(Private::log_tail);
+        let log = self.private.as_ref().map(PrivateServer::log_tail);
         let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
         Some(format!("{death}{}", log.unwrap_or_default()))
     }
@@ -359,7 +359,7 @@ impl<D: Database> Server for GroupServer<D> {
 }
 
 impl Processes {
-    fn of_private(server: &Private, study: &Study, site: &Site) -> Result<Self, RunError> {
+    fn of_private(server: &PrivateServer, study: &Study, site: &Site) -> Result<Self, RunError> {
         let pids = server.pids();
         let confined_to = match study.placement {
             Placement::Free => None,
@@ -455,7 +455,7 @@ impl<D: Database> ReachedArm<D> {
 
 fn reached<D: Database>(
     route: &Route,
-    private: Option<&Private>,
+    private: Option<&PrivateServer>,
     default: &D::Login,
     arm: &Arm,
 ) -> Result<ReachedArm<D>, RunError> {
@@ -470,7 +470,7 @@ fn reached<D: Database>(
         .and_then(|(server, method)| server.account(method));
     let mut endpoint = route.endpoint_of(arm);
     if method == Some(AuthenticationMethod::UnixSocket)
-        && let Some(socket) = private.and_then(Private::socket)
+        && let Some(socket) = private.and_then(PrivateServer::socket)
     {
         endpoint.socket = Some(socket.to_owned());
     }
@@ -486,7 +486,7 @@ fn connect<D: Database>(
     study: &Study,
     database: &D,
     route: &Route,
-    private: Option<&Private>,
+    private: Option<&PrivateServer>,
     login: &D::Login,
     url: Option<&str>,
 ) -> Result<Control<D>, RunError> {

@@ -5,14 +5,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use ciphertax_lab::tunnel::{self, RunningTunnel};
-use ciphertax_lab::{GuardProgram, RunningLink};
+use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Arm, CertificateKind, Link, Site, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessTree};
 use ciphertax_records::LinkRecord;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
 use super::endpoint::Endpoint;
-use super::private::Private;
 use crate::distance::Distance;
 use crate::error::RunError;
 use crate::groups::Group;
@@ -41,7 +41,7 @@ struct MeteredTunnel {
 impl Route {
     /// To private servers, inside `link` if there is one, with all that a group of arms needs before them.
     pub(crate) fn to_private(
-        server: &Private,
+        server: &PrivateServer,
         link: Option<RunningLink>,
         study: &Study,
         site: &Site,
@@ -154,7 +154,7 @@ impl Route {
 
 /// One tunnel of each kind that an arm goes through.
 fn tunnels(
-    server: &Private,
+    server: &PrivateServer,
     link: Option<&RunningLink>,
     site: &Site,
     group: &Group<'_>,

@@ -2,7 +2,6 @@
 //!
 //! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
 
-mod cell;
 mod clean;
 mod command;
 mod connections;
@@ -14,7 +13,6 @@ mod entry;
 mod error;
 mod fit;
 mod folder;
-mod generator;
 mod groups;
 mod load;
 mod measure;
@@ -26,7 +24,6 @@ mod placement;
 mod play;
 mod progress;
 mod refusals;
-mod rounds;
 mod schedule;
 mod server;
 mod servers;

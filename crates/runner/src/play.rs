@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use ciphertax_explain::explain;
 use ciphertax_model::{Arm, Study};
@@ -10,15 +11,15 @@ use ciphertax_reactor::stop;
 use ciphertax_records::{ArmRecord, ArmRole, LeftOut, Run, RunStatus, Sample, Tool};
 use ciphertax_wire::Target;
 
-use crate::cell::OpenCell;
 use crate::clean::{made_on, remedy};
 use crate::databases;
 use crate::error::RunError;
 use crate::fit;
 use crate::folder::{Destination, Earlier, RunFolder};
+use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
-use crate::rounds::Rounds;
+use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{Opening, Servers};
 
 /// What is to be played.
@@ -97,7 +98,9 @@ pub fn play(
 struct Player<'a> {
     plan: &'a Plan,
     sites: Vec<Box<dyn Servers>>,
-    cells: Vec<OpenCell<'a>>,
+    courses: Vec<Course<'a>>,
+    /// By course.
+    cells: Vec<OpenCell>,
     head: Run,
     /// What was measured of it before.
     earlier: Vec<Sample>,
@@ -128,14 +131,15 @@ impl<'a> Player<'a> {
                 ..head(plan, &arms, &sites, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
-            let cells = open_cells(plan, &mut sites, &samples, progress)?;
+            let (courses, cells) = open_cells(plan, &mut sites, &samples, progress)?;
             folder.write_run(&head)?;
-            Ok((cells, head))
+            Ok((courses, cells, head))
         });
         match ready {
-            Ok((cells, head)) => Ok(Self {
+            Ok((courses, cells, head)) => Ok(Self {
                 plan,
                 sites,
+                courses,
                 cells,
                 head,
                 earlier: samples,
@@ -164,18 +168,23 @@ impl<'a> Player<'a> {
         let Self {
             plan,
             mut sites,
-            mut cells,
+            mut courses,
+            cells,
             mut head,
             earlier,
             is_new,
         } = self;
         let (measured, samples) = stop::heed(stop, || {
-            let mut rounds = Rounds::begin(&plan.study, &mut sites, &mut folder, earlier);
-            let measured = rounds.measure(&mut cells, progress);
-            let samples = rounds.into_samples();
-            // Closes the connections.
-            drop(cells);
-            (measured, samples)
+            // Ends with this, which closes the connections.
+            let mut cells = Cells {
+                study: &plan.study,
+                sites: &mut sites,
+                open: cells,
+                began: Instant::now() - time_of(&earlier),
+            };
+            let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
+            let measured = rounds.measure(&mut courses, progress);
+            (measured, rounds.into_samples())
         });
         head.servers = sites.iter().flat_map(|site| site.records()).collect();
 
@@ -320,13 +329,13 @@ fn open_cells<'a>(
     sites: &mut [Box<dyn Servers>],
     earlier: &[Sample],
     progress: &mut dyn Progress,
-) -> Result<Vec<OpenCell<'a>>, RunError> {
+) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
     for site in &mut *sites {
         go_on()?;
         site.load(&plan.study, progress)?;
     }
     progress.stage(&Stage::Opening);
-    let mut cells = Vec::with_capacity(plan.study.cells.len());
+    let (mut courses, mut cells) = (Vec::new(), Vec::new());
     for (number, cell) in plan.study.cells.iter().enumerate() {
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
@@ -337,12 +346,12 @@ fn open_cells<'a>(
             cell,
             (at, sites[at].as_mut()),
             seed,
-            earlier,
             &go_on,
         )?);
+        courses.push(Course::new(&plan.study, cell, seed, earlier)?);
     }
     go_on()?;
-    Ok(cells)
+    Ok((courses, cells))
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.

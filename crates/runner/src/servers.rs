@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_workload::Job;
@@ -10,9 +11,9 @@ use ciphertax_workload::ycsb::KeySpace;
 use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;
-use crate::generator::Generator;
 use crate::groups::groups;
 use crate::load;
+use crate::measure::Load;
 use crate::progress::{Progress, Stage};
 use crate::server::{GroupServer, ProvedArm, Server, TargetServers};
 
@@ -31,10 +32,7 @@ pub(crate) trait Servers {
     fn session(&self, arm: &str) -> Option<&SessionRecord>;
 
     /// The server that an arm is measured on; that of the baseline for one that is measured elsewhere only.
-    fn host(&self, arm: &str) -> &dyn Server;
-
-    /// The same, to be asked something.
-    fn host_mut(&mut self, arm: &str) -> &mut dyn Server;
+    fn server(&mut self, arm: &str) -> &mut dyn Server;
 
     /// Puts the servers at the distance of a cell that is measured on them.
     ///
@@ -48,24 +46,19 @@ pub(crate) trait Servers {
     /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
 
-    /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read.
+    /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
+    /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
     ///
     /// # Errors
-    /// If it cannot be made ready.
-    fn start(&self, study: &Study, cell: &Cell, arms: &[Arm], seed: u64) -> Result<Generator, RunError>;
-
-    /// One run of a program on an arm that is not measured, so that a program that does not work, or a lie, is told before
-    /// anything is measured.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
-    fn try_out(
+    /// If it cannot be made ready, or says what is wrong with the program.
+    fn start(
         &mut self,
-        command: &CommandLoad,
-        arm: &Arm,
+        study: &Study,
         cell: &Cell,
+        arms: &[Arm],
+        seed: u64,
         go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<(), RunError>;
+    ) -> Result<Box<dyn Load>, RunError>;
 
     /// Makes sure that an arm's server remembers what a warm login finds there, before a program makes one.
     fn remind(&self, arm: &str);
@@ -183,74 +176,7 @@ impl<D: Database> GroupServers<D> {
         self.arms.iter().find(|arm| arm.name == name)
     }
 
-    fn cpu(&self) -> Option<usize> {
-        self.groups.first().and_then(|group| group.server.cpu())
-    }
-}
-
-impl<D: Database> Servers for GroupServers<D> {
-    fn holds(&self, study: &Study, cell: &Cell) -> bool {
-        holds(self.site.as_ref(), study, cell)
-    }
-
-    fn first_records(&self) -> Vec<ServerRecord> {
-        let records = self.groups.iter().map(|group| group.server.first_record());
-        records.collect()
-    }
-
-    fn records(&self) -> Vec<ServerRecord> {
-        self.groups.iter().map(|group| group.server.record()).collect()
-    }
-
-    fn session(&self, arm: &str) -> Option<&SessionRecord> {
-        self.arm(arm).map(|arm| &arm.proved.session)
-    }
-
-    fn host(&self, arm: &str) -> &dyn Server {
-        &self.group(arm).server
-    }
-
-    fn host_mut(&mut self, arm: &str) -> &mut dyn Server {
-        let index = self.index_of_group(arm);
-        &mut self.groups[index].server
-    }
-
-    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        let mut groups = self.groups.iter_mut();
-        groups.try_for_each(|group| group.server.set_distance(wanted))
-    }
-
-    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
-        for group in &mut self.groups {
-            group.server.load(study, &mut |rows, of| {
-                progress.stage(&Stage::Loading { rows, of })
-            })?;
-        }
-        Ok(())
-    }
-
-    fn start(&self, study: &Study, cell: &Cell, arms: &[Arm], seed: u64) -> Result<Generator, RunError> {
-        if let Some(command) = &cell.command {
-            let reached = arms.iter().map(|arm| self.group(&arm.name).server.arm(arm));
-            let reached = reached.collect::<Result<Vec<_>, _>>()?;
-            let load = CommandLoad::prepare::<D>(command, arms, &reached, self.cpu())?;
-            return Ok(Generator::Command(load));
-        }
-        let job = Job {
-            study,
-            cell,
-            keys: arms
-                .iter()
-                .map(|arm| Arc::clone(&self.group(&arm.name).keys))
-                .collect(),
-            cpu: self.cpu(),
-            seed,
-        };
-        let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
-        let accesses = accesses.map(|arm| arm.proved.access.clone());
-        Ok(Generator::Engine(load::start(&job, accesses)?))
-    }
-
+    /// One run of a program on an arm that is not measured.
     fn try_out(
         &mut self,
         command: &CommandLoad,
@@ -283,6 +209,81 @@ impl<D: Database> Servers for GroupServers<D> {
             None => Ok(()),
             Some(problem) => Err(refused(problem)),
         }
+    }
+
+    fn cpu(&self) -> Option<usize> {
+        self.groups.first().and_then(|group| group.server.cpu())
+    }
+}
+
+impl<D: Database> Servers for GroupServers<D> {
+    fn holds(&self, study: &Study, cell: &Cell) -> bool {
+        holds(self.site.as_ref(), study, cell)
+    }
+
+    fn first_records(&self) -> Vec<ServerRecord> {
+        let records = self.groups.iter().map(|group| group.server.first_record());
+        records.collect()
+    }
+
+    fn records(&self) -> Vec<ServerRecord> {
+        self.groups.iter().map(|group| group.server.record()).collect()
+    }
+
+    fn session(&self, arm: &str) -> Option<&SessionRecord> {
+        self.arm(arm).map(|arm| &arm.proved.session)
+    }
+
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        let index = self.index_of_group(arm);
+        &mut self.groups[index].server
+    }
+
+    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        let mut groups = self.groups.iter_mut();
+        groups.try_for_each(|group| group.server.set_distance(wanted))
+    }
+
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+        for group in &mut self.groups {
+            group.server.load(study, &mut |rows, of| {
+                progress.stage(&Stage::Loading { rows, of })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        study: &Study,
+        cell: &Cell,
+        arms: &[Arm],
+        seed: u64,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<Box<dyn Load>, RunError> {
+        if let Some(command) = &cell.command {
+            let reached = arms.iter().map(|arm| self.group(&arm.name).server.arm(arm));
+            let reached = reached.collect::<Result<Vec<_>, _>>()?;
+            let load = CommandLoad::prepare::<D>(command, arms, &reached, self.cpu())?;
+            for arm in arms.iter().filter(|arm| arm.name != BASELINE_AGAIN) {
+                go_on()?;
+                self.try_out(&load, arm, cell, go_on)?;
+            }
+            return Ok(Box::new(load));
+        }
+        let job = Job {
+            study,
+            cell,
+            keys: arms
+                .iter()
+                .map(|arm| Arc::clone(&self.group(&arm.name).keys))
+                .collect(),
+            cpu: self.cpu(),
+            seed,
+        };
+        let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
+        let accesses = accesses.map(|arm| arm.proved.access.clone());
+        Ok(Box::new(load::start(&job, accesses)?))
     }
 
     fn remind(&self, arm: &str) {

@@ -13,9 +13,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_engine::SliceYield;
+use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
+use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
@@ -24,7 +25,7 @@ use ciphertax_supervise::{GuardProgram, PrivateFiles};
 use crate::counters::change;
 use crate::database::Database;
 use crate::error::RunError;
-use crate::generator::Slice;
+use crate::measure::{Load, Seen, Slice};
 use crate::server::{GroupServer, ReachedArm, Server};
 pub(crate) use counted::{Counted, Expected};
 use environment::Environment;
@@ -98,10 +99,6 @@ impl CommandLoad {
 
     /// One run of the program, of which nobody knows yet whether its sessions were what the arm says. A program that is
     /// stopped, or takes too long, is killed.
-    pub(crate) fn slice(&self, arm: usize, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
-        self.run(arm, &self.arms[arm].environment, is_stopped)
-    }
-
     fn run(
         &self,
         arm: usize,
@@ -145,37 +142,6 @@ impl CommandLoad {
         })
     }
 
-    /// Holds a slice to its arm, and counts its operations.
-    pub(crate) fn judge(
-        &self,
-        arm: usize,
-        slice: &mut Slice,
-        counters: &BTreeMap<String, i64>,
-        change: &BTreeMap<String, i64>,
-    ) {
-        if slice.void.is_some() {
-            return;
-        }
-        let counted = (self.counted)(counters, change);
-        if let Err(detail) = counted.check(&self.arms[arm].expected) {
-            slice.void = Some(VoidReason::FactsDiffer { detail });
-            return;
-        }
-        slice.yielded.queries = counted.queries;
-        let (kind, count, latency_sum_ns) = match self.command.counts {
-            Counts::Runs => ("run", 1, slice.yielded.duration.as_nanos() as u64),
-            // How long each took only the program knows.
-            Counts::Queries => ("query", counted.queries, 0),
-        };
-        slice.yielded.operations = vec![OperationSample {
-            kind: kind.to_owned(),
-            count,
-            errors: 0,
-            latency_sum_ns,
-            latency: histogram::encode(&histogram::empty()),
-        }];
-    }
-
     /// Why a run does not count; `None` if the program is content.
     fn failure(&self, arm: usize, ended: &Ended) -> Option<String> {
         let name = self.name();
@@ -198,6 +164,50 @@ impl CommandLoad {
         let program = self.command.run.first().map_or("", String::as_str);
         let name = Path::new(program).file_name();
         name.and_then(|name| name.to_str()).unwrap_or(program)
+    }
+}
+
+impl Load for CommandLoad {
+    fn workers(&self) -> u32 {
+        0
+    }
+
+    fn prepare(&mut self, _arm: usize) -> Result<Result<(), Failure>, RunError> {
+        Ok(Ok(()))
+    }
+
+    fn slice(&mut self, arm: usize, _duration: Duration) -> Result<Slice, RunError> {
+        self.run(arm, &self.arms[arm].environment, &stop::is_requested)
+    }
+
+    /// Holds a slice to its arm, and counts its operations.
+    fn judge(&self, arm: usize, slice: &mut Slice, seen: &Seen<'_>) {
+        if slice.void.is_some() {
+            return;
+        }
+        let counted = (self.counted)(seen.counters, seen.change);
+        if let Err(detail) = counted.check(&self.arms[arm].expected) {
+            slice.void = Some(VoidReason::FactsDiffer { detail });
+            return;
+        }
+        slice.yielded.queries = counted.queries;
+        let (kind, count, latency_sum_ns) = match self.command.counts {
+            Counts::Runs => ("run", 1, slice.yielded.duration.as_nanos() as u64),
+            // How long each took only the program knows.
+            Counts::Queries => ("query", counted.queries, 0),
+        };
+        slice.yielded.operations = vec![OperationSample {
+            kind: kind.to_owned(),
+            count,
+            errors: 0,
+            latency_sum_ns,
+            latency: histogram::encode(&histogram::empty()),
+        }];
+        if seen.tunnel_cpu.is_some_and(|cpu| cpu.total_ns == 0) {
+            let detail =
+                "the program did not go through the tunnel, whose near end its environment names".into();
+            slice.void = Some(VoidReason::FactsDiffer { detail });
+        }
     }
 }
 

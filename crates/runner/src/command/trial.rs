@@ -9,6 +9,7 @@ use super::watcher::Watcher;
 use crate::counters::change;
 use crate::database::Database;
 use crate::error::RunError;
+use crate::measure::{Load, Seen};
 use crate::server::{GroupServer, Server};
 
 /// One run that is not measured. A relay watches, which tells what the server's counters may not: the version and the cipher
@@ -57,7 +58,12 @@ impl<D: Database> Trial<'_, D> {
         let mut slice = command.run(index, environment, &|| go_on().is_err())?;
         go_on()?;
         let after = server.counters()?;
-        command.judge(index, &mut slice, &after, &change(&before, &after));
+        let seen = Seen {
+            counters: &after,
+            change: &change(&before, &after),
+            tunnel_cpu: None,
+        };
+        command.judge(index, &mut slice, &seen);
         if let (None, Some(Err(detail))) = (&slice.void, watcher.map(|watcher| watcher.judge())) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
         }

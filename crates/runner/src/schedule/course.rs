@@ -1,108 +1,110 @@
-//! A cell whose load is ready: its connections are open, or its program works.
+//! The course of one cell: the order of its arms, block by block, and what its blocks say of those to come.
 
 use std::time::Duration;
 
 use ciphertax_explain::{CellPrecision, precision};
-use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, Pace, Study};
+use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
 use ciphertax_records::{Sample, VoidReason};
 use ciphertax_stats::BalancedOrder;
 
+use super::SliceId;
 use crate::error::RunError;
-use crate::generator::Generator;
-use crate::servers::Servers;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
 
-/// A cell whose load is ready: its connections are open, or its program works.
-pub(crate) struct OpenCell<'a> {
+/// The course of one cell.
+pub(crate) struct Course<'a> {
+    study: &'a Study,
     pub(crate) cell: &'a Cell,
-    /// Index of its site.
-    pub(crate) site: usize,
-    pub(crate) generator: Generator,
-    /// Its arms, in the order of the generator.
-    pub(crate) arms: Vec<Arm>,
+    arms: Vec<Arm>,
     order: BalancedOrder,
     /// Blocks that were begun, so the number of the next.
-    pub(crate) blocks: u32,
+    blocks: u32,
     failed_in_a_row: u32,
-    pub(crate) reached: CellPrecision,
+    pub(super) reached: CellPrecision,
     /// How long the last block took; zero before the first.
     last_block: Duration,
 }
 
-impl<'a> OpenCell<'a> {
-    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `earlier` are the
-    /// samples of a run that goes on.
+/// What a block says of those to come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BlockOutcome {
+    /// Every slice counts.
+    Valid,
+    /// Void because of what passes by itself.
+    Disturbed(String),
+    /// Void because of something else.
+    Failed,
+    /// The same so often that trying again is of no use.
+    Hopeless(String),
+}
+
+impl<'a> Course<'a> {
+    /// The course from the first block on. `earlier` are the samples of a run that goes on: its orders go on too.
     ///
     /// # Errors
-    /// If there are no load threads, or the program does not work.
-    pub(crate) fn open(
-        study: &Study,
+    /// When those hold numbers that no measurement yields.
+    pub(crate) fn new(
+        study: &'a Study,
         cell: &'a Cell,
-        (site, servers): (usize, &mut dyn Servers),
         seed: u64,
         earlier: &[Sample],
-        go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
-        let mut generator = servers.start(study, cell, &arms, seed)?;
-        for (index, arm) in arms.iter().enumerate() {
-            go_on()?;
-            match &generator {
-                // A connection that cannot be had makes the first slice void, with its reason.
-                Generator::Engine(_) => drop(generator.prepare(index)?),
-                Generator::Command(_) if arm.name == BASELINE_AGAIN => {}
-                Generator::Command(command) => servers.try_out(command, arm, cell, go_on)?,
-            }
-        }
         let blocks = earlier.iter().filter(|sample| sample.cell == cell.name);
         let blocks = blocks.map(|sample| sample.block + 1).max().unwrap_or(0);
         let mut order = BalancedOrder::new(arms.len(), seed);
         // The orders of the blocks that were measured.
         order.by_ref().take(blocks as usize).for_each(drop);
         Ok(Self {
+            reached: precision(study, cell, earlier)?,
+            study,
             cell,
-            site,
-            generator,
-            order,
             arms,
+            order,
             blocks,
             failed_in_a_row: 0,
-            reached: precision(study, cell, earlier)?,
             last_block: Duration::ZERO,
         })
     }
 
-    /// The arms of the next block, in the order in which they are measured.
-    pub(crate) fn next_order(&mut self) -> Vec<usize> {
-        self.order.next().unwrap_or_default()
+    /// The slices of the next block, in the order in which they are measured.
+    pub(super) fn next_block(&mut self) -> Vec<SliceId<'_>> {
+        let order = self.order.next().unwrap_or_default();
+        let slice = |(position, arm_index): (usize, usize)| SliceId {
+            cell: self.cell,
+            arm: &self.arms[arm_index],
+            arm_index,
+            block: self.blocks,
+            position: position as u32,
+        };
+        order.into_iter().enumerate().map(slice).collect()
     }
 
     /// How long the next block takes, as far as can be known: only the first batches tell how long batches take, the first
     /// runs of a program how long it takes, and a server that cannot keep up with a rate how long it takes to clear the
     /// backlog.
-    pub(crate) fn block_time(&self, study: &Study) -> Duration {
-        let slices = study.slice() * self.arms.len() as u32;
-        match (&self.generator, self.cell.load.pace()) {
-            (Generator::Command(_), _) | (_, Pace::Batch { .. }) => self.last_block,
-            (_, Pace::Open { .. }) => slices.max(self.last_block),
-            (_, Pace::Closed) => slices,
+    pub(super) fn block_time(&self) -> Duration {
+        let slices = self.study.slice() * self.arms.len() as u32;
+        match (&self.cell.command, self.cell.load.pace()) {
+            (Some(_), _) | (None, Pace::Batch { .. }) => self.last_block,
+            (None, Pace::Open { .. }) => slices.max(self.last_block),
+            (None, Pace::Closed) => slices,
         }
     }
 
-    /// Takes note of a block, which took so long, and tells what follows for those to come.
-    pub(crate) fn end_block(
-        &mut self,
-        study: &Study,
-        samples: &[Sample],
-        took: Duration,
-    ) -> Result<BlockOutcome, RunError> {
+    /// How precise it should become.
+    pub(super) fn wanted(&self) -> &Precision {
+        &self.study.precision
+    }
+
+    /// Takes note of a block, which took so long, and tells what follows for those to come. `samples` are all of the run.
+    pub(super) fn end_block(&mut self, samples: &[Sample], took: Duration) -> Result<BlockOutcome, RunError> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;
-        self.reached = precision(study, self.cell, samples)?;
+        self.reached = precision(self.study, self.cell, samples)?;
         let of_block = |sample: &&Sample| sample.cell == self.cell.name && sample.block == block;
         let void: Vec<&Sample> = samples
             .iter()
@@ -127,18 +129,6 @@ impl<'a> OpenCell<'a> {
             self.failed_in_a_row, self.cell.name
         )))
     }
-}
-
-/// What a block says of those to come.
-pub(crate) enum BlockOutcome {
-    /// Every slice counts.
-    Valid,
-    /// Void because of what passes by itself.
-    Disturbed(String),
-    /// Void because of something else.
-    Failed,
-    /// The same so often that trying again is of no use.
-    Hopeless(String),
 }
 
 /// True if a slice is void because of what passes: that others had the CPU, or held up the load generator. A rate that is more

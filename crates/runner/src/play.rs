@@ -301,6 +301,7 @@ fn open(
     let mut opening = Opening {
         study: &plan.study,
         arms,
+        servers: 0,
         progress,
         go_on: &go_on,
     };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
+use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
 
 use crate::command::{CommandLoad, Trial, is_used_by_others};
@@ -11,7 +12,7 @@ use crate::database::Database;
 use crate::error::RunError;
 use crate::generator::Generator;
 use crate::groups::groups;
-use crate::load::Start;
+use crate::load;
 use crate::progress::{Progress, Stage};
 use crate::server::{GroupServer, Placed, ProvedArm, Server, TargetServers};
 
@@ -241,7 +242,7 @@ impl<D: Database> Servers for GroupServers<D> {
             let load = CommandLoad::prepare::<D>(command, arms, &reached, self.cpu())?;
             return Ok(Generator::Command(load));
         }
-        let start = Start {
+        let job = Job {
             study,
             cell,
             keys: arms
@@ -253,9 +254,7 @@ impl<D: Database> Servers for GroupServers<D> {
         };
         let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
         let accesses = accesses.map(|arm| arm.proved.access.clone()).collect();
-        let mut engine = D::start(&start, accesses)?;
-        engine.keep_operations(cell.keep_operations);
-        Ok(Generator::Engine(engine))
+        load::engine(&job, accesses).map(Generator::Engine)
     }
 
     fn try_out(

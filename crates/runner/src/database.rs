@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::{Account, PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Secret, Study};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
+use ciphertax_workload::Driver;
 
 use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::error::RunError;
-use crate::load::Start;
 use crate::server::{Control, Endpoint};
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
@@ -38,7 +37,7 @@ pub(crate) trait Database: Sized + 'static {
     /// A session of its client.
     type Session: Client<Options = Self::Options>;
     /// How the workloads of an arm reach it, and what each of their sessions must be.
-    type Access: Clone;
+    type Access: Driver;
 
     /// Of private servers.
     fn of_private(server: &PrivateServer) -> Self;
@@ -151,12 +150,6 @@ pub(crate) trait Database: Sized + 'static {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
-
-    /// Starts the load threads of a cell.
-    ///
-    /// # Errors
-    /// If there are none to be had.
-    fn start(start: &Start<'_>, accesses: Vec<Self::Access>) -> Result<Engine, RunError>;
 
     /// What it cannot do that a cell asks; `private` is the catalogue's entry of a private server.
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String>;

@@ -8,8 +8,8 @@ use ciphertax_model::YcsbTable;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Topology};
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::dataset::{Contents, DatasetError};
+use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::MongoDb;
 use super::counted::{CONNECTIONS, HANDSHAKES, LOGINS};
@@ -114,9 +114,9 @@ impl Control<MongoDb> {
         let look = async {
             let primary = access.primary(&self.reactor).await?;
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
-            let mut found = dataset::mongodb::refuse_foreign(&mut session).await;
+            let mut found = dataset::refuse_foreign(&mut session).await;
             if found.is_ok() {
-                found = dataset::mongodb::refuse_without_drop(&mut session).await;
+                found = dataset::refuse_without_drop(&mut session).await;
             }
             let _ = session.close().await;
             found
@@ -134,7 +134,7 @@ impl Control<MongoDb> {
         let remove = async {
             let primary = access.primary(&self.reactor).await?;
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
-            dataset::mongodb::remove(&mut session).await
+            dataset::remove(&mut session).await
         };
         self.wait_for(REMOVAL, remove)?.map_err(|error| match error {
             DatasetError::Wire(error) => self.unusable(error.to_string()),
@@ -153,10 +153,10 @@ impl Control<MongoDb> {
         let reactor = &self.reactor;
         let prepare = async {
             let primary = access.primary(reactor).await?;
-            dataset::mongodb::prepare(reactor, &primary, table, progress).await?;
+            dataset::prepare(reactor, &primary, table, progress).await?;
             let members = access.member_count(reactor).await?;
             let (mut session, _) = Session::connect(reactor, &primary).await?;
-            dataset::mongodb::wait_for_members(&mut session, members).await
+            dataset::wait_for_members(&mut session, members).await
         };
         let prepared = self.wait_for(Contents::from(*table).patience(), prepare)?;
         prepared.map_err(|error| match error {
@@ -273,7 +273,7 @@ fn grant(login: &Login) -> String {
             format!(
                 "have its administrator run: db.getSiblingDB(\"{source}\").grantRolesToUser(\"{user}\", [{{ role: \"dbOwner\", \
                  db: \"{}\" }}])",
-                dataset::SCHEMA
+                DATABASE
             )
         }
         _ => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".into(),

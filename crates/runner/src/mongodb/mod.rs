@@ -7,7 +7,6 @@ mod environment;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
 use ciphertax_lab::{Account, PrivateServer, Proved};
@@ -21,7 +20,7 @@ use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
-use crate::load::{Start, no_such_workload};
+use crate::load::no_such_workload;
 use crate::server::{Control, Endpoint, TargetServers};
 
 /// A MongoDB.
@@ -281,27 +280,8 @@ impl Database for MongoDb {
         Ok(counters)
     }
 
-    fn start(start: &Start<'_>, accesses: Vec<MongodbAccess>) -> Result<Engine, RunError> {
-        let connections = start.cell.load.connections as usize;
-        let of_cell = |access| MongodbAccess {
-            connections,
-            read_preference: start.study.read_preference(start.cell),
-            ..access
-        };
-        let accesses: Vec<MongodbAccess> = accesses.into_iter().map(of_cell).collect();
-        start.over_mongodb(&accesses)
-    }
-
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        let has_it = cell.workload.asks_usertable()
-            || matches!(
-                cell.workload,
-                Workload::Connect | Workload::ConnectOnly | Workload::Command
-            );
-        let mut refusals = Vec::new();
-        if !has_it {
-            refusals.push(no_such_workload(cell));
-        }
+        let mut refusals: Vec<String> = no_such_workload::<MongodbAccess>(cell).into_iter().collect();
         refusals.extend(environment::refuse(study, cell));
         refusals
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::mysql;
 
 use super::MySql;
 use super::product::product;
@@ -125,7 +126,7 @@ impl Control<MySql> {
     pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
         let refused = self.ask_dataset(PATIENCE, async |session| {
             dataset::refuse_foreign(session).await?;
-            match dataset::refuse_without_drop(session).await {
+            match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
                 allowed => allowed.map(|()| None),
             }
@@ -147,8 +148,13 @@ impl Control<MySql> {
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         let mut opened = Vec::new();
-        let prepare =
-            dataset::prepare_contents(&self.reactor, &self.ways[0], contents, &mut opened, progress);
+        let prepare = dataset::prepare_contents::<Session>(
+            &self.reactor,
+            &self.ways[0],
+            contents,
+            &mut opened,
+            progress,
+        );
         let prepared = self.wait_for(contents.patience(), prepare);
         if !matches!(prepared, Ok(Ok(()))) {
             *given_up = opened;
@@ -176,7 +182,7 @@ impl Control<MySql> {
     pub(super) fn remove(&self, given_up: &[u32], patience: Duration) -> Result<bool, RunError> {
         let remove = async {
             let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
-            dataset::end_sessions(&mut session, given_up).await?;
+            mysql::end_sessions(&mut session, given_up).await?;
             let removed = dataset::remove(&mut session).await?;
             session.close().await?;
             Ok(removed)

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_engine::Engine;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{Account, PrivateServer, Proved};
@@ -18,14 +17,14 @@ use ciphertax_model::{Arm, Cell, Secret, Study, Workload};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
-use ciphertax_workload::Access;
 use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
-use crate::load::Start;
+use crate::load::no_such_workload;
 use crate::refusals::is_cold;
 use crate::server::{Control, Endpoint, TargetServers};
 
@@ -82,7 +81,7 @@ impl Database for MySql {
     type Login = Login;
     type Options = ConnectOptions;
     type Session = Session;
-    type Access = Access;
+    type Access = MysqlAccess;
 
     fn of_private(server: &PrivateServer) -> Self {
         Self {
@@ -179,8 +178,8 @@ impl Database for MySql {
         options: ConnectOptions,
         expectation: Expectation,
         _measured: &[Endpoint],
-    ) -> Access {
-        Access {
+    ) -> MysqlAccess {
+        MysqlAccess {
             options: ConnectOptions {
                 database: Some(dataset::SCHEMA.to_owned()),
                 ..options
@@ -191,7 +190,7 @@ impl Database for MySql {
         }
     }
 
-    fn options_of_access(access: &Access) -> &ConnectOptions {
+    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
         &access.options
     }
 
@@ -220,18 +219,8 @@ impl Database for MySql {
         control.counters()
     }
 
-    fn start(start: &Start<'_>, accesses: Vec<Access>) -> Result<Engine, RunError> {
-        let connections = start.cell.load.connections as usize;
-        let of_cell = |access| Access {
-            connections,
-            ..access
-        };
-        let accesses: Vec<Access> = accesses.into_iter().map(of_cell).collect();
-        start.over_mysql(&accesses)
-    }
-
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = Vec::new();
+        let mut refusals: Vec<String> = no_such_workload::<MysqlAccess>(cell).into_iter().collect();
         if study.site(cell).replica_set.is_some() {
             refusals.push(format!(
                 "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
@@ -251,7 +240,7 @@ impl Database for MySql {
     }
 
     /// Cold arms may have made it forget passwords: a program cannot tell it twice.
-    fn remind(&self, control: &Control<Self>, access: &Access) {
+    fn remind(&self, control: &Control<Self>, access: &MysqlAccess) {
         if self.cold_accounts.is_some() {
             // A server that is gone is noticed by the next who asks it something.
             let _ = control.visit(&access.options);

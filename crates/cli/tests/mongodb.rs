@@ -137,6 +137,18 @@ fn logins_take_the_way_their_arm_says_and_servers_with_and_without_access_contro
 
     let servers: BTreeSet<&str> = run.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(servers.len(), 3, "{servers:?}");
+    for server in &run.servers {
+        assert_eq!(
+            run.servers.iter().filter(|other| other.id == server.id).count(),
+            1
+        );
+        assert_eq!(server.cells, ["connect", "mix", "inserts", "load"]);
+    }
+    for cell in &run.cells {
+        assert_eq!(run.server_of(cell), run.servers.first(), "{}", cell.name);
+        let baseline = run.arms[0].sessions_in(cell).unwrap();
+        assert_eq!(baseline.server_id, cell.server_id);
+    }
     let of = |arm: &str| &run.arms.iter().find(|other| other.name == arm).unwrap().sessions[0].server;
     assert_eq!(of("warm"), of("cold"));
     let apart: BTreeSet<&String> = ["open", "baseline again", "warm"].map(of).into();

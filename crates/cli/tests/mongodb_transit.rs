@@ -95,7 +95,7 @@ name = "own-program"
 question = "What does TLS cost under a program of my own?"
 server = "mongodb"
 time_s = 30
-precision = { cpu = 0.9, throughput = 0.9 }
+precision = { cpu = 0.5, throughput = 0.5 }
 
 [ycsb]
 record_count = 500
@@ -155,6 +155,8 @@ fn the_built_in_study_runs_at_a_distance_also_on_a_replica_set() {
         "16",
         "--set",
         "link.rtt_ms=10",
+        "--set",
+        "placement=free",
         "--set",
         "ycsb.record_count=500",
         "--set",

@@ -16,7 +16,7 @@ mod published;
 mod sentence;
 
 use ciphertax_model::Cell;
-use ciphertax_records::{CellRecord, Run, Sample, VoidRow};
+use ciphertax_records::{CellRecord, Run, Sample, ServerRecord, VoidRow};
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
 
@@ -72,10 +72,12 @@ pub fn explain(mut run: Run, samples: &[Sample]) -> Result<Run, ExplainError> {
 
 fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
     let reached = precision::of_cell(&run.study, cell)?;
+    let server = server_of(run, cell.cell);
     Ok(CellRecord {
         name: cell.cell.name.clone(),
         workload: cell.cell.workload,
-        server: server_name(run, cell.cell),
+        server_id: server.map(|server| server.id.clone()).unwrap_or_default(),
+        server: server.map(|server| server.name.clone()).unwrap_or_default(),
         link: run.study.link(cell.cell),
         command: cell.cell.command.clone(),
         connections: cell.cell.load.connections,
@@ -90,14 +92,19 @@ fn cell_record(run: &Run, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainE
     })
 }
 
-/// Private servers are named for their sites; the user's own is the only one of its run.
-fn server_name(run: &Run, cell: &Cell) -> String {
-    let site = run.study.site(cell).to_string();
-    let server = run.servers.iter().find(|server| server.name == site);
-    server
+/// The server of a cell, which says so. In records of former releases private ones are named for what their cells need, and the
+/// user's own is the only one of its run.
+fn server_of<'a>(run: &'a Run, cell: &Cell) -> Option<&'a ServerRecord> {
+    let says_so = run
+        .servers
+        .iter()
+        .find(|server| server.cells.contains(&cell.name));
+    says_so
+        .or_else(|| {
+            let named = run.study.site(cell).to_string();
+            run.servers.iter().find(|server| server.name == named)
+        })
         .or(run.servers.first())
-        .map(|server| server.name.clone())
-        .unwrap_or_default()
 }
 
 fn elapsed_s(samples: &[Sample]) -> f64 {

@@ -9,8 +9,8 @@ pub use facts::{AuthenticationFacts, CertificateFacts, Proof, SessionFacts, TlsF
 pub use run::{
     Agreement, ArmRecord, ArmRole, BatchRow, BlockRatios, CapacityRow, CellRecord, ChurnBreakEven,
     ChurnPoint, ChurnRow, ConnectRow, EstimateRow, Finding, Host, KindRow, LeftOut, LinkRecord, Measurement,
-    PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerPlacement, ServerRecord, SessionRecord, Severity,
-    Tool, VoidRow,
+    PhaseRow, PublishedRow, Run, RunStatus, SCHEMA, ServerId, ServerPlacement, ServerRecord, SessionRecord,
+    Severity, Tool, VoidRow,
 };
 pub use sample::{CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, VoidReason};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

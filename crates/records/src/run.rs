@@ -126,7 +126,8 @@ impl Run {
 
     /// The server a cell was measured on.
     pub fn server_of(&self, cell: &CellRecord) -> Option<&ServerRecord> {
-        self.servers.iter().find(|server| server.name == cell.server)
+        let mut servers = self.servers.iter();
+        servers.find(|server| server.id.is_same(&server.name, &cell.server_id, &cell.server))
     }
 }
 
@@ -181,8 +182,15 @@ pub enum RunStatus {
 /// Which server answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
-    /// The name that cells and sessions refer to it by, unique in its run.
+    /// What cells and sessions refer to it by.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub id: ServerId,
+    /// What it is called in reports, unique in its run.
     pub name: String,
+    /// The names of the cells that are measured on it. Of several servers of a cell, that of the baseline comes first in the
+    /// run. Empty in records of former releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<String>,
     /// `MariaDB`, `MySQL`, …
     pub product: String,
     /// The server's own version string.
@@ -203,6 +211,28 @@ pub struct ServerRecord {
     /// How it was kept at a distance; absent without one, and until the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
+}
+
+/// Which server of a run: a number, from 1 on. Records of former releases have none, and names stand for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ServerId(String);
+
+impl ServerId {
+    /// That of the server of this number, from 1 on.
+    pub fn numbered(number: usize) -> Self {
+        Self(number.to_string())
+    }
+
+    /// True in records of former releases.
+    pub fn is_unknown(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// True if both are known to be, or not to be, and are the same; by name where neither is.
+    fn is_same(&self, name: &str, other: &Self, other_name: &str) -> bool {
+        self == other && (!self.is_unknown() || name == other_name)
+    }
 }
 
 /// What kept a server at a distance, and how exactly.
@@ -248,11 +278,15 @@ pub struct ArmRecord {
 }
 
 impl ArmRecord {
-    /// What its sessions with a server were, or with one of its own beside it; `None` if it was not measured there.
-    pub fn on(&self, server: &str) -> Option<&SessionRecord> {
-        let is_there =
-            |session: &&SessionRecord| session.server == server || session.beside.as_deref() == Some(server);
-        self.sessions.iter().find(is_there)
+    /// What its sessions in a cell were, with the cell's server or with one of its own beside it; `None` if it was not measured
+    /// there.
+    pub fn sessions_in(&self, cell: &CellRecord) -> Option<&SessionRecord> {
+        let is_of_cell = |id: &ServerId, name: &str| id.is_same(name, &cell.server_id, &cell.server);
+        self.sessions.iter().find(|session| {
+            let beside = session.beside.as_deref();
+            is_of_cell(&session.server_id, &session.server)
+                || beside.is_some_and(|beside| is_of_cell(&session.beside_id, beside))
+        })
     }
 }
 
@@ -268,9 +302,15 @@ pub struct LeftOut {
 /// What the sessions of an arm with one server were, and how that was proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRecord {
-    /// Name of the server.
+    /// The server.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub server_id: ServerId,
+    /// Its name.
     pub server: String,
-    /// Name of the baseline's server, where the arm needed one of its own.
+    /// The baseline's server, where the arm needed one of its own.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub beside_id: ServerId,
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The evidence that the arm is what it says.
@@ -298,7 +338,10 @@ pub struct CellRecord {
     pub name: String,
     /// What was asked of the database.
     pub workload: Workload,
-    /// Name of the server it was measured on.
+    /// The server it was measured on, that of the baseline.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub server_id: ServerId,
+    /// Its name.
     pub server: String,
     /// The distance to the server; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -631,4 +674,19 @@ pub struct VoidRow {
     pub arm: String,
     /// Why.
     pub reason: VoidReason,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_joined_by_number_and_in_records_of_former_releases_by_name() {
+        let (one, two, unknown) = (ServerId::numbered(1), ServerId::numbered(2), ServerId::default());
+        assert!(one.is_same("a", &one, "b"));
+        assert!(!one.is_same("a", &two, "a"));
+        assert!(unknown.is_same("a", &unknown, "a"));
+        assert!(!unknown.is_same("a", &unknown, "b"));
+        assert!(!unknown.is_same("a", &one, "a"));
+    }
 }

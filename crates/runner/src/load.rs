@@ -19,7 +19,8 @@ pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: impl Iterator<Item = D>) 
 /// What to say of a cell whose workload is in a vocabulary that this client does not speak; `None` if it speaks it.
 pub(crate) fn no_such_workload<D: Driver>(cell: &Cell) -> Option<String> {
     let is_spoken = D::VOCABULARIES.contains(&cell.workload.descriptor().vocabulary);
-    (!is_spoken).then(|| not_spoken::<D>(cell))
+    let is_program = cell.workload == Workload::Command;
+    (!is_spoken && !is_program).then(|| not_spoken::<D>(cell))
 }
 
 fn not_spoken<D: Driver>(cell: &Cell) -> String {

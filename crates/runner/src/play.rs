@@ -310,6 +310,7 @@ fn open(
     let mut opening = Opening {
         study: &plan.study,
         arms,
+        servers: 0,
         progress,
         go_on: &go_on,
     };

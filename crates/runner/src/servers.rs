@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, Site, Study};
-use ciphertax_records::{ServerRecord, SessionRecord};
+use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
 
@@ -15,7 +15,7 @@ use crate::groups::groups;
 use crate::load;
 use crate::measure::Load;
 use crate::progress::{Progress, Stage};
-use crate::server::{GroupServer, ProvedArm, Server, TargetServers};
+use crate::server::{GroupServer, Placed, ProvedArm, Server, TargetServers};
 
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
 pub(crate) trait Servers {
@@ -98,6 +98,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) study: &'a Study,
     /// All arms of the study.
     pub(crate) arms: &'a [Arm],
+    /// How many servers there are already.
+    pub(crate) servers: usize,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
 }
@@ -111,7 +113,8 @@ impl<D: Database> GroupServers<D> {
         let arms = opening.measured_at(None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
         let mut open = Self::none(None);
-        open.add(GroupServer::target(opening.study, target)?, arms, opening)?;
+        let placed = opening.place(None);
+        open.add(GroupServer::target(opening.study, target, placed)?, arms, opening)?;
         Ok(open)
     }
 
@@ -124,7 +127,7 @@ impl<D: Database> GroupServers<D> {
         opening.progress.stage(&Stage::StartingServer(site.to_string()));
         let mut open = Self::none(Some(site.clone()));
         for group in groups(opening.study, site, arms) {
-            let server = GroupServer::private(opening.study, site, &group)?;
+            let server = GroupServer::private(opening.study, site, &group, opening.place(Some(site)))?;
             open.add(server, group.arms, opening)?;
         }
         Ok(open)
@@ -144,12 +147,15 @@ impl<D: Database> GroupServers<D> {
         arms: Vec<&Arm>,
         opening: &mut Opening<'_>,
     ) -> Result<(), RunError> {
-        let baselines = self.groups.first().map(|group| group.server.first_record().name);
+        let baselines = self.groups.first().map(|group| group.server.first_record());
         for arm in arms {
             (opening.go_on)()?;
             opening.progress.stage(&Stage::Proving(arm.name.clone()));
             let mut proved = server.prove(arm)?;
-            proved.session.beside = baselines.clone();
+            if let Some(baselines) = &baselines {
+                proved.session.beside_id = baselines.id.clone();
+                proved.session.beside = Some(baselines.name.clone());
+            }
             self.arms.push(OpenArm {
                 name: arm.name.clone(),
                 group: self.groups.len(),
@@ -300,6 +306,17 @@ impl<D: Database> Servers for GroupServers<D> {
 }
 
 impl<'a> Opening<'a> {
+    /// The next server, for the cells of a site.
+    fn place(&mut self, site: Option<&Site>) -> Placed {
+        self.servers += 1;
+        let study = self.study;
+        let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
+        Placed {
+            id: ServerId::numbered(self.servers),
+            cells: cells.map(|cell| cell.name.clone()).collect(),
+        }
+    }
+
     /// The arms that any cell of the site measures.
     fn measured_at(&self, site: Option<&Site>) -> Vec<&'a Arm> {
         let study = self.study;

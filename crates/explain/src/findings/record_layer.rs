@@ -41,7 +41,7 @@ pub(super) fn record_layer(run: &Run, cell: &CellRecord, arm: &str) -> Option<Fi
         .arms
         .iter()
         .find(|other| other.name == arm)?
-        .on(&cell.server)?
+        .sessions_in(cell)?
         .facts
         .tls
         .as_ref()?

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, Site, Study, Tunnel};
-use ciphertax_observe::{Meter, ProcessMeter};
-use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_observe::{Meter, ProcessMeter, Unmetered};
+use ciphertax_records::{LinkRecord, ServerId, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
@@ -62,11 +62,18 @@ pub(crate) struct GroupServer<D: Database> {
     is_loaded: bool,
 }
 
+/// Which server of a run, and what is measured on it.
+pub(crate) struct Placed {
+    pub(crate) id: ServerId,
+    /// The names of the cells.
+    pub(crate) cells: Vec<String>,
+}
+
 /// The processes of a server.
 struct Processes {
     meters: Vec<ProcessMeter>,
     /// Why there are none.
-    unread: Option<String>,
+    unread: Option<Unmetered>,
     /// How many of them, the first ones, elect who takes writes.
     voters: usize,
     same_host: bool,
@@ -85,7 +92,12 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When they cannot be had or started.
-    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
+    pub(crate) fn private(
+        study: &Study,
+        site: &Site,
+        group: &Group<'_>,
+        placed: Placed,
+    ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, site, &guard)?;
         let server = private::start(study, site, group, link.as_ref())?;
@@ -96,7 +108,7 @@ impl<D: Database> GroupServer<D> {
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
-            record: unseen(&group.name),
+            record: unseen(placed, &group.name),
             database,
             control,
             route,
@@ -113,7 +125,7 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When they cannot be used.
-    pub(crate) fn target(study: &Study, target: TargetServers<D>) -> Result<Self, RunError> {
+    pub(crate) fn target(study: &Study, target: TargetServers<D>, placed: Placed) -> Result<Self, RunError> {
         let mut route = Route::to_target(&target.endpoints, target.trust());
         route.default_tls = route.trust.default_tls(study)?;
         let control = connect(
@@ -125,7 +137,7 @@ impl<D: Database> GroupServer<D> {
             Some(&target.url),
         )?;
         let mut server = Self {
-            record: unseen(&target.display),
+            record: unseen(placed, &target.display),
             processes: Processes::looked_for(&route.control),
             database: target.database,
             control,
@@ -228,6 +240,8 @@ impl<D: Database> GroupServer<D> {
                 .database
                 .access(arm, options, proved.expectation, &self.route.measured),
             session: SessionRecord {
+                server_id: self.record.id.clone(),
+                beside_id: ServerId::default(),
                 server: self.record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
@@ -316,6 +330,8 @@ impl<D: Database> GroupServer<D> {
             .describe(&mut self.control, private.map(PrivateServer::entry))?;
         let addresses: Vec<String> = self.route.measured.iter().map(Endpoint::to_string).collect();
         self.record = ServerRecord {
+            id: self.record.id.clone(),
+            cells: self.record.cells.clone(),
             name: self.record.name.clone(),
             product: description.product,
             version: description.version,
@@ -326,7 +342,7 @@ impl<D: Database> GroupServer<D> {
             },
             address: addresses.join(","),
             same_host: self.processes.same_host,
-            cpu_unread: self.processes.unread.clone(),
+            cpu_unread: self.processes.unread.as_ref().map(|unread| unread.reason.clone()),
             settings: match private {
                 Some(server) => server.settings().clone(),
                 None => description.settings,
@@ -343,7 +359,10 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn meter(&self) -> &dyn Meter {
-        &self.processes.meters
+        match &self.processes.unread {
+            Some(unread) => unread,
+            None => &self.processes.meters,
+        }
     }
 
     fn death(&self) -> Option<String> {
@@ -401,7 +420,7 @@ impl Processes {
         Self {
             voters: meters.len(),
             meters,
-            unread,
+            unread: unread.map(|reason| Unmetered { reason }),
             same_host,
             confined_to: None,
         }
@@ -422,8 +441,10 @@ impl Processes {
 }
 
 /// What is known of a server before it was asked.
-fn unseen(name: &str) -> ServerRecord {
+fn unseen(Placed { id, cells }: Placed, name: &str) -> ServerRecord {
     ServerRecord {
+        id,
+        cells,
         name: name.to_owned(),
         product: String::new(),
         version: String::new(),

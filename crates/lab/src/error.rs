@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::AuthenticationMethod;
 
 use crate::catalogue::{Protocol, Refusal};
-use crate::tunnel::TunnelError;
+use crate::link::error::LinkError;
+use crate::tunnel::error::TunnelError;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -222,14 +223,6 @@ pub enum Error {
         /// Highest port tried.
         high: u16,
     },
-    /// Something was left behind.
-    #[error("the private server's folder {folder} could not be removed: {problem}; remove it by hand")]
-    LeftBehind {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        problem: String,
-    },
     /// A tunnel.
     #[error(transparent)]
     Tunnel(#[from] TunnelError),
@@ -252,7 +245,7 @@ pub enum Error {
     },
     /// There is no link.
     #[error(transparent)]
-    Link(#[from] crate::link::LinkError),
+    Link(#[from] LinkError),
 }
 
 impl Error {

@@ -29,7 +29,7 @@ mod addresses;
 mod answer;
 mod delay_line;
 mod devices;
-mod error;
+pub(crate) mod error;
 mod forward;
 mod jitter;
 mod process;

@@ -16,7 +16,7 @@ use crate::log::{self, Readiness};
 use crate::port;
 
 use super::error::TunnelError;
-use super::{Side, TunnelProcess};
+use super::process::{Side, TunnelProcess};
 
 /// How long a program may take to become ready.
 pub(super) const STARTUP: Duration = Duration::from_secs(10);
@@ -100,6 +100,21 @@ impl Half {
                 side: self.side,
                 pid,
             })
+    }
+
+    /// Waits for something that it does after its start.
+    pub(super) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        let deadline = Instant::now() + STARTUP;
+        while !done() {
+            if self.has_ended() {
+                return Err(self.ended());
+            }
+            if stop::is_over(deadline) {
+                return Err(self.not_ready());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     pub(super) fn not_ready(&self) -> Error {

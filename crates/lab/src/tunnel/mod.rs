@@ -10,15 +10,18 @@
 //! meanwhile.
 
 mod datagram_relay;
-mod error;
+pub(crate) mod error;
 mod half;
 mod haproxy;
 mod mysql;
 mod pair;
+mod process;
 mod program;
 mod proof;
 mod ssh;
 mod stunnel;
+#[cfg(test)]
+mod testing;
 mod tls;
 mod wireguard;
 
@@ -42,6 +45,7 @@ use half::Half;
 use haproxy::Haproxy;
 pub use mysql::select_canary;
 use pair::{Between, RunningPair};
+pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
 use stunnel::Stunnel;
 use wireguard::Wireguard;
@@ -120,26 +124,6 @@ pub struct RunningTunnel {
     halves: Vec<Half>,
     carrier: Carrier,
     guard: Guard,
-}
-
-/// A process that carries a tunnel's bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TunnelProcess {
-    /// The program.
-    pub name: &'static str,
-    /// The half it belongs to.
-    pub side: Side,
-    /// Its process number.
-    pub pid: u32,
-}
-
-/// A half of a tunnel: who would pay for it if client and server had a machine each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// On the client's machine.
-    Client,
-    /// On the server's machine.
-    Server,
 }
 
 impl RunningTunnel {
@@ -303,110 +287,5 @@ impl Carrier {
             Self::Pair(pair) => pair.facts(),
             Self::Wireguard(wireguard) => wireguard.facts(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
-    use std::thread;
-
-    use ciphertax_model::SshCipher;
-
-    use super::pair::{Pair, Route, Word};
-    use super::*;
-    use ciphertax_supervise::guard::Helper;
-
-    ciphertax_testkit::plays_roles!();
-
-    #[test]
-    fn without_root_wireguard_names_what_works() {
-        if rustix::process::geteuid().is_root() {
-            return;
-        }
-        let guard = GuardProgram::this_program();
-        let error = start(Tunnel::Wireguard, echo(), None, &guard)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("needs root") && error.contains("stunnel"),
-            "{error}"
-        );
-    }
-
-    /// What keeps a tunnel of two halves that do not fit together from being measured.
-    pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
-        let guard = GuardProgram::this_program();
-        let mut guard = Guard::start(&guard, PrivateFolder::create(NEEDED_MB).unwrap()).unwrap();
-        let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-        RunningPair::start(
-            Box::new(Mismatched { server, client }),
-            &mut guard,
-            echo(),
-            &Between::Nothing,
-        )
-        .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
-        .unwrap_err()
-        .to_string()
-    }
-
-    #[derive(Debug)]
-    struct Mismatched<S, C> {
-        server: S,
-        client: C,
-    }
-
-    impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
-        fn names(&self) -> [&'static str; 2] {
-            self.client.names()
-        }
-
-        fn prepare(&self, folder: &Path) -> Result<()> {
-            self.client.prepare(folder)
-        }
-
-        fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
-            self.server.server_half(folder, listen, target)
-        }
-
-        fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
-            self.client.client_half(folder, listen, route)
-        }
-
-        fn word(&self, log: &str) -> Option<Word> {
-            self.client.word(log)
-        }
-
-        fn cipher(&self) -> &str {
-            self.client.cipher()
-        }
-
-        fn facts(&self) -> BTreeMap<String, String> {
-            self.client.facts()
-        }
-    }
-
-    /// Sends a canary to [`echo`].
-    pub(super) fn echoed(address: SocketAddr, canary: &str) -> std::result::Result<(), String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(address).map_err(failed)?;
-        stream.write_all(canary.as_bytes()).map_err(failed)?;
-        stream.read_exact(&mut vec![0; canary.len()]).map_err(failed)
-    }
-
-    /// A server that sends back what it gets.
-    pub(super) fn echo() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let mut buffer = [0; 1024];
-                while let Ok(count @ 1..) = stream.read(&mut buffer) {
-                    stream.write_all(&buffer[..count]).unwrap();
-                }
-            }
-        });
-        address
     }
 }

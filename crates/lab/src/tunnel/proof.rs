@@ -108,7 +108,7 @@ pub(super) fn disproved(tunnel: Tunnel, problem: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::{echo, echoed};
+    use crate::tunnel::testing::{echo, echoed};
 
     #[test]
     fn a_tunnel_that_does_not_encrypt_is_found_out() {

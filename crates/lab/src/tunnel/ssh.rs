@@ -228,7 +228,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_ciphers_of_both_directions_are_read() {

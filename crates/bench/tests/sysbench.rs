@@ -12,6 +12,7 @@ use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Ground, Slice, child};
 use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
 use ciphertax_workload::{
     Access, BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
@@ -169,7 +170,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let server = PrivateServer::builder();
+        let server = PrivateServer::builder(&MARIADB);
         let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
         let sysbench = Sysbench::set_up(&mut ground).unwrap();
         Self { ground, sysbench }

@@ -5,6 +5,7 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, Result, RunningLink, link};
 use ciphertax_model::{Link, SshCipher, Tunnel};
@@ -47,8 +48,8 @@ fn own(with_server: bool) -> Result<()> {
     let mut server = None;
     let mut tunnels = Vec::new();
     if with_server {
-        let started = PrivateServer::builder().inside(&link).start()?;
-        pids.push(started.pid());
+        let started = PrivateServer::builder(&MARIADB).inside(&link).start()?;
+        pids.extend(started.pids());
         for kind in TUNNELS {
             tunnels.push(tunnel::start(kind, started.address(), Some(&link), &program)?);
         }

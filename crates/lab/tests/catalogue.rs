@@ -120,7 +120,7 @@ fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     for account in methods.iter().filter_map(|method| server.account(*method)) {
         let mut options = as_account(clear(server), account);
         if account.method == AuthenticationMethod::UnixSocket {
-            options.socket = Some(server.socket().to_owned());
+            options.socket = Some(server.socket().unwrap().to_owned());
             options.authentication = Some(AuthenticationMethod::UnixSocket);
         }
         let mut ways = vec![options];
@@ -361,7 +361,7 @@ fn tls_can_be_off(entry: &'static Entry) {
 }
 
 fn stop_without_a_trace(server: PrivateServer) {
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     server.stop().unwrap();
     assert!(!folder.exists());
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -382,7 +382,7 @@ fn told(
 }
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
-    PrivateServer::builder().server(entry)
+    PrivateServer::builder(entry)
 }
 
 fn rsa() -> Certificate {

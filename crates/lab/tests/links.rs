@@ -14,6 +14,7 @@ use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
 use ciphertax_model::{Link, LinkKind};
 use ciphertax_supervise::GuardProgram;
@@ -181,7 +182,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
 #[test]
 fn a_server_inside_answers_at_both_addresses() {
     let Some(link) = link_of(rtt(30.0)) else { return };
-    let server = PrivateServer::builder().inside(&link).start().unwrap();
+    let server = PrivateServer::builder(&MARIADB).inside(&link).start().unwrap();
     let direct = server.address();
     assert_eq!(direct.ip(), link.direct_address());
     let greet = |address: SocketAddr| {

@@ -14,7 +14,9 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::mysql::select_canary;
+use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess};
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
@@ -460,7 +462,7 @@ fn rtt(rtt_ms: f64) -> Link {
 }
 
 fn server_inside(link: &RunningLink) -> PrivateServer {
-    PrivateServer::builder().inside(link).start().unwrap()
+    PrivateServer::builder(&MARIADB).inside(link).start().unwrap()
 }
 
 fn start_over(kind: Tunnel, server: &PrivateServer, link: &RunningLink) -> RunningTunnel {
@@ -527,7 +529,7 @@ fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
 }
 
 fn server() -> PrivateServer {
-    PrivateServer::builder()
+    PrivateServer::builder(&MARIADB)
         .option("--max-allowed-packet=64M")
         .start()
         .unwrap()

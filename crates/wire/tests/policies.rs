@@ -301,7 +301,7 @@ fn what_the_proof_saw_is_what_every_later_session_must_be() {
                     "key exchange by P-384",
                 ),
                 (options("ECDHE-ECDSA-AES128-GCM-SHA256", Group::P256), "TLSv1.2"),
-                (plain(old_server()), "in clear"),
+                (plain(old_server()), "a plaintext session"),
             ] {
                 let (session, _) = Session::connect(reactor, &other).await.unwrap();
                 let problem = proved.check(&session).unwrap_err();

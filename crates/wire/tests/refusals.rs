@@ -43,7 +43,7 @@ fn wrong_credentials_are_refused_by_name() {
                 password: Secret::default(),
                 ..options.clone()
             },
-            as_user(options, "stranger", "any"),
+            as_user(options, "unknown", "any"),
         ] {
             let problem = refusal(&refused);
             assert!(

@@ -13,7 +13,6 @@ mod datagram_relay;
 pub(crate) mod error;
 mod half;
 mod haproxy;
-mod mysql;
 mod pair;
 mod process;
 mod program;
@@ -43,7 +42,6 @@ use crate::link::{DelayRelay, LinkReport, RunningLink};
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
-pub use mysql::select_canary;
 use pair::{Between, RunningPair};
 pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
@@ -148,7 +146,8 @@ impl RunningTunnel {
     ///
     /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
     /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
-    /// [`select_canary`] does it for MySQL and its kin.
+    /// [`mysql::select_canary`](crate::mysql::select_canary) and [`mongodb::find_canary`](crate::mongodb::find_canary)
+    /// do it.
     ///
     /// # Errors
     /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence

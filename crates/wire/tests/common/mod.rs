@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod fake_server;
+pub(crate) mod op_msg;
 pub(crate) mod packets;
 mod tampering;
 
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
+use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
@@ -33,10 +35,15 @@ pub(crate) fn server() -> &'static PrivateServer {
 
 /// A server of a test's own.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder()
+    builder_of(&MARIADB)
 }
 
-/// Options for a session in clear.
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry)
+}
+
+/// Options for a plaintext session.
 pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
     let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions::new(host, port, server.user(), server.password().clone())

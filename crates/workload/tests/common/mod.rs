@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -49,7 +50,7 @@ pub(crate) const LOAD: Load = Load {
 
 /// A server without a data set.
 pub(crate) fn empty_server() -> PrivateServer {
-    PrivateServer::builder().start().unwrap()
+    PrivateServer::builder(&MARIADB).start().unwrap()
 }
 
 /// A server with the data set: one table of so many rows, which all workloads leave as many.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
 
-use crate::catalogue::Refusal;
+use crate::catalogue::capabilities::Refusal;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
 

@@ -17,7 +17,8 @@ pub const NOBODY: u32 = 65_534;
 pub(crate) fn run_as_nobody(command: &mut Command) {
     let kept = CapabilitySet::DAC_OVERRIDE;
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-    // SAFETY: all are system calls and touch no memory but their arguments, so they may be called between fork and exec.
+    // SAFETY: all are system calls and touch no memory but their arguments, so they may be called between fork and
+    // exec.
     unsafe {
         command.pre_exec(move || {
             set_keep_capabilities(true)?;

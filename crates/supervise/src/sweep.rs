@@ -11,9 +11,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_s
 
 use crate::folder::{self, MARKER, PREFIX, remove_folder};
 
-/// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder. The
-/// folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to mean
-/// another process.
+/// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder.
+/// The folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to
+/// mean another process.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// The names of the program files.

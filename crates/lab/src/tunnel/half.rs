@@ -127,7 +127,7 @@ impl Half {
         .into()
     }
 
-    /// The error for a program that ended before it was told to.
+    /// The error for a program that ended before it was asked to.
     pub(super) fn ended(&self) -> Error {
         TunnelError::Ended {
             program: self.name.into(),

@@ -2,9 +2,9 @@
 //!
 //! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
 //! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
-//! a guard as private servers do (see [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however their owner ends.
-//! Over a [link](crate::link) the server half runs beside the server on its far side, so that what crosses the link is the
-//! encrypted stream.
+//! a guard as private servers do (see [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however
+//! their owner ends. Over a [link](crate::link) the server half runs beside the server on its far side, so that what
+//! crosses the link is the encrypted stream.
 //!
 //! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
 //! meanwhile.
@@ -66,9 +66,9 @@ pub fn check(kind: Tunnel) -> Result<()> {
     }
 }
 
-/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and some
-/// round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped before
-/// the link is.
+/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and
+/// some round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped
+/// before the link is.
 ///
 /// # Errors
 /// If a program of it is missing or does not start, and for WireGuard without root.
@@ -112,8 +112,8 @@ fn start_with(
     Ok(tunnel)
 }
 
-/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this process
-/// ends in whatever way.
+/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this
+/// process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningTunnel {
     kind: Tunnel,
@@ -142,16 +142,16 @@ impl RunningTunnel {
         &self.facts
     }
 
-    /// Proves that what enters in clear travels encrypted, with the cipher asked for.
+    /// Proves that what enters in plaintext travels encrypted, with the cipher asked for.
     ///
-    /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
-    /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
+    /// `exchange` is given an address and a canary; it must send the canary in plaintext to the server behind that
+    /// address and get it back, and is called twice, the second time with [`RunningTunnel::address`].
     /// [`mysql::select_canary`](crate::mysql::select_canary) and [`mongodb::find_canary`](crate::mongodb::find_canary)
     /// do it.
     ///
     /// # Errors
-    /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence
-    /// would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
+    /// If the canary can be read between the two halves, if it did not travel in plaintext before them (so that its
+    /// absence would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
     pub fn prove(
         &mut self,
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
@@ -205,8 +205,8 @@ impl RunningTunnel {
         self.end()
     }
 
-    /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others finds
-    /// them all. Only sshd has such.
+    /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others
+    /// finds them all. Only sshd has such.
     fn wait_for_steady_processes(&self) {
         let deadline = Instant::now() + STEADY_AT_LAST;
         let mut processes = self.processes();

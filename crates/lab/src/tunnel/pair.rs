@@ -128,8 +128,8 @@ impl RunningPair {
         self.pair.facts()
     }
 
-    /// Sends a canary through a second, talkative client half that reaches the server half by a relay. The server half is
-    /// the one that is measured, and accepts nothing but the cipher asked for.
+    /// Sends a canary through a second, talkative client half that reaches the server half by a relay. The server half
+    /// is the one that is measured, and accepts nothing but the cipher asked for.
     pub(super) fn prove(
         &self,
         tunnel: Tunnel,

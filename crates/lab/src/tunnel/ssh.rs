@@ -181,8 +181,8 @@ impl Pair for Ssh {
         })
     }
 
-    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same for
-    /// the other direction.
+    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same
+    /// for the other direction.
     fn word(&self, log: &str) -> Option<Word> {
         let lines: Vec<&str> = log
             .lines()

@@ -18,12 +18,12 @@
 //! reachable from nowhere else; only the device of the client's end is moved out of it. What comes out of the server's
 //! end is routed to a veth, and its addresses are rewritten there so that it reaches the server at the loopback address
 //! where it listens anyway. The rewriting is done in the kernel, packet by packet and without tracking connections: a
-//! copy of four bytes and a sum. A TCP forwarder in its place would cost more than the tunnel. Nothing of the machine is
-//! changed: the two devices are new, so is what is set for them, and they lead to addresses of a range reserved for
+//! copy of four bytes and a sum. A TCP forwarder in its place would cost more than the tunnel. Nothing of the machine
+//! is changed: the two devices are new, so is what is set for them, and they lead to addresses of a range reserved for
 //! measurements (RFC 2544).
 //!
-//! Over a link it is simpler. The server is in a namespace already, and so its end is put there too and is given the address
-//! that clients connect to, so that nothing has to be rewritten:
+//! Over a link it is simpler. The server is in a namespace already, and so its end is put there too and is given the
+//! address that clients connect to, so that nothing has to be rewritten:
 //!
 //! ```text
 //! namespace of the machine                   namespace of the link
@@ -33,8 +33,8 @@
 //!                   wireguard-go ── UDP, link ── wireguard-go
 //! ```
 //!
-//! Then the UDP socket of the client's end is on every address of the machine, as WireGuard's always is; it answers nobody
-//! who does not have the other end's key.
+//! Then the UDP socket of the client's end is on every address of the machine, as WireGuard's always is; it answers
+//! nobody who does not have the other end's key.
 //!
 //! The namespace has no name and is held by processes of the guard alone. When they end, so does everything in it, and
 //! with it both devices.
@@ -387,7 +387,8 @@ impl Wireguard {
         ))
     }
 
-    /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both ways.
+    /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both
+    /// ways.
     fn word(&self) -> Result<String> {
         let device = &self.devices.client;
         let handshakes = self.wg(&["show", device, "latest-handshakes"], "")?;

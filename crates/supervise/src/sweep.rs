@@ -165,8 +165,12 @@ mod tests {
         sweep(parent.path(), &[KNOWN]);
         assert!(folder.exists());
         drop(lock);
-        sweep(parent.path(), &[KNOWN]);
-        assert!(!folder.exists());
+        // A child that another test forks meanwhile has the lock too, until it becomes another program.
+        let sweeps_it = || {
+            sweep(parent.path(), &[KNOWN]);
+            !folder.exists()
+        };
+        assert!(ciphertax_testkit::within(Duration::from_secs(60), sweeps_it));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
 
-use crate::catalogue::Refusal;
-use crate::tunnel::TunnelError;
+use crate::catalogue::capabilities::Refusal;
+use crate::link::error::LinkError;
+use crate::tunnel::error::TunnelError;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -225,14 +226,6 @@ pub enum Error {
         /// Highest port tried.
         high: u16,
     },
-    /// Something was left behind.
-    #[error("the private server's folder {folder} could not be removed: {problem}; remove it by hand")]
-    LeftBehind {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        problem: String,
-    },
     /// A tunnel.
     #[error(transparent)]
     Tunnel(#[from] TunnelError),
@@ -255,7 +248,7 @@ pub enum Error {
     },
     /// There is no link.
     #[error(transparent)]
-    Link(#[from] crate::link::LinkError),
+    Link(#[from] LinkError),
 }
 
 impl Error {

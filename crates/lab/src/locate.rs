@@ -206,6 +206,9 @@ pub(crate) fn cache_folder(entry: &Entry) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::catalogue::MARIADB_11_8;
 
@@ -290,6 +293,8 @@ mod tests {
         ] {
             fs::write(file, "").unwrap();
         }
+        let program = root.path().join("usr/sbin/mariadbd");
+        fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
         root
     }
 }

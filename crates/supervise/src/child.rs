@@ -48,7 +48,8 @@ pub fn raise_limit_of_files() -> io::Result<()> {
 
 /// Makes a command run with the limit that [`raise_limit_of_files`] sets.
 pub(crate) fn with_many_files(command: &mut Command) {
-    // SAFETY: it makes system calls and touches no memory but their arguments, so it may be called between fork and exec.
+    // SAFETY: it makes system calls and touches no memory but their arguments, so it may be called between fork and
+    // exec.
     unsafe { command.pre_exec(raise_limit_of_files) };
 }
 

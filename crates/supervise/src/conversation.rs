@@ -1,7 +1,7 @@
 //! How ciphertax and the processes that it starts talk to each other: one line of JSON a message, over a Unix socket.
 //!
-//! Neither side can make the other wait or remember without end: a message has a greatest length, and once begun it must
-//! arrive in time.
+//! Neither side can make the other wait or remember without end: a message has a greatest length, and once begun it
+//! must arrive in time.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;

@@ -19,8 +19,8 @@ pub(crate) const PREFIX: &str = "ciphertax-server-";
 /// A file in every private folder: without it, sweeping removes a folder only if it is empty.
 pub const MARKER: &str = "made-by-ciphertax";
 
-/// Longest name in bytes of a Unix socket in the folder: the length of its path is bounded, and checked before anything is
-/// started.
+/// Longest name in bytes of a Unix socket in the folder: the length of its path is bounded, and checked before anything
+/// is started.
 pub const LONGEST_SOCKET_NAME: usize = 11;
 
 /// Longest path of a Unix socket in bytes: `sun_path` less its closing zero.

@@ -17,7 +17,8 @@ pub const NOBODY: u32 = 65_534;
 pub(crate) fn run_as_nobody(command: &mut Command) {
     let kept = CapabilitySet::DAC_OVERRIDE;
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-    // SAFETY: all are system calls and touch no memory but their arguments, so they may be called between fork and exec.
+    // SAFETY: all are system calls and touch no memory but their arguments, so they may be called between fork and
+    // exec.
     unsafe {
         command.pre_exec(move || {
             set_keep_capabilities(true)?;
@@ -44,12 +45,14 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use ciphertax_testkit::{is_root, not_tested};
+
     use super::*;
 
     #[test]
     fn nobody_has_no_right_of_root_but_to_read_its_files() {
-        if !rustix::process::geteuid().is_root() {
-            return; // Only root can give anything up.
+        if !is_root() {
+            return not_tested("giving up the rights of root: only root has them");
         }
         let folder = tempfile::tempdir().unwrap();
         let secret = folder.path().join("secret");

@@ -1,9 +1,9 @@
 //! A program of the user's own, supervised: what it took is known exactly, and it leaves nothing running.
 //!
-//! The supervisor is a small process in a session of its own and the *parent* of the program. What the program started falls
-//! to the supervisor when its own parent has ended (`PR_SET_CHILD_SUBREAPER`), so the kernel adds up the CPU time of all of
-//! it, and all of it can be ended: when the program has ended by itself, when its time is up, and when the owner is gone,
-//! however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
+//! The supervisor is a small process in a session of its own and the *parent* of the program. What the program started
+//! falls to the supervisor when its own parent has ended (`PR_SET_CHILD_SUBREAPER`), so the kernel adds up the CPU time
+//! of all of it, and all of it can be ended: when the program has ended by itself, when its time is up, and when the
+//! owner is gone, however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Read};
@@ -73,12 +73,12 @@ const LOOK: Duration = Duration::from_millis(2);
 const DYING: Duration = Duration::from_secs(2);
 
 impl Supervised {
-    /// Starts a program with an environment that is this process's own but for `environment`. What ciphertax itself was
-    /// told by its environment is not handed on. `prepare` gets the number of the process whose CPUs the program inherits,
-    /// before it is started.
+    /// Starts a program with an environment that is this process's own but for `environment`. Variables that
+    /// are for ciphertax itself are not handed on. `prepare` gets the number of the process whose CPUs the program
+    /// inherits, before it is started.
     ///
     /// # Errors
-    /// If the supervisor cannot be started; that the program cannot be is told by [`Supervised::ended`].
+    /// If the supervisor cannot be started; that the program cannot be is said by [`Supervised::ended`].
     pub fn start(
         guard: &GuardProgram,
         command_line: &[String],
@@ -205,8 +205,8 @@ fn start(command_line: &[String]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for the program's end, reading what it writes; `None` if the owner was gone before. Its process group has ended
-/// then.
+/// Waits for the program's end, reading what it writes; `None` if the owner was gone before. Its process group has
+/// ended then.
 fn watch(mut program: Child, began: Instant, owner: &Conversation) -> io::Result<Option<Ended>> {
     let pid = Pid::from_child(&program);
     let end_group = || {

@@ -5,13 +5,13 @@ use std::process::{self, ExitCode};
 
 use ciphertax_supervise::{guard, supervisor};
 
-/// What a program's own path is when ciphertax starts it in a role. Whoever runs tests by name, as in `cargo test link`,
-/// starts the program by its file's path.
+/// What a program's own path is when ciphertax starts it in a role. Whoever runs tests by name, as in `cargo test
+/// link`, starts the program by its file's path.
 const STARTED_BY_ITSELF: &str = "/proc/self/exe";
 
 /// Lets a test program be the guard of what its tests start, and the other processes of ciphertax's own, as the
-/// `ciphertax` command is: it is started again, and before it would run any test it plays the role that it was started in.
-/// Stands once in every test program that starts a private server, a tunnel or a link.
+/// `ciphertax` command is: it is started again, and before it would run any test it plays the role that it was started
+/// in. Stands once in every test program that starts a private server, a tunnel or a link.
 #[macro_export]
 macro_rules! plays_roles {
     () => {

@@ -3,7 +3,7 @@
 //! An [`Entry`] is pure data: where a server comes from, to which family it belongs, and what it can do. A new server
 //! is one more entry, in a file of its own or in that of its family.
 
-mod capabilities;
+pub(crate) mod capabilities;
 mod mariadb;
 mod mariadb_upstream;
 mod mongodb;

@@ -67,8 +67,8 @@ impl Client {
         Command::new(self.program)
     }
 
-    /// Runs a command in the folder of downloads to its end and returns what it printed. It has no terminal and a process
-    /// group of its own, which is killed when the user asks to stop.
+    /// Runs a command in the folder of downloads to its end and returns what it printed. It has no terminal and a
+    /// process group of its own, which is killed when the user asks to stop.
     pub(super) fn run(self, job: &Job<'_>, command: &mut Command) -> Result<String> {
         let (out, err) = (job.folder.join("stdout"), job.folder.join("stderr"));
         let create = |path: &Path| File::create(path).map_err(Error::write(path));

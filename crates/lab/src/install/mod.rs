@@ -73,8 +73,8 @@ impl fmt::Display for InstallStep {
 /// Installs a server for this user, if it is not there with all that the catalogue promises.
 ///
 /// # Errors
-/// [`Error::Stopped`] soon after `stop` is set; else what could not be fetched, verified, unpacked or run. Nothing of it
-/// stays but what the package clients keep for themselves.
+/// [`Error::Stopped`] soon after `stop` is set; else what could not be fetched, verified, unpacked or run. Nothing of
+/// it stays but what the package clients keep for themselves.
 pub fn install(
     entry: &'static Entry,
     stop: &AtomicBool,
@@ -132,14 +132,14 @@ fn lock(
 ) -> Result<File> {
     let path = servers.join(format!(".{}.lock", entry.name));
     let file = File::create(&path).map_err(Error::write(&path))?;
-    let mut told = false;
+    let mut has_said_so = false;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(Errno::WOULDBLOCK) => {}
             Err(errno) => return Err(Error::write(&path)(errno.into())),
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut has_said_so, true) {
             on_step(InstallStep::Waiting);
         }
         if stop.load(Ordering::Relaxed) {

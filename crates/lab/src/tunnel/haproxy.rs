@@ -140,7 +140,7 @@ impl Pair for Haproxy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_cipher_is_read() {

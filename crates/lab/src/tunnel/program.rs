@@ -205,6 +205,7 @@ fn displayed(command_line: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -215,7 +216,7 @@ mod tests {
         let libraries = cache.path().join("usr/lib/x86_64-linux-gnu");
         fs::create_dir_all(&bin).unwrap();
         fs::create_dir_all(&libraries).unwrap();
-        fs::write(bin.join("carrier"), "").unwrap();
+        write_program(&bin.join("carrier"));
         let find = || {
             Program::find_in(
                 &["carrier"],
@@ -235,11 +236,16 @@ mod tests {
                 "-x".into()
             ]
         );
-        fs::write(system.path().join("carrier"), "").unwrap();
+        write_program(&system.path().join("carrier"));
         assert_eq!(
             find(),
             [system.path().join("carrier").into(), OsString::from("-x")]
         );
+    }
+
+    fn write_program(path: &Path) {
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]

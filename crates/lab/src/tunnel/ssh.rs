@@ -181,8 +181,8 @@ impl Pair for Ssh {
         })
     }
 
-    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same for
-    /// the other direction.
+    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same
+    /// for the other direction.
     fn word(&self, log: &str) -> Option<Word> {
         let lines: Vec<&str> = log
             .lines()
@@ -228,7 +228,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_ciphers_of_both_directions_are_read() {

@@ -1,9 +1,9 @@
 //! Nothing is left behind, not even when ciphertax is killed.
 //!
 //! Every private folder with programs in it has a guard: a small process of its own session that is the *parent* of the
-//! programs, and holds one end of a socket whose other end only the owner holds. When the owner closes it, or the kernel
-//! does because the owner died, the guard ends them, removes the folder and exits. The same code runs after success, a
-//! panic and `kill -9`.
+//! programs, and holds one end of a socket whose other end only the owner holds. When the owner closes it, or the
+//! kernel does because the owner died, the guard ends them, removes the folder and exits. The same code runs after
+//! success, a panic and `kill -9`.
 //!
 //! There is no moment in which a program runs unseen:
 //!

@@ -9,6 +9,7 @@ use ciphertax_model::TlsVersion;
 use crate::certificates::CertificateFiles;
 use crate::server::spec::Spec;
 
+use super::DATA_OPTION;
 use super::set_up::SET_NAME;
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out when
@@ -138,9 +139,9 @@ impl Settings<'_> {
     }
 }
 
-/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::leftovers`]).
+/// The option by which a server finds its data.
 fn data_option(data: &Path) -> OsString {
-    let mut option = OsString::from(crate::leftovers::DATA_OPTION);
+    let mut option = OsString::from(DATA_OPTION);
     option.push(data);
     option
 }

@@ -13,11 +13,10 @@ use ciphertax_reactor::stop;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::{DATA, MyCnf};
-use super::{NEEDED_MB, SystemTables};
+use super::{SystemTables, defaults_file_option};
 use crate::error::{Error, Result};
-use crate::leftovers::defaults_file_option;
 use crate::log::{self, LOG, STARTUP};
-use ciphertax_supervise::{PrivateFolder, guard};
+use ciphertax_supervise::guard;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -101,7 +100,7 @@ fn run(
         match process.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => {
-                return Err(why_it_failed(folder));
+                return Err(why_it_failed(installation, folder));
             }
             None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
             None => {
@@ -116,9 +115,9 @@ fn run(
     }
 }
 
-fn why_it_failed(folder: &Path) -> Error {
+fn why_it_failed(installation: &MySqlInstallation<'_>, folder: &Path) -> Error {
     if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
-        return PrivateFolder::disk_full(folder, NEEDED_MB).into();
+        return Error::disk_filled(installation.installation().entry(), folder);
     }
     Error::Bootstrap {
         log: log::tail(folder),

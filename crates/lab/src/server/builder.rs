@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 
@@ -10,6 +10,7 @@ use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
+use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
@@ -18,6 +19,9 @@ use super::family::{Members, Plan};
 use super::member::{self, Member};
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
+
+/// How long a member may take to end after its last session broke.
+const ABORT: Duration = Duration::from_millis(500);
 
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
@@ -177,10 +181,16 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
             })
         }
     };
-    // The end of a member explains more than what was asked of it when it ended.
-    let dead = members.iter().find(|member| !member.is_alive());
-    match (outcome, dead) {
-        (Err(_), Some(member)) => Err(member.end(spec.entry.family, plan, folder)),
-        (outcome, _) => outcome,
+    let Err(error) = outcome else {
+        return Ok(());
+    };
+    // A full disk, or the end of a member, explains more than what was asked of it then.
+    let mut members = members.iter();
+    if names_a_full_disk(&error.to_string())
+        || members.clone().any(|member| member.found_the_disk_full(folder))
+    {
+        return Err(Error::disk_filled(spec.entry, folder));
     }
+    let dead = members.find(|member| member.ends_within(ABORT));
+    Err(dead.map_or(error, |member| member.end(spec, plan, folder)))
 }

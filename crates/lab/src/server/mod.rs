@@ -184,14 +184,18 @@ impl PrivateServer {
     }
 
     /// What explains the end of the first member that has ended, or else the last words of the first of all, from its log,
-    /// in one line.
+    /// in one line. A disk that filled up is named first, with the remedy.
     pub fn log_tail(&self) -> String {
         let dead = self.members.iter().find(|member| !member.is_alive());
-        let told = dead.or(self.members.first());
-        told.map_or_else(
-            || "nothing".into(),
-            |member| self.entry.family.complaints(member.log()),
-        )
+        let Some(member) = dead.or(self.members.first()) else {
+            return "nothing".into();
+        };
+        let complaints = self.entry.family.complaints(member.log());
+        if dead.is_some() && member.found_the_disk_full(self.folder()) {
+            let error = Error::disk_filled(self.entry, self.folder());
+            return format!("{error}; {complaints}");
+        }
+        complaints
     }
 
     /// Kills a member, as if its machine had failed; it is not started again.

@@ -4,8 +4,9 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, guard};
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("guard") {

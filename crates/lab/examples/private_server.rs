@@ -4,8 +4,9 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::{PrivateServer, guard};
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

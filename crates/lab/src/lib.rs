@@ -27,7 +27,6 @@ mod server;
 pub mod tunnel;
 
 pub use accounts::Account;
-pub use ciphertax_supervise::{GuardProgram, PrivateFiles, guard, say};
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
 };
-use ciphertax_lab::{Account, Error, GuardProgram, Installation, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{Account, Error, Installation, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{
     Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
     Transport,
@@ -22,11 +22,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_is_what_the_catalogue_says() {
@@ -386,7 +382,7 @@ fn told(
 }
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
-    PrivateServer::builder(entry).guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(entry)
 }
 
 fn rsa() -> Certificate {

@@ -1,30 +1,12 @@
-//! A real private MongoDB whose disk is full, from the start or later: the error names it, nothing hangs, nothing stays.
+//! A real private MongoDB whose disk is full, from the start or later: the error names it, nothing hangs or stays.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{AuthenticationMethod, ReplicaSet};
-use ciphertax_testkit::{fetched, not_tested, run_within, temporary_folder, within};
-use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
-
-/// How long a server that finds its disk full may take to notice, and to end: it looks once a minute by itself.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-#[test]
-#[ignore = "the guard of the servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+use ciphertax_testkit::{example, fetched, not_tested, temporary_folder};
 
 #[test]
 fn a_disk_that_is_too_small_is_refused_before_anything_is_started() {
@@ -39,8 +21,8 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_started() {
     assert!(said.contains("left: 0"), "{said}");
 }
 
-/// Files run out before bytes do, so a server finds no space left although the disk seems to have room: at every point of
-/// its start, of which some come after it said that it was ready.
+/// Files run out before bytes do, so a server finds no space left although the disk seems to have room: at several points
+/// of its start, of which some come after it said that it was ready.
 #[test]
 fn a_disk_that_fills_up_during_the_start_is_named() {
     let mut named = 0;
@@ -61,7 +43,7 @@ fn a_disk_that_fills_up_during_the_start_is_named() {
 
 #[test]
 fn a_disk_that_fills_up_while_a_set_is_made_is_named() {
-    let Some(said) = on_a_disk("size=2g,nr_inodes=84", "start a set") else {
+    let Some(said) = on_a_disk("size=2g,nr_inodes=84", "start-set") else {
         return;
     };
     assert!(said.contains("refused: the disk is full: "), "{said}");
@@ -95,75 +77,14 @@ fn on_a_disk(options: &str, task: &str) -> Option<String> {
         return None;
     }
     let script = r#"mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@""#;
-    let program = fs::read_link("/proc/self/exe").unwrap();
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, "sh", options])
         .arg(folder.path())
-        .arg(program)
-        .args(["owner", "--exact", "--ignored", "--nocapture"])
+        .arg(example("mongodb_on_a_disk"))
+        .arg(task)
         .env("TMPDIR", folder.path())
-        .env("TASK", task)
         .process_group(0)
         .output()
         .unwrap();
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Owns a server on a small disk, and says what came of it.
-#[test]
-#[ignore = "started by other tests, on a disk of its own"]
-fn owner() {
-    let task = std::env::var("TASK").unwrap();
-    let mut builder = PrivateServer::builder(&MONGODB).guard(GuardProgram::this_test_program("guard"));
-    if task == "start a set" {
-        builder = builder.replica_set(ReplicaSet {
-            members: 3,
-            read_only_member: false,
-        });
-    }
-    match builder.start() {
-        Err(error) => println!("refused: {error}"),
-        Ok(server) if task == "fill" => {
-            fill(server.folder());
-            write_until_it_fails(&server);
-            assert!(within(PATIENCE, || !server.is_alive()), "{}", server.log_tail());
-            println!("ended: {}", server.log_tail());
-            server.stop().unwrap();
-        }
-        Ok(server) => {
-            println!("started");
-            server.stop().unwrap();
-        }
-    }
-    println!("left: {}", fs::read_dir(std::env::temp_dir()).unwrap().count());
-}
-
-/// Leaves nothing of the disk.
-fn fill(folder: &Path) {
-    let path: PathBuf = folder.join("ballast");
-    let mut file = File::create(path).unwrap();
-    while file.write_all(&[0; 1 << 16]).is_ok() {}
-    while file.write_all(&[0]).is_ok() {}
-}
-
-fn write_until_it_fails(server: &PrivateServer) {
-    let method = AuthenticationMethod::ScramSha256;
-    let login = Login::by(method, server.user(), server.password().clone()).unwrap();
-    let address = server.address();
-    let options = ConnectOptions::new(address.ip().to_string(), address.port(), login);
-    let deadline = Instant::now() + PATIENCE;
-    let text = "x".repeat(1 << 20);
-    run_within(PATIENCE, async |reactor| {
-        let Ok((mut session, _)) = Session::connect(reactor, &options).await else {
-            return;
-        };
-        while Instant::now() < deadline {
-            let write =
-                rawdoc! { "insert": "ballast", "documents": [{ "text": text.as_str() }], "$db": "ciphertax" };
-            if session.command(&write).await.is_err() {
-                return;
-            }
-        }
-    });
-    thread::sleep(Duration::from_millis(100));
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
-use ciphertax_lab::{Account, Error, GuardProgram, PrivateServer, PrivateServerBuilder, ProofError, install};
+use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError, install};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
 use ciphertax_testkit::{contains, files_with, run};
 use ciphertax_wire::WireError;
@@ -20,11 +20,7 @@ use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
@@ -252,7 +248,7 @@ fn a_server_that_does_not_start_says_why() {
 /// A server that is fetched if it is not there yet.
 fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateServer::builder(&MONGODB).guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }
 
 fn anonymous(server: SocketAddr) -> ConnectOptions {

@@ -24,17 +24,7 @@ const THREE: ReplicaSet = ReplicaSet {
     read_only_member: false,
 };
 
-#[test]
-#[ignore = "the guard of the servers, links and tunnels in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-#[ignore = "the process of the links in these tests"]
-fn link() {
-    ciphertax_lab::link::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_tunnel_carries_a_canary_and_is_proved() {
@@ -186,11 +176,11 @@ fn a_relay_keeps_a_single_server_away_and_a_set_is_refused() {
 }
 
 fn builder() -> Option<PrivateServerBuilder> {
-    fetched(&MONGODB).map(|_| PrivateServer::builder(&MONGODB).guard(program()))
+    fetched(&MONGODB).map(|_| PrivateServer::builder(&MONGODB))
 }
 
 fn program() -> GuardProgram {
-    GuardProgram::this_test_program("guard")
+    GuardProgram::this_program()
 }
 
 fn link_of(link: Link) -> Option<RunningLink> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
 };
@@ -16,11 +16,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
@@ -129,5 +125,5 @@ fn facts(server: &PrivateServer, arm: &Arm) -> Result<SessionFacts, WireError> {
 
 fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateServer::builder(&MONGODB).guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }

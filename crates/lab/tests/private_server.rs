@@ -10,15 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
 use ciphertax_testkit::{contains, files_with, within};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
@@ -142,7 +138,7 @@ fn an_option_the_server_refuses_is_reported_in_its_words() {
 }
 
 fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder(&MARIADB).guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB)
 }
 
 /// What the server says first, as text.

@@ -9,19 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, install};
+use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{AuthenticationMethod, TlsVersion, Transport};
 use ciphertax_wire::mongodb::Login;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, mongodb, mysql};
 
 use common::run;
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn mysqls_client_does_what_all_do() {
@@ -43,7 +37,6 @@ fn mongodbs_client_does_what_all_do() {
     let method = AuthenticationMethod::ScramSha256;
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let server = PrivateServer::builder(&MONGODB)
-        .guard(GuardProgram::this_test_program("guard"))
         .access_control(true)
         .account(method)
         .start()

@@ -16,12 +16,6 @@ use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session}
 use common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn each_account_is_logged_in_by_the_plugin_it_uses() {
     administer(
         server(),

@@ -4,14 +4,14 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
@@ -30,12 +30,6 @@ use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use common::{PATIENCE, run, run_within};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
@@ -323,7 +317,12 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         server.password().clone(),
     );
     let options = ConnectOptions::new("", 0, login.unwrap());
-    let seeds: Vec<_> = server.addresses().into_iter().map(address).collect();
+    // One of those that are asked accepts connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let asked = [silent.local_addr().unwrap()]
+        .into_iter()
+        .chain(server.addresses());
+    let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);
         let topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
@@ -552,7 +551,7 @@ impl Deployment {
 
 fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateServer::builder(&MONGODB).guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }
 
 fn account(login: Login) -> Account {

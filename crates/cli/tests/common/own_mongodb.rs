@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
@@ -27,7 +28,7 @@ impl OwnMongoDb {
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
         ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
         let builder = set_up(PrivateServer::builder(&MONGODB).guard(guard));
         Self {
             server: builder.start().unwrap(),

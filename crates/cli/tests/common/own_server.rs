@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MARIADB;
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 
 use super::PATIENCE;
@@ -22,7 +23,7 @@ impl OwnServer {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
         let builder = set_up(PrivateServer::builder(&MARIADB).guard(guard));
         Self {
             server: builder.start().unwrap(),
@@ -62,7 +63,7 @@ impl OwnServer {
         self.server.address().port()
     }
 
-    /// The account of everyday use.
+    /// The default account.
     pub(crate) fn user(&self) -> &str {
         self.server.user()
     }

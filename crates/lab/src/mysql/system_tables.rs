@@ -10,13 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::child;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::{DATA, MyCnf};
 use super::{SystemTables, defaults_file_option};
 use crate::error::{Error, Result};
 use crate::log::{self, LOG, STARTUP};
-use ciphertax_supervise::guard;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -84,7 +84,7 @@ fn run(
         .stderr(log)
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: installation.installation().program().into(),
         cause,

@@ -317,18 +317,14 @@ mod tests {
     use super::*;
     use ciphertax_supervise::guard::Helper;
 
-    #[test]
-    #[ignore = "the guard of the tunnels in these tests"]
-    fn guard() {
-        ciphertax_supervise::guard::main();
-    }
+    ciphertax_testkit::plays_roles!();
 
     #[test]
     fn without_root_wireguard_names_what_works() {
         if rustix::process::geteuid().is_root() {
             return;
         }
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let guard = GuardProgram::this_program();
         let error = start(Tunnel::Wireguard, echo(), None, &guard)
             .unwrap_err()
             .to_string();
@@ -340,7 +336,7 @@ mod tests {
 
     /// What keeps a tunnel of two halves that do not fit together from being measured.
     pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let guard = GuardProgram::this_program();
         let mut guard = Guard::start(&guard, PrivateFolder::create(NEEDED_MB).unwrap()).unwrap();
         let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
         RunningPair::start(

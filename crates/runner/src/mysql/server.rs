@@ -8,12 +8,13 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::tunnel::{self, RunningTunnel};
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, Proved, RunningLink};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
 use ciphertax_observe::{Meter, ProcessMeter, ProcessTree};
 use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{MySqlTarget, Target};

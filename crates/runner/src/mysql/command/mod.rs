@@ -12,15 +12,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::SliceYield;
-use ciphertax_lab::{GuardProgram, PrivateFiles};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
+use ciphertax_supervise::{GuardProgram, PrivateFiles};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
-use ciphertax_workload::Access;
+use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::counters::change;
 use crate::error::RunError;
@@ -97,7 +97,7 @@ impl CommandLoad {
         &self,
         arm: usize,
         host: &mut MySqlHost,
-        own: &Access,
+        own: &MysqlAccess,
         cell: &str,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<(), RunError> {

@@ -1,5 +1,5 @@
-//! Starts a private MongoDB where the temporary files are, and says what came of it; for tests, which give it a small disk.
-//! `start` does no more, `start-set` makes it a replica set, and `fill` uses up the disk under it and writes.
+//! Starts a private MongoDB where the temporary files are, and says what came of it; for tests, which give it a small
+//! disk. `start` does no more, `start-set` makes it a replica set, and `fill` uses up the disk under it and writes.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, guard};
 use ciphertax_model::{AuthenticationMethod, ReplicaSet};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::guard;
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 

@@ -1,5 +1,5 @@
-//! Owns a private MongoDB until its standard input ends, and says where it is. With the argument `guard` it is the guard
-//! of that server, as in the `ciphertax` command.
+//! Owns a private MongoDB until its standard input ends, and says where it is. With the argument `guard` it is the
+//! guard of that server, as in the `ciphertax` command.
 
 use std::io::{self, Read};
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! Owns a tunnel until its standard input ends, and says where it is: address, folder and process numbers. The arguments
-//! are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel`, `haproxy` or `wireguard`), and the address it leads
-//! to. With the argument `guard` it is the guard of that tunnel, as in the `ciphertax` command.
+//! Owns a tunnel until its standard input ends, and says where it is: address, folder and process numbers. The
+//! arguments are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel`, `haproxy` or `wireguard`), and the
+//! address it leads to. With the argument `guard` it is the guard of that tunnel, as in the `ciphertax` command.
 
 use std::io::{self, Read};
 use std::process::ExitCode;

@@ -192,8 +192,8 @@ pub enum Error {
     Supervise(#[from] ciphertax_supervise::Error),
     /// The disk filled up although it seemed to have room.
     #[error(
-        "the disk is full: {server} found no space left in {folder} ({free_mb} MB are free there now); make room, or set \
-         TMPDIR to a folder on another disk"
+        "the disk is full: {server} found no space left in {folder} ({free_mb} MB are free there now); make room, or \
+         set TMPDIR to a folder on another disk"
     )]
     DiskFilled {
         /// The server's name in the catalogue.

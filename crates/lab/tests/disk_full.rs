@@ -21,8 +21,8 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_started() {
     assert!(said.contains("left: 0"), "{said}");
 }
 
-/// Files run out before bytes do, so a server finds no space left although the disk seems to have room: at several points
-/// of its start, of which some come after it said that it was ready.
+/// Files run out before bytes do, so a server finds no space left although the disk seems to have room: at several
+/// points of its start, of which some come after it said that it was ready.
 #[test]
 fn a_disk_that_fills_up_during_the_start_is_named() {
     let mut named = 0;
@@ -62,8 +62,8 @@ fn a_disk_that_fills_up_under_a_running_server_ends_it_and_is_named() {
     assert!(said.contains("left: 0"), "{said}");
 }
 
-/// What comes of a server whose temporary files are on a disk of its own, mounted where only it can see it; `None` where
-/// nothing may be mounted.
+/// What comes of a server whose temporary files are on a disk of its own, mounted where only it can see it; `None`
+/// where nothing may be mounted.
 fn on_a_disk(options: &str, task: &str) -> Option<String> {
     fetched(&MONGODB)?;
     let folder = temporary_folder();

@@ -12,8 +12,8 @@ use crate::server::spec::Spec;
 use super::DATA_OPTION;
 use super::set_up::SET_NAME;
 
-/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out when
-/// they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
+/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
+/// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
 const CACHE_MB: u32 = 1024;
 
 /// Settings of every server, each named although it is the default where a measurement depends on it.

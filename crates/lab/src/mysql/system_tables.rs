@@ -1,4 +1,5 @@
-//! Making the system tables of a private server, without any account: nobody can log in before an instance makes its own.
+//! Making the system tables of a private server, without any account: nobody can log in before an instance makes its
+//! own.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -47,8 +48,8 @@ pub(super) fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Resul
 
 /// Lets the server run statements in its bootstrap mode: without accounts, without network, and to their end.
 ///
-/// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a password,
-/// and, run as root, a change of the owner of the system's PAM helper.
+/// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a
+/// password, and, run as root, a change of the owner of the system's PAM helper.
 fn bootstrap(installation: &MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
     let options = [
         "--bootstrap",

@@ -113,8 +113,8 @@ impl From<WireError> for Objection {
     }
 }
 
-/// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be refused,
-/// and others that the database has.
+/// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
+/// refused, and others that the database has.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
@@ -239,8 +239,8 @@ impl<W: Witnesses> Prover<'_, W> {
     }
 }
 
-/// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options`, which must be without TLS, at
-/// the address it is given, and sends the canary.
+/// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options`, which must be without TLS,
+/// at the address it is given, and sends the canary.
 pub(crate) fn canary_by<W: Witnesses>(
     options: <W::Session as Client>::Options,
 ) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {

@@ -86,8 +86,8 @@ impl PrivateServerBuilder {
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and MySQL
-    /// (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
+    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -162,7 +162,8 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     Ok(Some((Trust::new(authority, files.ca.clone()), files)))
 }
 
-/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there alone.
+/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there
+/// alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
     let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();

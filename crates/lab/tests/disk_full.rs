@@ -55,6 +55,8 @@ fn a_disk_that_fills_up_under_a_running_server_ends_it_and_is_named() {
     let Some(said) = on_a_disk("size=450m", "fill") else {
         return;
     };
+    assert!(said.contains("a write failed: "), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
     assert!(
         said.contains("ended: the disk is full: mongodb found no space left in "),
         "{said}"

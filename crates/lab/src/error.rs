@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::free_mb;
 
+use crate::catalogue::Entry;
 use crate::catalogue::capabilities::Refusal;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
@@ -190,6 +192,19 @@ pub enum Error {
     /// What a server or a tunnel runs in could not be made, kept or removed.
     #[error(transparent)]
     Supervise(#[from] ciphertax_supervise::Error),
+    /// The disk filled up although it seemed to have room.
+    #[error(
+        "the disk is full: {server} found no space left in {folder} ({free_mb} MB are free there now); make room, or \
+         set TMPDIR to a folder on another disk"
+    )]
+    DiskFilled {
+        /// The server's name in the catalogue.
+        server: &'static str,
+        /// Its private folder.
+        folder: PathBuf,
+        /// What is free now, in megabytes.
+        free_mb: u64,
+    },
     /// The system tables could not be made.
     #[error("the private server could not make its system tables; it says: {log}")]
     Bootstrap {
@@ -252,6 +267,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// A server whose disk filled up although it seemed to have room.
+    pub(crate) fn disk_filled(entry: &Entry, folder: &Path) -> Self {
+        Self::DiskFilled {
+            server: entry.name,
+            folder: folder.into(),
+            free_mb: free_mb(folder).unwrap_or(0),
+        }
+    }
+
     /// For `map_err` after writing `path`.
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

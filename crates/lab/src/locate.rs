@@ -82,7 +82,7 @@ impl Installation {
     /// An installation in a folder of its own.
     fn in_cache(entry: &'static Entry, folder: &Path) -> Result<Self> {
         let program_folders = ["usr/sbin", "bin", "usr/libexec"].map(|below| folder.join(below));
-        let names = entry.family.programs();
+        let names = entry.family.known().programs;
         let program = program_in(names, &program_folders).ok_or_else(|| Error::Incomplete {
             server: entry.name,
             folder: folder.into(),

@@ -73,15 +73,6 @@ impl PrivateFolder {
         create_locked(&parent).map_err(|cause| Error::Folder { parent, cause })
     }
 
-    /// The error for a disk that filled up although it seemed to have room.
-    pub fn disk_full(folder: &Path, needed_mb: u64) -> Error {
-        Error::DiskFull {
-            folder: folder.into(),
-            free_mb: free_mb(folder).unwrap_or(0),
-            needed_mb,
-        }
-    }
-
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path

@@ -11,7 +11,8 @@ use crate::log::read_from;
 /// The number of the message `Waiting for connections`.
 const READY: u32 = 23_016;
 
-/// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of each.
+/// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of
+/// each.
 const TAIL_BYTES: u64 = 64 << 10;
 const TAIL_LINES: usize = 4;
 const LONGEST_LINE: usize = 400;
@@ -82,7 +83,8 @@ fn parse(line: &str) -> Option<Line> {
 mod tests {
     use super::*;
 
-    const ERROR: &str = r#"{"s":"E", "c":"NETWORK", "id":23248, "ctx":"main","msg":"Cannot read certificate file","attr":{"error":"ee key too small"}}"#;
+    const ERROR: &str =
+        r#"{"s":"E", "id":23248, "msg":"Cannot read certificate file","attr":{"error":"ee key too small"}}"#;
     const WORD: &str =
         r#"{"s":"I", "c":"CONTROL", "id":23138, "ctx":"main","msg":"Shutting down","attr":{"exitCode":1}}"#;
 

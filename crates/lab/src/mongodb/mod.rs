@@ -7,9 +7,12 @@ mod replica_set;
 mod set_up;
 mod settings;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::Known;
 
 use crate::catalogue::{Protocol, Refusal};
 use crate::error::Result;
@@ -25,6 +28,9 @@ pub use proof::{Conditions, find_canary, prove};
 /// deployment if organisation and unit are those of the server's certificate, and these have neither.
 const X509_COMMON_NAME: &str = "ciphertax_x509";
 
+/// The option by which a server finds its data.
+const DATA_OPTION: &str = "--dbpath=";
+
 /// MongoDB's servers: all there is to know is in how they are started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MongoDb;
@@ -34,8 +40,15 @@ impl Family for MongoDb {
         Protocol::MongoDb
     }
 
-    fn programs(&self) -> &'static [&'static str] {
-        &["mongod"]
+    /// Known by where its data are, which lie below its private folder.
+    fn known(&self) -> Known {
+        Known {
+            programs: &["mongod"],
+            works_in: |argument, folder| {
+                let data = argument.strip_prefix(DATA_OPTION.as_bytes());
+                data.and_then(|data| Path::new(OsStr::from_bytes(data)).parent()) == Some(folder)
+            },
+        }
     }
 
     /// `db version v6.0.5`

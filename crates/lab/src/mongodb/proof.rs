@@ -1,20 +1,15 @@
 //! Proof that an arm on MongoDB is what it says, before anything is measured.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::rc::Rc;
 
-use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts};
+use ciphertax_records::Proof;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{
-    Account, ConnectOptions, Expectation, Login, Others, ScramKeys, ServerCounters, Session,
-    authenticated_users,
-};
-use ciphertax_wire::{Protocol, WireError};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, ServerCounters, Session};
+use ciphertax_wire::{Client, WireError};
 
-use crate::proof::{self, Objection, ProofError, Proved, Witnesses, client_evidence, proof};
+use crate::proof::{self, Objection, ProofError, Proved, Witnesses, proof};
 
 /// The database of ciphertax's own; nothing else is touched.
 const DATABASE: &str = "ciphertax";
@@ -53,7 +48,10 @@ pub fn prove(
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options` at the address it is given,
 /// always without TLS, and looks for the canary, which is nowhere.
 pub fn find_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<> {
-    proof::plaintext_canary::<MongoDbWitnesses<'static>>(options)
+    proof::canary_by::<MongoDbWitnesses<'static>>(ConnectOptions {
+        tls: None,
+        ..options.clone()
+    })
 }
 
 struct MongoDbWitnesses<'a> {
@@ -63,106 +61,30 @@ struct MongoDbWitnesses<'a> {
 }
 
 impl Witnesses for MongoDbWitnesses<'_> {
-    const PROTOCOL: Protocol = Protocol::MongoDb;
-    type Options = ConnectOptions;
     type Session = Session;
 
-    fn at(options: &ConnectOptions, address: SocketAddr) -> ConnectOptions {
-        ConnectOptions {
-            host: address.ip().to_string(),
-            port: address.port(),
-            ..options.clone()
-        }
-    }
-
-    fn plaintext(options: &ConnectOptions) -> ConnectOptions {
-        ConnectOptions {
-            tls: None,
-            ..options.clone()
-        }
-    }
-
-    async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Session, WireError> {
-        Ok(Session::connect(reactor, options).await?.0)
-    }
-
-    /// A search that finds nothing is answered by the server alone.
-    async fn send(session: &mut Session, canary: &str) -> Result<bool, WireError> {
-        session.command(&question(canary)).await.map(|_| true)
-    }
-
-    async fn close(session: Session) {
-        let _ = session.close().await;
-    }
+    type Counted = [Result<ServerCounters, WireError>; 2];
 
     fn options(&self) -> &ConnectOptions {
         self.options
-    }
-
-    fn socket(&self) -> Option<&Path> {
-        None
-    }
-
-    fn host(&self) -> (&str, u16) {
-        (&self.options.host, self.options.port)
     }
 
     fn expectation(&self) -> &Expectation {
         self.expectation
     }
 
-    async fn sides(&self, reactor: &Rc<Reactor>) -> Result<(SessionFacts, Vec<Proof>), Objection> {
-        let mut observer = Self::connect(reactor, self.options).await?;
+    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Session, Self::Counted), WireError> {
+        let (mut observer, _) = Session::connect(reactor, self.options).await?;
         Session::warm_up(reactor, self.options, 1).await?;
         let before = ServerCounters::read(&mut observer).await;
-        let mut session = Self::connect(reactor, self.options).await?;
+        let (session, _) = Session::connect(reactor, self.options).await?;
         let after = ServerCounters::read(&mut observer).await;
-        self.expectation.check(&session).map_err(Objection::Disproved)?;
-        let facts = session.facts().await?;
-        let mut proofs = vec![client_evidence(&facts)];
-        proofs.extend(self.counters(before, after)?);
-        proofs.push(self.user(&mut session).await?);
-        for session in [session, observer] {
-            Self::close(session).await;
-        }
-        Ok((facts, proofs))
+        let _ = observer.close().await;
+        Ok((session, [before, after]))
     }
 
-    fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
-        match (&self.options.login, self.conditions.unknown_client) {
-            (Login::None, _) | (Login::X509, None) => None,
-            (Login::X509, Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
-            (Login::Scram(account), _) => {
-                let wrong = Account {
-                    password: Secret::new(format!("not{}", account.password.expose())),
-                    ..account.clone()
-                };
-                let options = ConnectOptions {
-                    login: Login::Scram(wrong),
-                    scram_keys: ScramKeys::Derived,
-                    ..self.options.clone()
-                };
-                Some(("a wrong password", options))
-            }
-        }
-    }
-
-    fn is_refusal(error: &WireError) -> bool {
-        error.is_access_denied() || is_of_nobody(error)
-    }
-
-    async fn others(&self, reactor: &Rc<Reactor>) -> Result<Vec<Proof>, Objection> {
-        Ok(vec![self.write_without_login(reactor).await?])
-    }
-}
-
-impl MongoDbWitnesses<'_> {
-    /// What the server counted while one session was opened; `None` if the account may not ask.
-    fn counters(
-        &self,
-        before: Result<ServerCounters, WireError>,
-        after: Result<ServerCounters, WireError>,
-    ) -> Result<Option<Proof>, Objection> {
+    /// An account that may not ask is told nothing.
+    fn counted(&self, [before, after]: Self::Counted) -> Result<Option<Proof>, Objection> {
         let (before, after) = match (before, after) {
             (Ok(before), Ok(after)) => (before, after),
             (Err(error), _) | (_, Err(error)) if error.is_access_denied() => {
@@ -195,34 +117,29 @@ impl MongoDbWitnesses<'_> {
         Ok(Some(proof("server", claim, &evidence)))
     }
 
-    /// Whom the server takes the session for.
-    async fn user(&self, session: &mut Session) -> Result<Proof, Objection> {
-        let found = authenticated_users(session).await?;
-        let agrees = match &self.options.login {
-            Login::None => found.is_empty(),
-            Login::Scram(account) => found == [format!("{}@{}", account.user, account.source)],
-            Login::X509 => matches!(&found[..], [user] if user.ends_with("@$external")),
-        };
-        let found = if found.is_empty() {
-            "nobody".to_owned()
-        } else {
-            found.join(", ")
-        };
-        if !agrees {
-            return Err(Objection::Disproved(format!(
-                "the server takes the session for {found}"
-            )));
+    /// A search that finds nothing is answered by the server alone.
+    async fn send(session: &mut Session, canary: &str) -> Result<bool, WireError> {
+        session.command(&question(canary)).await.map(|_| true)
+    }
+
+    fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
+        match (&self.options.login, self.conditions.unknown_client) {
+            (Login::X509, Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
+            _ => Session::with_wrong_secret(self.options),
         }
-        Ok(proof("server", "knows who is logged in", &found))
+    }
+
+    fn is_refusal(error: &WireError) -> bool {
+        error.is_access_denied() || is_of_nobody(error)
     }
 
     /// Access control is off if a write without a login succeeds, and on if it is refused.
-    async fn write_without_login(&self, reactor: &Rc<Reactor>) -> Result<Proof, Objection> {
+    async fn others(&self, reactor: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
         let anonymous = ConnectOptions {
             login: Login::None,
             ..self.options.clone()
         };
-        let mut session = Self::connect(reactor, &anonymous).await?;
+        let (mut session, _) = Session::connect(reactor, &anonymous).await?;
         let write = rawdoc! { "insert": COLLECTION, "documents": [{ "by": "ciphertax" }], "$db": DATABASE };
         let outcome = session.command(&write).await;
         if outcome.is_ok() {
@@ -230,31 +147,30 @@ impl MongoDbWitnesses<'_> {
             session.command(&removal).await?;
         }
         let _ = session.close().await;
-        match (&self.options.login, outcome) {
-            (Login::None, Ok(_)) => Ok(proof(
-                "access control",
+        let (claim, evidence) = match (&self.options.login, outcome) {
+            (Login::None, Ok(_)) => (
                 "a write without a login succeeds",
-                "one document was written and removed",
-            )),
+                "one document was written and removed".to_owned(),
+            ),
             // A secondary takes no writes, but says so only to those who may ask.
-            (Login::None, Err(error)) if error.is_not_primary() => Ok(proof(
-                "access control",
+            (Login::None, Err(error)) if error.is_not_primary() => (
                 "a write without a login is not refused for want of one",
-                &error.to_string(),
-            )),
-            (Login::Scram(_) | Login::X509, Err(error)) if error.is_access_denied() => Ok(proof(
-                "access control",
-                "a write without a login is refused",
-                &error.to_string(),
-            )),
-            (Login::None, Err(error)) => Err(Objection::Disproved(format!(
-                "a write without a login does not succeed: {error}"
-            ))),
-            (Login::Scram(_) | Login::X509, Ok(_)) => Err(Objection::Disproved(
-                "a write without a login succeeds: the server has no access control".into(),
-            )),
-            (Login::Scram(_) | Login::X509, Err(error)) => Err(error.into()),
-        }
+                error.to_string(),
+            ),
+            (Login::Scram(_) | Login::X509, Err(error)) if error.is_access_denied() => {
+                ("a write without a login is refused", error.to_string())
+            }
+            (Login::None, Err(error)) => {
+                let problem = format!("a write without a login does not succeed: {error}");
+                return Err(Objection::Disproved(problem));
+            }
+            (Login::Scram(_) | Login::X509, Ok(_)) => {
+                let problem = "a write without a login succeeds: the server has no access control";
+                return Err(Objection::Disproved(problem.into()));
+            }
+            (Login::Scram(_) | Login::X509, Err(error)) => return Err(error.into()),
+        };
+        Ok(Some(proof("access control", claim, &evidence)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What servers are made once they run: a replica set, with accounts.
 //!
-//! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made from
-//! its own machine. So no password is ever in an argument list or a file.
+//! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made
+//! from its own machine. So no password is ever in an argument list or a file.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -169,7 +169,8 @@ fn all_have_the_data(status: &RawDocument) -> bool {
     })
 }
 
-/// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its members is for reading only.
+/// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its
+/// members is for reading only.
 fn initiation(hosts: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
     let mut members = RawArrayBuf::new();
     for (number, host) in (0_i32..).zip(hosts) {

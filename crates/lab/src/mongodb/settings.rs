@@ -9,10 +9,11 @@ use ciphertax_model::TlsVersion;
 use crate::certificates::CertificateFiles;
 use crate::server::spec::Spec;
 
+use super::DATA_OPTION;
 use super::set_up::SET_NAME;
 
-/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out when
-/// they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
+/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
+/// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
 const CACHE_MB: u32 = 1024;
 
 /// Settings of every server, each named although it is the default where a measurement depends on it.
@@ -138,9 +139,9 @@ impl Settings<'_> {
     }
 }
 
-/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::leftovers`]).
+/// The option by which a server finds its data.
 fn data_option(data: &Path) -> OsString {
-    let mut option = OsString::from(crate::leftovers::DATA_OPTION);
+    let mut option = OsString::from(DATA_OPTION);
     option.push(data);
     option
 }

@@ -9,10 +9,12 @@ mod statements;
 mod system_tables;
 mod template;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ciphertax_model::AuthenticationMethod;
-use ciphertax_supervise::LONGEST_SOCKET_NAME;
+use ciphertax_supervise::{Known, LONGEST_SOCKET_NAME};
 
 use crate::accounts::USER;
 use crate::catalogue::{Protocol, Refusal};
@@ -101,8 +103,12 @@ impl Family for MySql {
         Protocol::MySql
     }
 
-    fn programs(&self) -> &'static [&'static str] {
-        &["mariadbd", "mysqld"]
+    /// Known by where its settings are.
+    fn known(&self) -> Known {
+        Known {
+            programs: &["mariadbd", "mysqld"],
+            works_in: |argument, folder| argument == defaults_file_option(folder).as_bytes(),
+        }
     }
 
     /// `/usr/sbin/mysqld  Ver 9.7.0-1 for Linux on x86_64 ((Debian))`
@@ -153,6 +159,13 @@ impl Family for MySql {
     fn complaints(&self, log: &Path) -> String {
         log::tail_of(log)
     }
+}
+
+/// The option by which a server finds its settings.
+fn defaults_file_option(folder: &Path) -> OsString {
+    let mut option = OsString::from("--defaults-file=");
+    option.push(folder.join("my.cnf"));
+    option
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use ciphertax_model::TlsVersion;
 use crate::accounts::Account;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::leftovers::defaults_file_option;
 use crate::locate::Installation;
 use crate::server::family::Plan;
 use crate::server::spec::Spec;
@@ -18,7 +17,7 @@ use super::accounts::{self, account_for};
 use super::installation::MySqlInstallation;
 use super::my_cnf::MyCnf;
 use super::statements::Statements;
-use super::{MySql, NEEDED_MB, SOCKET, TlsControl, template};
+use super::{MySql, NEEDED_MB, SOCKET, TlsControl, defaults_file_option, template};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;

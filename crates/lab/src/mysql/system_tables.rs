@@ -1,4 +1,5 @@
-//! Making the system tables of a private server, without any account: nobody can log in before an instance makes its own.
+//! Making the system tables of a private server, without any account: nobody can log in before an instance makes its
+//! own.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,11 +15,9 @@ use ciphertax_supervise::child;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::{DATA, MyCnf};
-use super::{NEEDED_MB, SystemTables};
+use super::{SystemTables, defaults_file_option};
 use crate::error::{Error, Result};
-use crate::leftovers::defaults_file_option;
 use crate::log::{self, LOG, STARTUP};
-use ciphertax_supervise::PrivateFolder;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
@@ -49,8 +48,8 @@ pub(super) fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Resul
 
 /// Lets the server run statements in its bootstrap mode: without accounts, without network, and to their end.
 ///
-/// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a password,
-/// and, run as root, a change of the owner of the system's PAM helper.
+/// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a
+/// password, and, run as root, a change of the owner of the system's PAM helper.
 fn bootstrap(installation: &MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
     let options = [
         "--bootstrap",
@@ -102,7 +101,7 @@ fn run(
         match process.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => {
-                return Err(why_it_failed(folder));
+                return Err(why_it_failed(installation, folder));
             }
             None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
             None => {
@@ -117,9 +116,9 @@ fn run(
     }
 }
 
-fn why_it_failed(folder: &Path) -> Error {
+fn why_it_failed(installation: &MySqlInstallation<'_>, folder: &Path) -> Error {
     if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
-        return PrivateFolder::disk_full(folder, NEEDED_MB).into();
+        return Error::disk_filled(installation.installation().entry(), folder);
     }
     Error::Bootstrap {
         log: log::tail(folder),

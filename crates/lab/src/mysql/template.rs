@@ -29,8 +29,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
 
-/// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept, it
-/// is made on the spot.
+/// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept,
+/// it is made on the spot.
 pub(super) fn provide(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     match Template::open(installation) {
         Some(template) => template.copy_to(folder),

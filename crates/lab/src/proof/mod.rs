@@ -1,14 +1,12 @@
 //! Proof that an arm is what it says, before anything is measured.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts};
-use ciphertax_wire::mysql::Expectation;
-use ciphertax_wire::{Protocol, WireError};
+use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 
 use crate::accounts::hexadecimal;
 use crate::error::Error;
@@ -62,58 +60,42 @@ pub enum ProofError {
     },
 }
 
-/// What a proof needs to know of a database: how a client reaches its server, and who can vouch for a session.
+/// Who vouches for an arm, besides what every client can say and be asked.
 pub(crate) trait Witnesses {
-    /// What its clients speak.
-    const PROTOCOL: Protocol;
+    /// A session with the server.
+    type Session: Client;
 
-    /// How a session is opened.
-    type Options: Clone;
+    /// What the server counted while a session was opened.
+    type Counted;
 
-    /// An open session.
-    type Session;
-
-    /// The same way to the server at another address.
-    fn at(options: &Self::Options, address: SocketAddr) -> Self::Options;
-
-    /// The same without TLS.
-    fn plaintext(options: &Self::Options) -> Self::Options;
-
-    /// Opens a session.
-    async fn connect(reactor: &Rc<Reactor>, options: &Self::Options) -> Result<Self::Session, WireError>;
-
-    /// Sends a text that the server has to look at, and makes sure by its answer that it did.
-    async fn send(session: &mut Self::Session, canary: &str) -> Result<bool, WireError>;
-
-    /// Closes a session.
-    async fn close(session: Self::Session);
-
-    /// The way to the server.
-    fn options(&self) -> &Self::Options;
-
-    /// The Unix socket that the way leads over, if it does.
-    fn socket(&self) -> Option<&Path>;
-
-    /// Host and port of the server.
-    fn host(&self) -> (&str, u16);
+    /// How the arm reaches the server.
+    fn options(&self) -> &<Self::Session as Client>::Options;
 
     /// What every session must be.
     fn expectation(&self) -> &Expectation;
 
-    /// Opens a session as the arm does, and lets client and server say what it is.
-    async fn sides(&self, reactor: &Rc<Reactor>) -> Result<(SessionFacts, Vec<Proof>), Objection>;
+    /// Opens a session as the arm does.
+    async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Self::Session, Self::Counted), WireError>;
 
-    /// A login that must be refused, and what is wrong with it; `None` where nobody logs in.
-    fn wrong_login(&self) -> Option<(&'static str, Self::Options)>;
+    /// What follows from what the server counted; `None` if it does not tell.
+    fn counted(&self, counted: Self::Counted) -> Result<Option<Proof>, Objection>;
+
+    /// Sends a text that the server has to look at; true if its answer shows that it did.
+    async fn send(session: &mut Self::Session, canary: &str) -> Result<bool, WireError>;
+
+    /// A login that must be refused, and what is wrong with it; `None` where there is none.
+    fn wrong_login(&self) -> Option<(&'static str, <Self::Session as Client>::Options)> {
+        Self::Session::with_wrong_secret(self.options())
+    }
 
     /// True if the server refuses a login by this.
     fn is_refusal(error: &WireError) -> bool {
         error.is_access_denied()
     }
 
-    /// Who else can vouch for the arm.
-    async fn others(&self, _: &Rc<Reactor>) -> Result<Vec<Proof>, Objection> {
-        Ok(Vec::new())
+    /// What others have to say.
+    async fn others(&self, _: &Rc<Reactor>) -> Result<Option<Proof>, Objection> {
+        Ok(None)
     }
 }
 
@@ -131,8 +113,8 @@ impl From<WireError> for Objection {
     }
 }
 
-/// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be refused,
-/// and others that the database has.
+/// Proves an arm by its witnesses: the client, the server, a relay that looks for a canary, a login that must be
+/// refused, and others that the database has.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
@@ -155,7 +137,7 @@ struct Prover<'a, W> {
 impl<W: Witnesses> Prover<'_, W> {
     async fn prove(&self, reactor: &Rc<Reactor>) -> Result<Proved, ProofError> {
         let objected = |objection| self.objected(objection);
-        let (facts, mut proofs) = self.witnesses.sides(reactor).await.map_err(objected)?;
+        let (facts, mut proofs) = self.both_sides(reactor).await.map_err(objected)?;
         proofs.push(self.canary_on_the_wire(reactor).await?);
         proofs.extend(self.wrong_login(reactor).await?);
         proofs.extend(self.witnesses.others(reactor).await.map_err(objected)?);
@@ -166,25 +148,41 @@ impl<W: Witnesses> Prover<'_, W> {
         })
     }
 
+    /// What client and server say of a session.
+    async fn both_sides(&self, reactor: &Rc<Reactor>) -> Result<(SessionFacts, Vec<Proof>), Objection> {
+        let (options, expectation) = (self.witnesses.options(), self.witnesses.expectation());
+        let (mut session, counted) = self.witnesses.open(reactor).await?;
+        expectation.check(&session).map_err(Objection::Disproved)?;
+        let facts = session.facts().await?;
+        let mut proofs = vec![client_evidence(&facts)];
+        proofs.extend(self.witnesses.counted(counted)?);
+        let by_server = session.check_by_server(options, expectation).await?;
+        proofs.push(by_server.map_err(Objection::Disproved)?);
+        let _ = session.close().await;
+        Ok((facts, proofs))
+    }
+
     /// A canary that can be read on the wire proves plain; one that cannot proves encrypted.
     async fn canary_on_the_wire(&self, reactor: &Rc<Reactor>) -> Result<Proof, ProofError> {
-        if let Some(socket) = self.witnesses.socket() {
+        let (host, port) = match W::Session::endpoint(self.witnesses.options()) {
+            Endpoint::Tcp(host, port) => (host, port),
             // There is no wire to listen on; whether the session is encrypted, both sides have said.
-            return Ok(proof(
-                "wire",
-                "travels over a Unix socket, on this machine alone",
-                &format!("connected to {}", socket.display()),
-            ));
-        }
+            Endpoint::Unix(socket) => {
+                return Ok(proof(
+                    "wire",
+                    "travels over a Unix socket, on this machine alone",
+                    &format!("connected to {}", socket.display()),
+                ));
+            }
+        };
         let relay_failed = |source| ProofError::Relay {
             arm: self.arm.to_owned(),
             source,
         };
-        let (host, port) = self.witnesses.host();
         let server = resolve(host, port).map_err(|problem| self.no_session(problem))?;
         let relay = Relay::start(server).map_err(relay_failed)?;
         let canary = random_text("canary").map_err(relay_failed)?;
-        let through_relay = W::at(self.witnesses.options(), relay.address());
+        let through_relay = at::<W>(self.witnesses.options(), relay.address());
         match exchange::<W>(reactor, &through_relay, &canary).await {
             Ok(true) => {}
             Ok(false) => return Err(self.disproved(NOT_BACK.into())),
@@ -204,7 +202,7 @@ impl<W: Witnesses> Prover<'_, W> {
         let Some((what, wrong)) = self.witnesses.wrong_login() else {
             return Ok(None);
         };
-        match W::connect(reactor, &wrong).await {
+        match W::Session::connect(reactor, &wrong).await {
             Ok(_) => Err(self.disproved(format!("the server accepts {what}"))),
             Err(error) if W::is_refusal(&error) => Ok(Some(proof(
                 "authentication",
@@ -241,14 +239,13 @@ impl<W: Witnesses> Prover<'_, W> {
     }
 }
 
-/// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options` at the address it is given,
-/// always without TLS, and exchanges the canary.
-pub(crate) fn plaintext_canary<W: Witnesses>(
-    options: &W::Options,
-) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<W> {
-    let options = W::plaintext(options);
+/// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options`, which must be without TLS,
+/// at the address it is given, and sends the canary.
+pub(crate) fn canary_by<W: Witnesses>(
+    options: <W::Session as Client>::Options,
+) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {
     move |address, canary| {
-        let options = W::at(&options, address);
+        let options = at::<W>(&options, address);
         let reactor = Reactor::new().map_err(|error| error.to_string())?;
         let is_back = reactor
             .run_one(
@@ -265,17 +262,24 @@ pub(crate) fn plaintext_canary<W: Witnesses>(
 /// Sends a canary on a session of its own; false if it did not come back.
 async fn exchange<W: Witnesses>(
     reactor: &Rc<Reactor>,
-    options: &W::Options,
+    options: &<W::Session as Client>::Options,
     canary: &str,
 ) -> Result<bool, WireError> {
-    let mut session = W::connect(reactor, options).await?;
+    let (mut session, _) = W::Session::connect(reactor, options).await?;
     let is_back = W::send(&mut session, canary).await?;
-    W::close(session).await;
+    let _ = session.close().await;
     Ok(is_back)
 }
 
+fn at<W: Witnesses>(
+    options: &<W::Session as Client>::Options,
+    address: SocketAddr,
+) -> <W::Session as Client>::Options {
+    W::Session::at(options, &address.ip().to_string(), address.port())
+}
+
 fn with_remedy<W: Witnesses>(error: &WireError) -> String {
-    format!("{error}{}", error.remedy(W::PROTOCOL))
+    format!("{error}{}", error.remedy(W::Session::PROTOCOL))
 }
 
 fn silence(patience: Duration) -> String {
@@ -329,7 +333,7 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr, String> {
 }
 
 /// What the client has to say of its own session.
-pub(crate) fn client_evidence(facts: &SessionFacts) -> Proof {
+fn client_evidence(facts: &SessionFacts) -> Proof {
     let evidence = match &facts.tls {
         None => "no TLS session".to_owned(),
         Some(tls) => format!(

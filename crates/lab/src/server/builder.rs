@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 
@@ -10,6 +10,7 @@ use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
+use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
@@ -18,6 +19,9 @@ use super::family::{Members, Plan};
 use super::member::{self, Member};
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
+
+/// How long a member may take to end after its last session broke.
+const ABORT: Duration = Duration::from_millis(500);
 
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
@@ -82,8 +86,8 @@ impl PrivateServerBuilder {
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and MySQL
-    /// (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
+    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -158,7 +162,8 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     Ok(Some((Trust::new(authority, files.ca.clone()), files)))
 }
 
-/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there alone.
+/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there
+/// alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
     let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
@@ -177,10 +182,16 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
             })
         }
     };
-    // The end of a member explains more than what was asked of it when it ended.
-    let dead = members.iter().find(|member| !member.is_alive());
-    match (outcome, dead) {
-        (Err(_), Some(member)) => Err(member.end(spec.entry.family, plan, folder)),
-        (outcome, _) => outcome,
+    let Err(error) = outcome else {
+        return Ok(());
+    };
+    // A full disk, or the end of a member, explains more than what was asked of it then.
+    let mut members = members.iter();
+    if names_a_full_disk(&error.to_string())
+        || members.clone().any(|member| member.found_the_disk_full(folder))
+    {
+        return Err(Error::disk_filled(spec.entry, folder));
     }
+    let dead = members.find(|member| member.ends_within(ABORT));
+    Err(dead.map_or(error, |member| member.end(spec, plan, folder)))
 }

@@ -10,6 +10,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ciphertax_supervise::Known;
+
 use crate::accounts::Account;
 use crate::catalogue::{Protocol, Refusal};
 use crate::certificates::{CertificateFiles, KeyFormat};
@@ -24,8 +26,8 @@ pub(crate) trait Family: fmt::Debug + Sync + Any {
     /// What its clients speak.
     fn protocol(&self) -> Protocol;
 
-    /// Names that its program may have.
-    fn programs(&self) -> &'static [&'static str];
+    /// Names that its program may have, and by which argument one is known to be ours.
+    fn known(&self) -> Known;
 
     /// How its program says which version it is.
     fn version_query(&self) -> VersionQuery;

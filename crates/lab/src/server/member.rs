@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::{PrivateFolder, Process};
+use ciphertax_supervise::Process;
+use rustix::fs::statvfs;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper, User};
 
-use super::family::{Family, Plan};
+use super::family::Plan;
 use super::spec::Spec;
 
 /// How often a port is chosen anew after somebody else took it.
@@ -36,14 +37,13 @@ pub(super) struct Member {
 
 /// Starts all members, and waits until each is ready.
 pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
-    let family = spec.entry.family;
     let mut members = Vec::with_capacity(plan.members());
     for number in 0..plan.members() {
         members.push(Member::launch(number, spec, plan, guard)?);
     }
     for (number, member) in members.iter_mut().enumerate() {
         let mut attempt = 1;
-        while let Readiness::PortTaken = member.wait_until_ready(family, plan, guard.folder())? {
+        while let Readiness::PortTaken = member.wait_until_ready(spec, plan, guard.folder())? {
             if attempt == PORT_ATTEMPTS {
                 return Err(no_port());
             }
@@ -80,7 +80,8 @@ impl Member {
     }
 
     /// Waits for the server's word, and does meanwhile what it waits for.
-    fn wait_until_ready(&self, family: &dyn Family, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
+    fn wait_until_ready(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
+        let family = spec.entry.family;
         let deadline = Instant::now() + STARTUP;
         let mut attended = false;
         loop {
@@ -94,7 +95,7 @@ impl Member {
                 return Ok(Readiness::PortTaken);
             }
             if ended {
-                return Err(self.end(family, plan, folder));
+                return Err(self.end(spec, plan, folder));
             }
             if stop::is_over(deadline) {
                 return Err(Error::NotReady {
@@ -107,12 +108,17 @@ impl Member {
     }
 
     /// Why it ended while it was made.
-    pub(super) fn end(&self, family: &dyn Family, plan: &dyn Plan, folder: &Path) -> Error {
-        if names_a_full_disk(&read_from(&self.log, self.log_start)) {
-            return PrivateFolder::disk_full(folder, plan.needed_mb()).into();
+    pub(super) fn end(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Error {
+        if self.found_the_disk_full(folder) {
+            return Error::disk_filled(spec.entry, folder);
         }
-        let log = family.complaints(&self.log);
+        let log = spec.entry.family.complaints(&self.log);
         plan.lack(&log).unwrap_or(Error::EndedEarly { log })
+    }
+
+    /// True if its log complains of a full disk, or could not even do that: it is on the same disk.
+    pub(super) fn found_the_disk_full(&self, folder: &Path) -> bool {
+        names_a_full_disk(&read_from(&self.log, self.log_start)) || is_full(folder)
     }
 
     /// Where it is reached.
@@ -128,6 +134,18 @@ impl Member {
         !self.process.has_ended()
     }
 
+    /// True if it ends within `time`: one that aborts writes down first where it was.
+    pub(super) fn ends_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while self.is_alive() {
+            if stop::is_over(deadline) {
+                return false;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        true
+    }
+
     /// Kills it and waits until it is dead.
     pub(super) fn kill(&self) -> Result<()> {
         Ok(self.process.kill()?)
@@ -137,6 +155,15 @@ impl Member {
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
+}
+
+/// True if nothing more can be written to the disk of `folder`. What is left is less than any server needs for its next
+/// step, so that it need not be nothing.
+fn is_full(folder: &Path) -> bool {
+    const NEXT_TO_NOTHING: u64 = 1 << 20;
+    statvfs(folder).is_ok_and(|disk| {
+        disk.f_bavail * disk.f_frsize < NEXT_TO_NOTHING || (disk.f_files > 0 && disk.f_favail == 0)
+    })
 }
 
 fn no_port() -> Error {

@@ -24,8 +24,8 @@ use member::Member;
 use spec::Spec;
 use trust::Trust;
 
-/// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go, when
-/// this is dropped or when this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).
+/// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go,
+/// when this is dropped or when this process ends in whatever way (see [`guard`](ciphertax_supervise::guard)).
 #[derive(Debug)]
 pub struct PrivateServer {
     entry: &'static Entry,
@@ -55,8 +55,8 @@ impl PrivateServer {
         self.entry
     }
 
-    /// Where the server, or its first member, is reached: 127.0.0.1, or the direct address of its link, and a port below
-    /// the ephemeral range. A database without a process has port 0.
+    /// Where the server, or its first member, is reached: 127.0.0.1, or the direct address of its link, and a port
+    /// below the ephemeral range. A database without a process has port 0.
     pub fn address(&self) -> SocketAddr {
         let first = self.members.first();
         first.map_or((Ipv4Addr::LOCALHOST, 0).into(), Member::address)
@@ -119,8 +119,8 @@ impl PrivateServer {
         self.trust.as_ref().map(Trust::ca)
     }
 
-    /// A new certificate for clients with a key of this kind, which the server takes; on MongoDB it is that of the account
-    /// of `MONGODB-X509`. `None` for a server without TLS.
+    /// A new certificate for clients with a key of this kind, which the server takes; on MongoDB it is that of the
+    /// account of `MONGODB-X509`. `None` for a server without TLS.
     ///
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.
@@ -184,15 +184,19 @@ impl PrivateServer {
         members.find(|member| !member.is_alive()).map(Member::address)
     }
 
-    /// What explains the end of the first member that has ended, or else the last words of the first of all, from its log,
-    /// in one line.
+    /// What explains the end of the first member that has ended, or else the last words of the first of all, from its
+    /// log, in one line. A disk that filled up is named first, with the remedy.
     pub fn log_tail(&self) -> String {
         let dead = self.members.iter().find(|member| !member.is_alive());
-        let told = dead.or(self.members.first());
-        told.map_or_else(
-            || "nothing".into(),
-            |member| self.entry.family.complaints(member.log()),
-        )
+        let Some(member) = dead.or(self.members.first()) else {
+            return "nothing".into();
+        };
+        let complaints = self.entry.family.complaints(member.log());
+        if dead.is_some() && member.found_the_disk_full(self.folder()) {
+            let error = Error::disk_filled(self.entry, self.folder());
+            return format!("{error}; {complaints}");
+        }
+        complaints
     }
 
     /// Kills a member, as if its machine had failed; it is not started again.

@@ -189,8 +189,8 @@ fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
             }
         }
         Protocol::MongoDb => {
-            let has_it =
-                cell.workload.asks_usertable() || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
+            let has_it = cell.workload.asks_usertable()
+                || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
             if !has_it {
                 refusals.push(no_such_workload(cell));
             }

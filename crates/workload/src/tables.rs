@@ -17,7 +17,10 @@ impl Tables {
     pub fn of(study: &Study) -> Self {
         Self {
             dataset: study.dataset,
-            thinned: study.cells.iter().any(|cell| cell.workload.descriptor().deletes_rows),
+            thinned: study
+                .cells
+                .iter()
+                .any(|cell| cell.workload.descriptor().deletes_rows),
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
 };
-use ciphertax_lab::{Account, Error, GuardProgram, Installation, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{Account, Error, Installation, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{
     Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
     Transport,
@@ -22,11 +22,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_is_what_the_catalogue_says() {
@@ -124,7 +120,7 @@ fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     for account in methods.iter().filter_map(|method| server.account(*method)) {
         let mut options = as_account(clear(server), account);
         if account.method == AuthenticationMethod::UnixSocket {
-            options.socket = Some(server.socket().to_owned());
+            options.socket = Some(server.socket().unwrap().to_owned());
             options.authentication = Some(AuthenticationMethod::UnixSocket);
         }
         let mut ways = vec![options];
@@ -365,7 +361,7 @@ fn tls_can_be_off(entry: &'static Entry) {
 }
 
 fn stop_without_a_trace(server: PrivateServer) {
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     server.stop().unwrap();
     assert!(!folder.exists());
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -386,9 +382,7 @@ fn told(
 }
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
-    PrivateServer::builder()
-        .server(entry)
-        .guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(entry)
 }
 
 fn rsa() -> Certificate {

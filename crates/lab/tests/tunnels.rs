@@ -14,10 +14,13 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer, RunningLink};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::mysql::select_canary;
+use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess};
+use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     OrdinaryUser, copy_program, example, folders_in, is_root, is_running, not_tested, parent_of,
     processes_with, temporary_folder, unpacked_tunnels, within,
@@ -27,17 +30,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const SECONDS: Duration = Duration::from_secs(5);
 
-#[test]
-#[ignore = "the guard of the servers and tunnels in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-#[ignore = "the process of the links in these tests"]
-fn link() {
-    ciphertax_lab::link::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_tunnel_carries_queries_and_is_proved() {
@@ -73,7 +66,7 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
     if !is_root() {
         return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let options = options(&server);
     for kind in kinds() {
@@ -118,7 +111,7 @@ fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
     if !is_root() {
         return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let tunnel = start_over(Tunnel::Ssh(SshCipher::Aes256Gcm), &server, &link);
     link.set(&rtt(500.0)).unwrap();
@@ -469,15 +462,11 @@ fn rtt(rtt_ms: f64) -> Link {
 }
 
 fn server_inside(link: &RunningLink) -> PrivateServer {
-    PrivateServer::builder()
-        .guard(GuardProgram::this_test_program("guard"))
-        .inside(link)
-        .start()
-        .unwrap()
+    PrivateServer::builder(&MARIADB).inside(link).start().unwrap()
 }
 
 fn start_over(kind: Tunnel, server: &PrivateServer, link: &RunningLink) -> RunningTunnel {
-    let guard = GuardProgram::this_test_program("guard");
+    let guard = GuardProgram::this_program();
     tunnel::start(kind, server.address(), Some(link), &guard)
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
@@ -496,7 +485,7 @@ fn a_relay_between_the_halves_keeps_them_apart() {
         Tunnel::Stunnel,
         Tunnel::Haproxy,
     ] {
-        let guard = GuardProgram::this_test_program("guard");
+        let guard = GuardProgram::this_program();
         let tunnel = tunnel::start_with_relay(kind, server.address(), &guard).unwrap();
         connect_and_query(&options, tunnel.address());
         tunnel.set_distance(&link).unwrap();
@@ -535,13 +524,12 @@ fn network_of(pid: u32) -> u64 {
 }
 
 fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
-    tunnel::start(kind, target, None, &GuardProgram::this_test_program("guard"))
+    tunnel::start(kind, target, None, &GuardProgram::this_program())
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 
 fn server() -> PrivateServer {
-    PrivateServer::builder()
-        .guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB)
         .option("--max-allowed-packet=64M")
         .start()
         .unwrap()

@@ -19,12 +19,6 @@ use proptest::prelude::*;
 use common::{Ending, FakeServer, Proxy, Tampering, plain, policy, run, run_within, server, with_policy};
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn a_recorded_conversation_can_be_had_again() {
     let server = FakeServer::start(recording(), Ending::Close);
     assert_eq!(converse(&server.options()).unwrap(), rows());

@@ -20,12 +20,6 @@ use common::{administer, as_user, builder, plain, policy, refusal, run, with_pol
 const LIBRARIES: [TlsLibrary; 2] = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn every_version_is_negotiated_when_it_is_pinned() {
     for version in TlsVersion::ALL {
         let tls = negotiated(old_server(), &policy(old_server(), version));

@@ -27,12 +27,6 @@ use common::{
 };
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn wrong_credentials_are_refused_by_name() {
     for options in [
         plain(server()),

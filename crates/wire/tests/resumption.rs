@@ -20,12 +20,6 @@ use common::{
     PATIENCE, Proxy, Tampering, builder, contains, plain, policy, refusal, run, server, with_policy,
 };
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
 /// The combinations that libraries and the server can.
 const KINDS: [(TlsLibrary, TlsVersion, Resumption); 6] = [
     (TlsLibrary::OpenSsl, V1_2, Resumption::SessionId),

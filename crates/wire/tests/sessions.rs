@@ -15,12 +15,6 @@ use ciphertax_wire::tls::Verification;
 use common::{encrypted, facts, plain, run, server, with_tls};
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn facts_of_a_plain_session_name_the_server_and_no_tls() {
     let facts = facts(&plain(server()));
     assert!(

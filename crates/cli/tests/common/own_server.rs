@@ -4,8 +4,10 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Instant;
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 
 use super::PATIENCE;
@@ -21,8 +23,8 @@ impl OwnServer {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
-        let builder = set_up(PrivateServer::builder().guard(guard));
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+        let builder = set_up(PrivateServer::builder(&MARIADB).guard(guard));
         Self {
             server: builder.start().unwrap(),
         }
@@ -52,7 +54,7 @@ impl OwnServer {
             "mysql://{}:{}@localhost/?socket={}",
             self.server.user(),
             self.server.password().expose(),
-            self.server.socket().display()
+            self.server.socket().unwrap().display()
         )
     }
 

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::{Entry, MARIADB};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
@@ -24,15 +25,22 @@ pub(crate) use ciphertax_testkit::{PATIENCE, contains, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
 
+ciphertax_testkit::plays_roles!();
+
 /// The private server that all tests of a program share. It is never dropped: its guard ends it with the program.
 pub(crate) fn server() -> &'static PrivateServer {
     static SERVER: OnceLock<PrivateServer> = OnceLock::new();
     SERVER.get_or_init(|| builder().start().unwrap())
 }
 
-/// A server of a test's own. The test program must have an ignored test `guard`.
+/// A server of a test's own.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    builder_of(&MARIADB)
+}
+
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry)
 }
 
 /// Options for a plaintext session.

@@ -4,23 +4,18 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, MYSQL_5_6};
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateServer};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, TlsLibrary, TlsVersion, Transport};
 use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::mongodb::Login;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Expectation, WireError, mongodb, mysql};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_speaks_with_both_libraries() {
@@ -46,14 +41,14 @@ fn mysql_9_7_speaks_with_both_libraries() {
     }
 }
 
-/// Its library speaks TLS 1.0 and 1.1 alone, of which rustls knows neither.
+/// Its library speaks TLS 1.0 alone, which rustls does not know.
 #[test]
 fn mysql_5_6_speaks_with_openssl_alone() {
     if fetched(&MYSQL_5_6).is_some() {
         assert_eq!(
             sessions_with_mysql(&MYSQL_5_6),
             Sessions {
-                openssl: 2,
+                openssl: 1,
                 rustls: 0
             }
         );
@@ -66,17 +61,10 @@ fn mongodb_speaks_with_both_libraries() {
         return;
     }
     let method = AuthenticationMethod::ScramSha256;
-    let server = PrivateMongoDb::builder()
-        .guard(GuardProgram::this_test_program("guard"))
-        .certificate(CertificateKind::Rsa2048)
-        .tls_versions(MONGODB.capabilities.tls_versions)
-        .access_control(true)
-        .account(method)
-        .start()
-        .unwrap();
+    let server = start(&MONGODB);
     let account = server.account(method).unwrap();
     let login = Login::by(method, &account.user, account.password.clone()).unwrap();
-    let place = Place::new(&MONGODB, server.address(), server.ca_file());
+    let place = Place::of(&server);
     let sessions = sessions::<mongodb::Session>(&place, |tls| mongodb::ConnectOptions {
         tls: Some(tls),
         ..mongodb::ConnectOptions::new(place.host.as_str(), place.port, login.clone())
@@ -100,25 +88,28 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn new(entry: &'static Entry, address: SocketAddr, ca: Option<&'a Path>) -> Self {
+    fn of(server: &'a PrivateServer) -> Self {
         Self {
-            entry,
-            host: address.ip().to_string(),
-            port: address.port(),
-            ca: ca.unwrap(),
+            entry: server.entry(),
+            host: server.address().ip().to_string(),
+            port: server.address().port(),
+            ca: server.ca_file().unwrap(),
         }
     }
 }
 
-fn sessions_with_mysql(entry: &'static Entry) -> Sessions {
-    let server = PrivateServer::builder()
-        .server(entry)
-        .guard(GuardProgram::this_test_program("guard"))
+/// With all versions that it has, and a certificate that every server can have.
+fn start(entry: &'static Entry) -> PrivateServer {
+    PrivateServer::builder(entry)
         .certificate(CertificateKind::Rsa2048)
         .tls_versions(entry.capabilities.tls_versions)
         .start()
-        .unwrap();
-    let place = Place::new(entry, server.address(), server.ca_file());
+        .unwrap()
+}
+
+fn sessions_with_mysql(entry: &'static Entry) -> Sessions {
+    let server = start(entry);
+    let place = Place::of(&server);
     sessions::<mysql::Session>(&place, |tls| mysql::ConnectOptions {
         tls: Some(tls),
         ..mysql::ConnectOptions::new(

@@ -319,7 +319,9 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
     let options = ConnectOptions::new("", 0, login.unwrap());
     // One of those that are asked accepts connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let asked = [silent.local_addr().unwrap()].into_iter().chain(server.addresses());
+    let asked = [silent.local_addr().unwrap()]
+        .into_iter()
+        .chain(server.addresses());
     let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);

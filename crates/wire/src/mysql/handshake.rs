@@ -23,7 +23,8 @@ use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
 const PROTOCOL_VERSION: u8 = 10;
-/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a zero.
+/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a
+/// zero.
 const LONGEST_NONCE: u8 = 127;
 
 impl Session {

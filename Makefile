@@ -23,6 +23,7 @@ test: ## All tests: unit, property, and end to end against the real servers of t
 	$(MAKE) unit
 
 lint:
+	./scripts/lines.pl
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 

@@ -7,6 +7,7 @@ mod arguments;
 mod built_in;
 mod clean;
 mod exit;
+mod find_study;
 mod measuring;
 mod passwords;
 mod progress;

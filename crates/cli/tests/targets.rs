@@ -155,7 +155,8 @@ fn other_clients_keep_connections_and_the_advice_fits() {
     let finished = sandbox.finish(&fewer);
     finished.measured();
     assert!(record(&sandbox.run()).void.is_empty());
-    let used = server.session(|query| query("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'"));
+    let used = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'";
+    let used = server.query(used);
     let used: u32 = used[0].parse().unwrap();
     assert!((17..=21).contains(&used), "{used} connections");
 }

@@ -115,7 +115,7 @@ transport = "tls1.3"
 authentication = { method = "caching_sha2_password", password_cache = "cold" }
 
 [[arm]]
-name = "cold-in-clear"
+name = "cold-plaintext"
 transport = "plain"
 authentication = { method = "caching_sha2_password", password_cache = "cold" }
 
@@ -241,7 +241,7 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
     assert!(run.void.is_empty(), "{:?}", run.void);
     for sample in samples {
         let path = match sample.arm.as_str() {
-            "cold" | "cold-in-clear" => "caching_sha2_password/full",
+            "cold" | "cold-plaintext" => "caching_sha2_password/full",
             _ => "caching_sha2_password/fast",
         };
         let paths: Vec<&String> = sample.logins.keys().collect();

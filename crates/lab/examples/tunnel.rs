@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use ciphertax_lab::tunnel;
-use ciphertax_model::{SshCipher, Tunnel};
+use ciphertax_model::Tunnel;
 use ciphertax_supervise::{GuardProgram, guard};
 
 fn main() -> ExitCode {
@@ -48,10 +48,7 @@ fn own(kind: Tunnel, target: std::net::SocketAddr) -> ExitCode {
 
 fn kind_named(name: &str) -> Option<Tunnel> {
     match name.split_once(':') {
-        Some(("ssh", cipher)) => SshCipher::ALL
-            .into_iter()
-            .find(|known| known.name() == cipher)
-            .map(Tunnel::Ssh),
+        Some(("ssh", cipher)) => cipher.parse().ok().map(Tunnel::Ssh),
         None if name == "stunnel" => Some(Tunnel::Stunnel),
         None if name == "haproxy" => Some(Tunnel::Haproxy),
         None if name == "wireguard" => Some(Tunnel::Wireguard),

@@ -30,9 +30,6 @@ use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// By how much a busy machine may be late; early it must never be.
-const LATE: Duration = Duration::from_millis(200);
-
 /// How long things may take to go away.
 const SECONDS: Duration = Duration::from_secs(5);
 
@@ -42,13 +39,10 @@ ciphertax_testkit::plays_roles!();
 fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     let Some(link) = link_of(rtt(40.0)) else { return };
     let port = echo_inside(&link);
-    let connect = |address| median((0..15).map(|_| time(|| drop(tcp((address, port))))));
+    let connect = |address| fastest((0..15).map(|_| time(|| drop(tcp((address, port))))));
     let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
     assert!(delayed >= 40 * MS, "{delayed:?}");
-    assert!(
-        delayed < direct + 40 * MS + LATE,
-        "{delayed:?}, directly {direct:?}"
-    );
+    assert!(delayed < 80 * MS, "{delayed:?}, directly {direct:?}");
     assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
     let report = link.report().unwrap();
     assert_eq!(report.kind, LinkKind::Tun);
@@ -71,10 +65,10 @@ fn a_new_distance_holds_for_connections_that_are_open() {
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
     link.set(&rtt(60.0)).unwrap();
-    let far = median((0..5).map(|_| ask(&mut stream)));
-    assert!((60 * MS..60 * MS + LATE).contains(&far), "{far:?}");
+    let far = fastest((0..15).map(|_| ask(&mut stream)));
+    assert!((60 * MS..120 * MS).contains(&far), "{far:?}");
     link.set(&rtt(0.0)).unwrap();
-    let near = median((0..5).map(|_| ask(&mut stream)));
+    let near = fastest((0..15).map(|_| ask(&mut stream)));
     assert!(near < 60 * MS, "{near:?}");
     assert!(link.set(&rtt(-1.0)).is_err());
     assert!(link.report().unwrap().packets >= before + 20);
@@ -414,18 +408,18 @@ fn as_an_ordinary_user() {
 fn a_relay_delays_bytes_but_not_the_handshake() {
     let relay = relay_to(rtt(40.0), echo_here());
     let mut stream = None;
-    let connected = median((0..5).map(|_| time(|| stream = Some(tcp(relay.address())))));
+    let connected = fastest((0..15).map(|_| time(|| stream = Some(tcp(relay.address())))));
     let mut stream = stream.unwrap();
     assert!(connected < 40 * MS, "{connected:?}");
-    let answered = median((0..5).map(|_| ask(&mut stream)));
-    assert!((40 * MS..40 * MS + LATE).contains(&answered), "{answered:?}");
+    let answered = fastest((0..15).map(|_| ask(&mut stream)));
+    assert!((40 * MS..80 * MS).contains(&answered), "{answered:?}");
     let report = relay.report().unwrap();
     assert_eq!(report.kind, LinkKind::Relay);
-    assert_eq!(report.packets, 10);
+    assert_eq!(report.packets, 30);
     assert!(report.kind.caveat().unwrap().contains("handshake"));
 
     relay.set(&rtt(2.0)).unwrap();
-    let nearer = median((0..5).map(|_| ask(&mut stream)));
+    let nearer = fastest((0..15).map(|_| ask(&mut stream)));
     assert!(nearer >= 2 * MS && nearer < 40 * MS, "{nearer:?}");
     let pid = relay.pid();
     relay.stop().unwrap();
@@ -537,7 +531,7 @@ fn lateness_seen_from_outside(link: &RunningLink, one_way: Duration) -> Vec<f64>
             now
         })
         .collect();
-    thread::sleep(one_way + LATE);
+    thread::sleep(one_way + 200 * MS);
     let late = |sent: SystemTime| {
         let due = sent.duration_since(UNIX_EPOCH).unwrap() + one_way;
         (arrival(&receiver).as_secs_f64() - due.as_secs_f64()) * 1e6
@@ -693,10 +687,9 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort();
-    times[times.len() / 2]
+/// The one of several that a busy machine disturbed least; early none must be.
+fn fastest(times: impl Iterator<Item = Duration>) -> Duration {
+    times.min().unwrap()
 }
 
 /// Megabits per second once a second has passed, over three seconds.

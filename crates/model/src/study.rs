@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -11,11 +12,9 @@ use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::certificate::{Certificate, CertificateKind};
 use crate::command::Command;
-use crate::contradictions::{Contradiction, contradictions};
 use crate::dataset::Dataset;
-use crate::file::StudyText;
 use crate::link::{Link, LinkKind};
-use crate::problem::{Place, StudyError, StudyProblem};
+use crate::load::Load;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::workload::Workload;
@@ -102,6 +101,11 @@ pub struct Precision {
     pub cpu: f64,
     /// For throughput; in open loop for the mean response time.
     pub throughput: f64,
+}
+
+impl Precision {
+    /// What a half-width may be, as a fraction of the value.
+    pub const HALF_WIDTH: RangeInclusive<f64> = 0.0005..=0.5;
 }
 
 impl Default for Precision {
@@ -199,74 +203,6 @@ impl fmt::Display for Site {
     }
 }
 
-/// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was
-/// answered, unless `rate` says when operations begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// Connections of each arm; for workloads that make connections, connections being opened at a time.
-    pub connections: u32,
-    /// Load threads; `None` lets the engine choose by connections and CPUs. Together with its server the load has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workers: Option<u32>,
-    /// How long a load thread waits for more sockets to become ready before it answers them all, in microseconds.
-    /// The same for all arms. 0 answers each as soon as it is ready.
-    #[serde(default, alias = "gather_us")]
-    pub poll_delay_us: u32,
-    /// Operations of a slice, all connections together, instead of a time: a batch, done as fast as possible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
-    /// Operations begun per second, all connections together, at even distances: an open loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<u32>,
-}
-
-impl Load {
-    /// A closed loop over so many connections.
-    pub const fn closed(connections: u32) -> Self {
-        Self {
-            connections,
-            workers: None,
-            poll_delay_us: 0,
-            batch: None,
-            rate: None,
-        }
-    }
-
-    /// True where a cell says none.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// When operations begin, and what ends a slice. No validated load says both `batch` and `rate`.
-    pub const fn pace(&self) -> Pace {
-        match (self.batch, self.rate) {
-            (Some(operations), _) => Pace::Batch { operations },
-            (None, Some(rate)) => Pace::Open { rate },
-            (None, None) => Pace::Closed,
-        }
-    }
-}
-
-/// When operations begin, and what ends a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Pace {
-    /// A closed loop: each operation of a connection begins when the one before has ended, for the time of a slice.
-    #[default]
-    Closed,
-    /// The same until so many operations are done.
-    Batch {
-        /// Operations of a slice, all connections together.
-        operations: u32,
-    },
-    /// An open loop: operations begin at given times, whether or not those before have ended.
-    Open {
-        /// Operations per second, all connections together.
-        rate: u32,
-    },
-}
-
 fn default_slice_s() -> f64 {
     0.5
 }
@@ -280,30 +216,12 @@ fn default_chain_length() -> u8 {
 }
 
 impl Study {
-    /// Parses and validates the text of a study. [`StudyText`] takes a file's name, scales and settings too.
-    ///
-    /// # Errors
-    /// Says everything that is wrong with it, each with its line and column.
-    pub fn from_toml(text: &str) -> Result<Self, StudyError> {
-        StudyText::new("study", text).study()
-    }
-
-    /// Checks what the types alone cannot.
-    ///
-    /// # Errors
-    /// Names all contradictions.
-    pub fn validated(self) -> Result<Self, StudyError> {
-        let name = format!("study {}", self.name);
-        let problem = |contradiction: Contradiction| StudyProblem {
-            place: Place::Study(name.clone()),
-            message: contradiction.message,
-        };
-        let problems: Vec<StudyProblem> = contradictions(&self).into_iter().map(problem).collect();
-        match problems.is_empty() {
-            true => Ok(self),
-            false => Err(StudyError::new(name, problems)),
-        }
-    }
+    /// The time that may be spent measuring, in seconds: at most a day.
+    pub const TIME_S: RangeInclusive<f64> = 1.0..=86_400.0;
+    /// How long a slice may be, in seconds.
+    pub const SLICE_S: RangeInclusive<f64> = 0.05..=10.0;
+    /// How many certificates a private server may send.
+    pub const CHAIN_LENGTH: RangeInclusive<u8> = 1..=4;
 
     /// The arm all others are compared with.
     pub fn baseline(&self) -> &Arm {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use ciphertax_model::{Place, StudyText};
+use ciphertax_model::{Position, StudyText};
 use insta::assert_snapshot;
 
 fn refusal(text: &str) -> String {
@@ -398,12 +398,12 @@ fn a_problem_has_a_place_that_programs_can_read() {
     let [problem] = error.problems() else {
         panic!("{error}");
     };
-    let place = Place::Text {
+    let place = Position::Text {
         file: "study.toml".into(),
         line: 3,
         column: 1,
     };
-    assert_eq!(problem.place, place);
+    assert_eq!(problem.position, place);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Load, Study, Transport, Workload};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, Load, ReadPreference,
+    Resumption, SshCipher, Study, TlsLibrary, TlsVersion, Transport, Workload,
+};
 
 const STUDY: &str = r#"
 name = "small"
@@ -329,4 +332,34 @@ fn a_login_adds_protection_to_a_server_without_access_control_and_nothing_to_one
     assert!(!study([open("tls1.3"), scram("plain")]).adds_protection("scram"));
     let other = arm("sha-1", "SCRAM-SHA-1", "plain");
     assert!(!study([scram("plain"), other]).adds_protection("sha-1"));
+}
+
+#[test]
+fn names_are_those_of_study_files_and_are_read_back() {
+    fn expect<T: Copy + serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
+        all: impl IntoIterator<Item = T>,
+        name: impl Fn(T) -> &'static str,
+    ) {
+        for one in all {
+            assert_eq!(serde_json::to_value(one).unwrap(), name(one));
+            assert_eq!(serde_json::from_value::<T>(name(one).into()).unwrap(), one);
+        }
+    }
+    expect(CertificateKind::ALL, CertificateKind::name);
+    expect(Distribution::ALL, Distribution::name);
+    expect(AuthenticationMethod::ALL, AuthenticationMethod::name);
+    expect(Group::ALL, Group::name);
+    expect(SshCipher::ALL, SshCipher::name);
+    expect(TlsVersion::ALL, TlsVersion::name);
+    expect(
+        [Resumption::Off, Resumption::SessionId, Resumption::Ticket],
+        Resumption::name,
+    );
+    expect([TlsLibrary::OpenSsl, TlsLibrary::Rustls], TlsLibrary::name);
+    let preferences = [
+        ReadPreference::Primary,
+        ReadPreference::Secondary,
+        ReadPreference::Nearest,
+    ];
+    expect(preferences, ReadPreference::name);
 }

@@ -18,7 +18,7 @@ pub fn copy_program(from: &Path, to: &Path) {
     assert!(copied.unwrap().success(), "{} cannot be copied", from.display());
 }
 
-/// Where the user's programs keep what can be had again: servers that were fetched, and what the set-up script unpacked.
+/// The user's cache: servers that were fetched, and what the set-up script unpacked.
 pub fn cache() -> PathBuf {
     match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),

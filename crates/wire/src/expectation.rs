@@ -66,12 +66,8 @@ impl Expectation {
     /// The same, with what the proof of the arm saw filled in where the arm leaves it open.
     pub fn proved(&self, facts: &SessionFacts) -> Self {
         let tls = facts.tls.as_ref();
-        let version = tls.and_then(|tls| {
-            TlsVersion::ALL
-                .into_iter()
-                .find(|version| version.name() == tls.version)
-        });
-        let group = tls.and_then(|tls| Group::ALL.into_iter().find(|group| group.name() == tls.group));
+        let version: Option<TlsVersion> = tls.and_then(|tls| tls.version.parse().ok());
+        let group: Option<Group> = tls.and_then(|tls| tls.group.parse().ok());
         Self {
             transport: version.map_or(self.transport, pinned),
             cipher: self.cipher.clone().or_else(|| tls.map(|tls| tls.cipher.clone())),

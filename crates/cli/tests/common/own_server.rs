@@ -63,7 +63,7 @@ impl OwnServer {
         self.server.address().port()
     }
 
-    /// The account of everyday use.
+    /// The default account.
     pub(crate) fn user(&self) -> &str {
         self.server.user()
     }

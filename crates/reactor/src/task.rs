@@ -148,9 +148,9 @@ impl Reactor {
         .await
     }
 
-    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set for half
-    /// a second. Returns the outputs in the order of the
-    /// tasks; `None` for a task that had not ended and was dropped.
+    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set
+    /// for half a second. Returns the outputs in the order of the tasks; `None` for a task that had not ended and was
+    /// dropped.
     ///
     /// # Errors
     /// When the kernel refuses to wait.

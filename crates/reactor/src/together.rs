@@ -4,8 +4,8 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Futures that one task waits for together. Whatever one of them waits for wakes the task, which looks at all: it is for a
-/// few, and not for what is measured.
+/// Futures that one task waits for together. Whatever one of them waits for wakes the task, which looks at all: it is
+/// for a few, and not for what is measured.
 pub struct Together<F: Future> {
     running: Vec<Option<Pin<Box<F>>>>,
 }
@@ -38,7 +38,8 @@ impl<F: Future> Together<F> {
         .await
     }
 
-    /// The first that succeeds, while the others are given up; the last failure when none does, and `None` of no futures.
+    /// The first that succeeds, while the others are given up; the last failure when none does, and `None` of no
+    /// futures.
     pub async fn first_ok<T, E>(mut self) -> Option<Result<T, E>>
     where
         F: Future<Output = Result<T, E>>,

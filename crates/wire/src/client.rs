@@ -39,8 +39,9 @@ pub trait Client: Negotiated + Sized {
         expectation: &Expectation,
     ) -> impl Future<Output = Result<Self, WireError>>;
 
-    /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and keys of
-    /// logins. Otherwise, and when there are enough, it does nothing, so it may be called before every measurement.
+    /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and
+    /// keys of logins. Otherwise, and when there are enough, it does nothing, so it may be called before every
+    /// measurement.
     ///
     /// # Errors
     /// Those of connecting; and when the server gives no session of the kind that is asked for.
@@ -81,8 +82,8 @@ pub trait Client: Negotiated + Sized {
     /// The same, over TCP to another place.
     fn at(options: &Self::Options, host: &str, port: u16) -> Self::Options;
 
-    /// The same with a secret that the server must refuse, and what that is (`a wrong password`); `None` where the options
-    /// hold no secret that could be wrong.
+    /// The same with a secret that the server must refuse, and what that is (`a wrong password`); `None` where the
+    /// options hold no secret that could be wrong.
     fn with_wrong_secret(options: &Self::Options) -> Option<(&'static str, Self::Options)>;
 }
 

@@ -152,8 +152,8 @@ impl Expectation {
 }
 
 impl ExpectedLogin {
-    /// A login by this method. More than one path have only `caching_sha2_password`, by whether the server remembers the
-    /// password, and SCRAM, by whether the client has kept the keys it derived from it.
+    /// A login by this method. More than one path have only `caching_sha2_password`, by whether the server remembers
+    /// the password, and SCRAM, by whether the client has kept the keys it derived from it.
     pub fn by(method: AuthenticationMethod, cache: PasswordCache) -> Self {
         Self {
             method: method.name().to_owned(),

@@ -22,6 +22,14 @@ impl Traffic {
     pub fn phase_since(self, began: Instant, before: Self) -> PhaseTrace {
         PhaseTrace {
             wall_ns: began.elapsed().as_nanos() as u64,
+            ..self.since(before)
+        }
+    }
+
+    /// What was sent and received since the traffic was `before`.
+    pub(crate) fn since(self, before: Self) -> PhaseTrace {
+        PhaseTrace {
+            wall_ns: 0,
             client_cpu_ns: None,
             bytes_sent: self.sent - before.sent,
             bytes_received: self.received - before.received,

@@ -58,8 +58,8 @@ fn mongodbs_client_does_what_all_do() {
     assert!(mongodb::Session::with_wrong_secret(&nobody).is_none());
 }
 
-/// A session over TLS 1.3 is opened, checked by both sides, measured, and closed; a wrong secret is refused; and so is a
-/// place where nobody listens.
+/// A session over TLS 1.3 is opened, checked by both sides, measured, and closed; a wrong secret is refused; and so is
+/// a place where nobody listens.
 fn what_all_do<C: Client>(options: &C::Options) -> Protocol {
     let expectation = Expectation::new(Transport::Tls13);
     let plain = Expectation::new(Transport::Plain);

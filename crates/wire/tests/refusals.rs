@@ -173,7 +173,8 @@ fn a_certificate_that_is_not_trusted_is_mended_by_this_databases_options() {
     }
 }
 
-/// PEM files of an authority, of a certificate for 127.0.0.1 and of its key, valid from and until so many days from now.
+/// PEM files of an authority, of a certificate for 127.0.0.1 and of its key, valid from and until so many days from
+/// now.
 fn self_made(folder: &Path, ca_valid: (i64, i64), valid: (i64, i64)) -> [PathBuf; 3] {
     let new_key = || {
         PKey::from_ec_key(EcKey::generate(&EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap()).unwrap())

@@ -193,7 +193,8 @@ fn a_session_that_should_have_been_resumed_is_told_with_the_reason() {
     });
 }
 
-/// OpenSSL marks the session of a connection that ends without a goodbye; so does the server with those it keeps itself.
+/// OpenSSL marks the session of a connection that ends without a goodbye; so does the server with those it keeps
+/// itself.
 #[test]
 fn connections_that_just_end_leave_their_tickets_to_others() {
     let by_ticket = KINDS

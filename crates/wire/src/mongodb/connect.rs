@@ -104,8 +104,8 @@ async fn connect(
     ))
 }
 
-/// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one. Compression
-/// is not offered, so it is not had.
+/// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one.
+/// Compression is not offered, so it is not had.
 async fn greet(
     messages: &mut Messages,
     step: Option<&RawDocument>,

@@ -1,8 +1,8 @@
 //! SCRAM, the login by a password that is not sent (RFC 5802, RFC 7677; MongoDB's ways of it:
 //! <https://github.com/mongodb/specifications/blob/master/source/auth/auth.md>).
 //!
-//! Written here over OpenSSL's primitives: of the crates for it, `scram` was last released in 2019 and knows neither SHA-1
-//! nor keys that are kept, and none lets the derivation, which is nearly all of a login's cost, be timed apart.
+//! Written here over OpenSSL's primitives: of the crates for it, `scram` was last released in 2019 and knows neither
+//! SHA-1 nor keys that are kept, and none lets the derivation, which is nearly all of a login's cost, be timed apart.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

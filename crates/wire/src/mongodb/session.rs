@@ -81,8 +81,8 @@ impl Session {
         }
     }
 
-    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells how
-    /// long that took.
+    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells
+    /// how long that took.
     ///
     /// # Errors
     /// Those of the connection.

@@ -70,9 +70,9 @@ pub enum Role {
 }
 
 impl Topology {
-    /// Asks all of `seeds` for the other members and takes the first answer; then asks each member for its role, all at the
-    /// same time. Everything but host and port is as in `options`; nobody logs in. Members that cannot be reached, and
-    /// those that answer three seconds later than the first or never, are left out.
+    /// Asks all of `seeds` for the other members and takes the first answer; then asks each member for its role, all at
+    /// the same time. Everything but host and port is as in `options`; nobody logs in. Members that cannot be reached,
+    /// and those that answer three seconds later than the first or never, are left out.
     ///
     /// # Errors
     /// That of the last seed when none answers within ten seconds.
@@ -152,8 +152,8 @@ impl Topology {
         }
     }
 
-    /// The members that can be read from and answer hardly later than the fastest, in the order of the set's configuration: so
-    /// noise does not send one arm elsewhere than another.
+    /// The members that can be read from and answer hardly later than the fastest, in the order of the set's
+    /// configuration: so noise does not send one arm elsewhere than another.
     fn nearest(&self) -> impl Iterator<Item = &Member> {
         let readable = || self.members.iter().filter(|member| member.role != Role::Neither);
         let fastest = readable()

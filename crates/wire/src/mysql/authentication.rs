@@ -209,8 +209,8 @@ fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
     }
 }
 
-/// The password for the server alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the nonce, by
-/// RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
+/// The password for the server alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the nonce,
+/// by RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
 fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireError> {
     let unusable = |problem: String| {
         WireError::Authentication(format!("the server's public key cannot be used: {problem}"))

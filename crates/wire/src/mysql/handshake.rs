@@ -23,7 +23,8 @@ use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
 const PROTOCOL_VERSION: u8 = 10;
-/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a zero.
+/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a
+/// zero.
 const LONGEST_NONCE: u8 = 127;
 
 impl Session {
@@ -110,7 +111,7 @@ async fn connect(
     let mut response = packet();
     HandshakeResponse::new(
         Some(login.first_response()?),
-        greeting.server_version_parsed().unwrap_or((5, 7, 0)),
+        SINCE_PLUGINS,
         Some(user.as_bytes()),
         options.database.as_deref().map(str::as_bytes),
         Some(login.plugin()),
@@ -135,6 +136,9 @@ async fn connect(
 
 /// `utf8mb4_general_ci`, known to every server since 5.5.3.
 const UTF8MB4: u8 = 45;
+/// The version that answers are made for: servers without plugins for logins are refused. The server's own says nothing
+/// more, and to read it takes a regular expression in every connect.
+const SINCE_PLUGINS: (u16, u16, u16) = (5, 5, 7);
 
 async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
     let payload = framed.read().await?;

@@ -27,8 +27,8 @@ pub struct SessionStatus {
 
 /// What only MySQL's sessions need.
 impl Expectation {
-    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a password
-    /// cache may have emptied it, and the first login fills it again.
+    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a
+    /// password cache may have emptied it, and the first login fills it again.
     ///
     /// # Errors
     /// Those of connecting.
@@ -46,7 +46,8 @@ impl Expectation {
         Ok(Session::connect(reactor, options).await?.0)
     }
 
-    /// What the server says of the session's TLS, by a query; and of its account, where that alone tells how the login went.
+    /// What the server says of the session's TLS, by a query; and of its account, where that alone tells how the login
+    /// went.
     ///
     /// # Errors
     /// The outer for a query that failed; the inner says what was expected and what was found.

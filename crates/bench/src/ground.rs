@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Resumption, Secret, TlsLibrary, Transport};
 use ciphertax_reactor::Reactor;
@@ -65,7 +66,10 @@ impl Ground {
     /// # Errors
     /// If there is no server, or it refuses.
     pub fn prepare(certificate: CertificateKind) -> Result<Self> {
-        Self::prepare_on(PrivateServer::builder().certificate(certificate), &TABLES.dataset)
+        Self::prepare_on(
+            PrivateServer::builder(&MARIADB).certificate(certificate),
+            &TABLES.dataset,
+        )
     }
 
     /// Starts this server and writes this data set.
@@ -89,7 +93,7 @@ impl Ground {
             .run_one(task, Instant::now() + dataset::patience(dataset))?
             .ok_or("the server does not answer")??;
         Ok(Self {
-            cpu: ServerCpu::of(server.pid())?,
+            cpu: ServerCpu::of(server.pids()[0])?,
             dataset: *dataset,
             reactor,
             control,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
@@ -24,7 +24,7 @@ pub struct MongodbGround {
     reactor: Rc<Reactor>,
     control: Session,
     cpu: ServerCpu,
-    server: PrivateMongoDb,
+    server: PrivateServer,
 }
 
 impl MongodbGround {
@@ -32,7 +32,7 @@ impl MongodbGround {
     ///
     /// # Errors
     /// If there is no server, or it refuses.
-    pub fn prepare(server: PrivateMongoDbBuilder) -> Result<Self> {
+    pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
         install(&MONGODB, &AtomicBool::new(false), &mut |step| {
             eprintln!("installing MongoDB: {step} …");
         })?;
@@ -53,7 +53,7 @@ impl MongodbGround {
     }
 
     /// The server itself.
-    pub fn server(&self) -> &PrivateMongoDb {
+    pub fn server(&self) -> &PrivateServer {
         &self.server
     }
 
@@ -195,7 +195,7 @@ fn agrees(counted: u64, is_asked_for: bool, least: u64) -> bool {
 }
 
 /// How the account of everyday use logs in.
-fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
+fn everyday(server: &PrivateServer) -> AuthenticationMethod {
     if server.user().is_empty() {
         AuthenticationMethod::NoLogin
     } else {
@@ -204,7 +204,7 @@ fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
 }
 
 /// A connection in clear.
-fn options(server: &PrivateMongoDb, method: AuthenticationMethod) -> Result<ConnectOptions> {
+fn options(server: &PrivateServer, method: AuthenticationMethod) -> Result<ConnectOptions> {
     let account = server
         .account(method)
         .ok_or_else(|| format!("the server has no account for {method}"))?;

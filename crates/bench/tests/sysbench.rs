@@ -11,7 +11,8 @@ use std::time::Duration;
 use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Ground, Slice, child};
 use ciphertax_engine::{Engine, Workload};
-use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
 use ciphertax_workload::{
     Access, BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
@@ -57,11 +58,7 @@ const COUNTERS: [&str; 22] = [
     "Sort_scan",
 ];
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
@@ -173,7 +170,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let server = PrivateServer::builder().guard(GuardProgram::this_test_program("guard"));
+        let server = PrivateServer::builder(&MARIADB);
         let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
         let sysbench = Sysbench::set_up(&mut ground).unwrap();
         Self { ground, sysbench }

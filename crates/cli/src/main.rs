@@ -1,6 +1,6 @@
 //! The `ciphertax` command.
 
-// A closed or full standard error ends nothing: see `ciphertax_lab::say`.
+// A closed or full standard error ends nothing: see `ciphertax_supervise::say`.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod arguments;
@@ -25,7 +25,7 @@ use std::env;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use ciphertax_lab::say;
+use ciphertax_supervise::say;
 use clap::Parser;
 use exit::Exit;
 use passwords::without_passwords;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
-        Command::Guard => return ciphertax_lab::guard::main(),
+        Command::Guard => return ciphertax_supervise::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
         Command::Supervise => return ciphertax_supervise::supervisor::main(),
         Command::Quick(arguments) => quick::run(&arguments),

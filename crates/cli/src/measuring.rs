@@ -4,10 +4,10 @@ use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ciphertax_lab::say;
 use ciphertax_model::{Secret, Study};
 use ciphertax_records::{RunStatus, Tool};
 use ciphertax_runner::{Destination, Plan, Played, RunError, play};
+use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
 use crate::arguments::MeasuringArguments;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use ciphertax_lab::say;
 use ciphertax_records::Run;
 use ciphertax_report::{html, json, terminal};
 use ciphertax_runner::write_whole;
+use ciphertax_supervise::say;
 
 use crate::width;
 

@@ -168,7 +168,7 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
 
 #[test]
 fn other_clients_keep_connections() {
-    let server = OwnMongoDb::start_with(|builder| builder.option("maxConns", 30));
+    let server = OwnMongoDb::start_with(|builder| builder.option("--maxConns=30"));
     let target = format!(
         "{}?tlsCAFile={}",
         server.url_with(server.password()),

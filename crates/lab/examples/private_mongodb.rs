@@ -4,13 +4,15 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{PrivateMongoDb, guard};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("guard") {
         return guard::main();
     }
-    match PrivateMongoDb::builder().start() {
+    match PrivateServer::builder(&MONGODB).start() {
         Ok(server) => {
             println!(
                 "{} {} {}",

@@ -5,8 +5,9 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{GuardProgram, guard, tunnel};
+use ciphertax_lab::tunnel;
 use ciphertax_model::Tunnel;
+use ciphertax_supervise::{GuardProgram, guard};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

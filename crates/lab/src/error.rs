@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
 
-use crate::catalogue::{Protocol, Refusal};
+use crate::catalogue::Refusal;
 use crate::tunnel::TunnelError;
 
 /// Result of everything in this crate.
@@ -38,15 +38,16 @@ pub enum Error {
     /// A server cannot do what it was asked for.
     #[error("{}", sentences(.0))]
     Refused(Vec<Refusal>),
-    /// A server of another family was asked for.
-    #[error("{server} speaks the protocol of {protocol}; choose a server of {wanted} for this")]
-    OtherProtocol {
+    /// Something leads to one address, and the server has several.
+    #[error(
+        "{server} is a replica set of {members} members here, each with an address of its own, and a relay or a tunnel \
+         leads to one alone; measure a single server, or a distance as root, which keeps all members away"
+    )]
+    SeveralAddresses {
         /// Its name in the catalogue.
         server: &'static str,
-        /// What it speaks.
-        protocol: Protocol,
-        /// What it should speak.
-        wanted: Protocol,
+        /// How many they are.
+        members: usize,
     },
     /// A library of the system is missing.
     #[error(
@@ -208,9 +209,11 @@ pub enum Error {
         /// Last lines of its log.
         log: String,
     },
-    /// A replica set or an account could not be made, or a replica set did not do as it was told.
-    #[error("the private MongoDB did not do as it was told: {problem}")]
+    /// A replica set or an account could not be made, or a member did not do what it was asked.
+    #[error("the private {server} did not do what it was asked: {problem}")]
     SetUp {
+        /// Its name in the catalogue.
+        server: &'static str,
         /// The server's word, or what it did not do.
         problem: String,
     },

@@ -1,8 +1,7 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB or MySQL of our own, a [`PrivateMongoDb`] a MongoDB: made in a folder of its own,
-//! reachable on the loopback address alone, and gone without a trace when its owner is gone, however that ended (see
-//! [`guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on the machine is fetched
+//! A [`PrivateServer`] is a MariaDB, MySQL or MongoDB of our own: made in a folder of its own, reachable from this machine
+//! alone, and gone without a trace when its owner is gone, however that ended (see [`guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on the machine is fetched
 //! by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A [`tunnel`] is put between
 //! client and server, and a [`RunningLink`] puts a distance between them.
 
@@ -19,26 +18,19 @@ pub mod link;
 mod locate;
 mod log;
 pub mod mongodb;
-mod my_cnf;
+pub mod mysql;
 mod port;
 mod proof;
 mod relay;
 mod search;
 mod server;
-mod server_folder;
-mod statements;
-mod system_tables;
-mod template;
-mod trust;
 pub mod tunnel;
 
 pub use accounts::Account;
-pub use ciphertax_supervise::{GuardProgram, PrivateFiles, guard, say};
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
-pub use mongodb::{PrivateMongoDb, PrivateMongoDbBuilder};
-pub use proof::{ProofError, Proved, prove};
+pub use proof::{ProofError, Proved};
 pub use relay::Relay;
 pub use server::{PrivateServer, PrivateServerBuilder};

@@ -14,11 +14,13 @@ use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ciphertax_lab::{DelayRelay, Error, GuardProgram, PrivateServer, RunningLink, tunnel};
-use ciphertax_model::{Link, LinkKind, SshCipher, Tunnel};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
+use ciphertax_model::{Link, LinkKind};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, is_root, is_running, not_tested, parent_of, processes_with, temporary_folder,
-    within,
+    OrdinaryUser, copy_program, example, is_root, is_running, not_tested, parent_of, processes_with,
+    temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::{
@@ -31,17 +33,7 @@ const MS: Duration = Duration::from_millis(1);
 /// How long things may take to go away.
 const SECONDS: Duration = Duration::from_secs(5);
 
-#[test]
-#[ignore = "the guard of the links in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-#[ignore = "the process of the links in these tests"]
-fn link() {
-    ciphertax_lab::link::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn opening_a_connection_takes_one_round_trip_more_than_directly() {
@@ -184,12 +176,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
 #[test]
 fn a_server_inside_answers_at_both_addresses() {
     let Some(link) = link_of(rtt(30.0)) else { return };
-    let guard = GuardProgram::this_test_program("guard");
-    let server = PrivateServer::builder()
-        .inside(&link)
-        .guard(guard)
-        .start()
-        .unwrap();
+    let server = PrivateServer::builder(&MARIADB).inside(&link).start().unwrap();
     let direct = server.address();
     assert_eq!(direct.ip(), link.direct_address());
     let greet = |address: SocketAddr| {
@@ -276,7 +263,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
     let folder = temporary_folder();
     for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200] {
-        let mut owner = test_program(Path::new("/proc/self/exe"), "owner")
+        let mut owner = Command::new(example("link"))
             .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stdin(Stdio::piped())
@@ -360,7 +347,7 @@ fn a_killed_link_process_is_known_to_be_gone() {
 
 #[test]
 fn impossible_settings_are_refused_before_anything_starts() {
-    let guard = GuardProgram::new("/nowhere", [""; 0]);
+    let guard = GuardProgram::new("/nowhere");
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let link = Link {
         jitter_ms: 30.0,
@@ -376,9 +363,7 @@ fn impossible_settings_are_refused_before_anything_starts() {
 
 #[test]
 fn a_link_process_started_by_hand_says_what_it_is_for() {
-    let output = test_program(Path::new("/proc/self/exe"), "link")
-        .output()
-        .unwrap();
+    let output = Command::new(example("link")).arg("link").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("started by ciphertax itself"), "{words}");
 }
@@ -409,7 +394,7 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
 #[test]
 #[ignore = "run by another test as an ordinary user"]
 fn as_an_ordinary_user() {
-    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_test_program("guard")).unwrap_err();
+    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_program()).unwrap_err();
     assert!(matches!(refused, Error::Link(_)), "{refused}");
     let text = refused.to_string();
     assert!(
@@ -615,11 +600,11 @@ fn rtt(rtt_ms: f64) -> Link {
 
 /// `None` where there can be no link.
 fn link_of(link: Link) -> Option<RunningLink> {
-    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_test_program("guard")).unwrap())
+    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_program()).unwrap())
 }
 
 fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {
-    DelayRelay::start(&link, target, &GuardProgram::this_test_program("guard")).unwrap()
+    DelayRelay::start(&link, target, &GuardProgram::this_program()).unwrap()
 }
 
 /// False where there can be no link, which is said: root in a container often has neither the rights nor the device.
@@ -762,41 +747,6 @@ impl Addresses {
     }
 }
 
-/// The owner of a link and perhaps a server inside and tunnels to it: prints where they are and ends with its standard
-/// input.
-#[test]
-#[ignore = "started by other tests, to be killed"]
-fn owner() {
-    let guard = GuardProgram::this_test_program("guard");
-    let link = RunningLink::start(&rtt(1.0), &guard).unwrap();
-    let builder = PrivateServer::builder().inside(&link).guard(guard.clone());
-    let server = std::env::var_os("WITH_SERVER").map(|_| builder.start().unwrap());
-    let kinds = [Tunnel::Ssh(SshCipher::Aes256Gcm), Tunnel::Wireguard];
-    let tunnels = server.iter().flat_map(|server| {
-        kinds.map(|kind| tunnel::start(kind, server.address(), Some(&link), &guard).unwrap())
-    });
-    let tunnels: Vec<_> = tunnels.collect();
-    let addresses = [link.delayed_address(), link.direct_address()]
-        .into_iter()
-        .chain(tunnels.iter().map(|tunnel| tunnel.address().ip()));
-    let pids = [link.pid()]
-        .into_iter()
-        .chain(server.iter().map(PrivateServer::pid))
-        .chain(
-            tunnels
-                .iter()
-                .flat_map(|tunnel| tunnel.processes())
-                .map(|process| process.pid),
-        );
-    let words = |words: Vec<String>| words.join(",");
-    println!(
-        "\nowns {} {}",
-        words(addresses.map(|address| address.to_string()).collect()),
-        words(pids.map(|pid| pid.to_string()).collect()),
-    );
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-}
-
 /// A process that owns a link.
 struct Owner {
     process: Child,
@@ -816,7 +766,7 @@ impl Owner {
     }
 
     fn start_in(folder: &Rc<TempDir>, with_server: bool) -> Self {
-        let mut command = test_program(Path::new("/proc/self/exe"), "owner");
+        let mut command = Command::new(example("link"));
         command
             .env("TMPDIR", folder.path())
             // As a shell would start it.
@@ -824,7 +774,7 @@ impl Owner {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         if with_server {
-            command.env("WITH_SERVER", "");
+            command.arg("server");
         }
         // Whoever starts the tests in the background makes them, and all they start, ignore Ctrl-C.
         // SAFETY: a system call that touches no memory, so it may be called between fork and exec.

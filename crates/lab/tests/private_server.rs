@@ -9,27 +9,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
 use ciphertax_testkit::{contains, files_with, within};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
     let server = builder().start().unwrap();
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
     assert!(address.port() < first_ephemeral, "{address}");
     assert!(greeting(address).contains("MariaDB"));
     assert!(server.is_alive());
-    assert!(server.socket().exists());
+    assert!(server.socket().unwrap().exists());
 
     server.stop().unwrap();
     assert!(!folder.exists());
@@ -77,7 +74,7 @@ fn the_password_is_in_no_file_argument_or_debug_text() {
 fn a_server_that_was_killed_is_known_to_be_dead_and_its_folder_goes() {
     let server = builder().start().unwrap();
     let folder = server.folder().to_owned();
-    let pid = rustix::process::Pid::from_raw(server.pid() as i32).unwrap();
+    let pid = rustix::process::Pid::from_raw(server.pids()[0] as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     assert!(within(Duration::from_secs(5), || !server.is_alive()));
     drop(server);
@@ -122,7 +119,7 @@ fn options_reach_the_server_and_its_record() {
         .unwrap();
     assert_eq!(server.settings()["require_secure_transport"], "ON");
     assert_eq!(server.settings()["innodb_buffer_pool_size"], "256M");
-    let line = fs::read(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    let line = fs::read(format!("/proc/{}/cmdline", server.pids()[0])).unwrap();
     assert!(contains(
         &line,
         b"--require-secure-transport=ON\0--tls-version=TLSv1.2"
@@ -141,7 +138,7 @@ fn an_option_the_server_refuses_is_reported_in_its_words() {
 }
 
 fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB)
 }
 
 /// What the server says first, as text.

@@ -3,7 +3,7 @@
 //! A [`Reactor`] belongs to one thread. [`Reactor::run`] drives a set of futures of one type, one per connection, until
 //! all have ended or a deadline passes; nothing is allocated, boxed, locked or formatted per wake-up. There are no
 //! wakers: a socket knows the task that waits for it, so the futures run here must wait on [`Socket`]s and
-//! [`Reactor::sleep_until`] alone. Where the thread heeds a flag ([`stop::heed`]), tasks have half a second from when it is
+//! [`Reactor::sleep_until`] alone, or several of them [`Together`]. Where the thread heeds a flag ([`stop::heed`]), tasks have half a second from when it is
 //! set, so that nobody who wants to stop waits for a server.
 //!
 //! # What was measured and chosen
@@ -30,7 +30,9 @@ mod poll_delay;
 mod socket;
 pub mod stop;
 mod task;
+mod together;
 
 pub use poll_delay::PollDelay;
 pub use socket::Socket;
 pub use task::Reactor;
+pub use together::Together;

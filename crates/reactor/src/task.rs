@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,6 +133,17 @@ impl Reactor {
                 self.alarms.borrow_mut().add(instant, self.current.get());
             }
             Poll::Pending
+        })
+        .await
+    }
+
+    /// The output of `future`; `None` if it has not ended at `instant`, when it is given up.
+    pub async fn until<F: Future>(&self, instant: Instant, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut sleep = pin!(self.sleep_until(instant));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => sleep.as_mut().poll(context).map(|_| None),
         })
         .await
     }

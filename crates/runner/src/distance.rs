@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use ciphertax_lab::{DelayRelay, GuardProgram, LinkReport, PrivateServer, RunningLink};
+use ciphertax_lab::{DelayRelay, LinkReport, PrivateServer, RunningLink};
 use ciphertax_model::{Link, LinkKind, Site, Study};
 use ciphertax_records::LinkRecord;
+use ciphertax_supervise::GuardProgram;
 
 use crate::error::RunError;
 

@@ -55,7 +55,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// The process that cleans up after us does not work, so nothing is started.
-    #[error("the guard process that removes the private server {problem}; no server is started without it")]
+    #[error("the guard process that ends what ciphertax starts {problem}; nothing is started without it")]
     Guard {
         /// What it did.
         problem: String,
@@ -67,7 +67,7 @@ pub enum Error {
         problem: String,
     },
     /// Something was left behind.
-    #[error("the private server's folder {folder} could not be removed: {problem}; remove it by hand")]
+    #[error("the private folder {folder} could not be removed: {problem}; remove it by hand")]
     LeftBehind {
         /// The folder.
         folder: PathBuf,

@@ -6,7 +6,8 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{self, Path, PathBuf};
-use std::{env, io};
+use std::time::{Duration, Instant};
+use std::{env, io, thread};
 
 use rustix::fs::{FlockOperation, flock, statvfs};
 
@@ -27,6 +28,9 @@ const LONGEST_SOCKET_PATH: usize = 107;
 
 /// Random characters in a folder's name.
 const RANDOM_CHARACTERS: usize = 8;
+
+/// How long removing a folder is tried while processes in it die.
+const REMOVAL: Duration = Duration::from_secs(5);
 
 /// A new folder with mode 0700, locked for as long as this lives.
 #[derive(Debug)]
@@ -144,6 +148,19 @@ fn create_locked(parent: &Path) -> io::Result<PrivateFolder> {
                 let _ = fs::remove_dir(&path);
                 return Err(error);
             }
+        }
+    }
+}
+
+/// Removes `folder` with all that is in it, also while a dying process still writes there.
+pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + REMOVAL;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => thread::sleep(Duration::from_millis(20)),
         }
     }
 }

@@ -8,6 +8,8 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub mod child;
+mod conversation;
 mod error;
 mod folder;
 pub mod guard;
@@ -20,6 +22,7 @@ mod say;
 pub mod supervisor;
 mod sweep;
 
+pub use conversation::Conversation;
 pub use error::{Error, Result};
 pub use folder::{LONGEST_SOCKET_NAME, MARKER, PrivateFolder, create_private_file, free_mb};
 pub use guard::GuardProgram;

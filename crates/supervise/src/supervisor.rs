@@ -6,23 +6,23 @@
 //! however that ended. If the supervisor is killed, the kernel kills the program (`PR_SET_PDEATHSIG`).
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{self, PipeReader, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_records::CpuTime;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, setsid, wait};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
+use crate::child::{adopt_orphans, die_with_this_thread, in_own_session};
+use crate::conversation::Conversation;
 use crate::error::{Error, Result};
-use crate::guard::{GuardProgram, adopt_orphans, die_with_this_thread, owner_on_standard_input};
+use crate::guard::GuardProgram;
 use crate::process_tree::kill_descendants;
 use crate::say::say;
 
@@ -57,7 +57,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Supervised {
     supervisor: Child,
-    stream: BufReader<UnixStream>,
+    conversation: Conversation,
 }
 
 const LONGEST_LINE: usize = 4096;
@@ -85,14 +85,14 @@ impl Supervised {
         environment: &[(String, String)],
         prepare: impl FnOnce(u32) -> io::Result<()>,
     ) -> Result<Self> {
-        let (ours, theirs) = UnixStream::pair().map_err(problem)?;
+        let (conversation, theirs) = Conversation::pair().map_err(problem)?;
         let supervisor = spawn_supervisor(&guard.in_role("supervise"), environment, theirs)?;
         let mut supervised = Self {
             supervisor,
-            stream: BufReader::new(ours),
+            conversation,
         };
         prepare(supervised.supervisor.id()).map_err(problem)?;
-        send(supervised.stream.get_mut(), &command_line).map_err(problem)?;
+        supervised.conversation.send(&command_line).map_err(problem)?;
         Ok(supervised)
     }
 
@@ -101,29 +101,28 @@ impl Supervised {
     /// # Errors
     /// If the supervisor is gone.
     pub fn ended(&mut self, patience: Duration) -> Result<Option<Ended>> {
-        if !is_readable(self.stream.get_ref(), patience).map_err(problem)? {
+        if !self.conversation.has_word(patience).map_err(problem)? {
             return Ok(None);
         }
-        let mut line = String::new();
-        self.stream.read_line(&mut line).map_err(problem)?;
-        serde_json::from_str(&line)
-            .map(Some)
-            .map_err(|_| Error::Supervisor {
+        match self.conversation.receive().map_err(problem)? {
+            Some(ended) => Ok(Some(ended)),
+            None => Err(Error::Supervisor {
                 problem: "ended without a word".into(),
-            })
+            }),
+        }
     }
 }
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        let _ = self.stream.get_ref().shutdown(Shutdown::Both);
+        self.conversation.say_no_more();
         let _ = self.supervisor.wait();
     }
 }
 
 /// What a supervisor does; the whole of the hidden command `supervise`.
 pub fn main() -> ExitCode {
-    let Some(owner) = owner_on_standard_input() else {
+    let Some(owner) = Conversation::with_owner() else {
         say("`supervise` is started by ciphertax itself, to run a program of the user's own");
         return ExitCode::FAILURE;
     };
@@ -142,7 +141,7 @@ fn problem(cause: io::Error) -> Error {
 fn spawn_supervisor(
     command_line: &[OsString],
     environment: &[(String, String)],
-    owner: UnixStream,
+    owner: OwnedFd,
 ) -> Result<Child> {
     let mut command = Command::new(&command_line[0]);
     for (name, _) in std::env::vars_os() {
@@ -153,11 +152,10 @@ fn spawn_supervisor(
     command
         .args(&command_line[1..])
         .envs(environment.iter().cloned())
-        .stdin(OwnedFd::from(owner))
+        .stdin(owner)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // SAFETY: setsid is a system call and touches no memory, so it may be called between fork and exec.
-    unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
+    in_own_session(&mut command);
     command.spawn().map_err(|cause| Error::Spawn {
         program: command_line[0].clone().into(),
         cause,
@@ -165,13 +163,11 @@ fn spawn_supervisor(
 }
 
 /// Runs the program that the owner names, and tells it how that ended.
-fn supervise(owner: UnixStream) -> io::Result<()> {
+fn supervise(mut owner: Conversation) -> io::Result<()> {
     adopt_orphans()?;
-    let mut owner = BufReader::new(owner);
-    let mut line = String::new();
-    owner.read_line(&mut line)?;
-    let command_line: Vec<String> = serde_json::from_str(&line)?;
-    let mut owner = owner.into_inner();
+    let Some(command_line) = owner.receive::<Vec<String>>()? else {
+        return Ok(());
+    };
     let began = Instant::now();
     let ended = match start(&command_line) {
         Err(error) => Ended {
@@ -193,7 +189,7 @@ fn supervise(owner: UnixStream) -> io::Result<()> {
             }
         }
     };
-    send(&mut owner, &ended)
+    owner.send(&ended)
 }
 
 fn start(command_line: &[String]) -> io::Result<Child> {
@@ -211,7 +207,7 @@ fn start(command_line: &[String]) -> io::Result<Child> {
 
 /// Waits for the program's end, reading what it writes; `None` if the owner was gone before. Its process group has ended
 /// then.
-fn watch(mut program: Child, began: Instant, owner: &UnixStream) -> io::Result<Option<Ended>> {
+fn watch(mut program: Child, began: Instant, owner: &Conversation) -> io::Result<Option<Ended>> {
     let pid = Pid::from_child(&program);
     let end_group = || {
         // Gone already, if it is.
@@ -359,22 +355,6 @@ fn usage_of_children() -> io::Result<Usage> {
         },
         context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
     })
-}
-
-fn send(stream: &mut UnixStream, message: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    stream.write_all(&line)
-}
-
-fn is_readable(stream: &UnixStream, patience: Duration) -> io::Result<bool> {
-    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
-    let mut ready = [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)];
-    match poll(&mut ready, Some(&patience)) {
-        Ok(count) => Ok(count > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]

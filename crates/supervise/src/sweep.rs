@@ -1,19 +1,15 @@
 //! Removing what earlier runs left when they and their guards were killed, or the machine went down.
 
+use std::env;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
-use std::{env, io, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
-use crate::folder::{self, MARKER, PREFIX};
-
-/// How long removing a folder is tried while processes in it die.
-const REMOVAL: Duration = Duration::from_secs(5);
+use crate::folder::{self, MARKER, PREFIX, remove_folder};
 
 /// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder. The
 /// folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to mean
@@ -30,19 +26,6 @@ pub struct Known {
 /// them. Called at every start; what cannot be removed is left for the next one.
 pub fn sweep_stale(known: &[Known]) {
     sweep(&env::temp_dir(), known);
-}
-
-/// Removes `folder` with all that is in it, also while a dying process still writes there.
-pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + REMOVAL;
-    loop {
-        match fs::remove_dir_all(folder) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => return Ok(()),
-            Err(error) if Instant::now() > deadline => return Err(error),
-            Err(_) => thread::sleep(Duration::from_millis(20)),
-        }
-    }
 }
 
 fn sweep(parent: &Path, known: &[Known]) {
@@ -123,6 +106,8 @@ mod tests {
     use std::ffi::OsString;
     use std::path::PathBuf;
     use std::process::{Child, Command};
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 

@@ -10,7 +10,7 @@ use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 use crate::error::WireError;
 use crate::expectation::{Expectation, Negotiated};
 use crate::protocol::Protocol;
-use crate::stream::Traffic;
+use crate::traffic::Traffic;
 
 /// A session of one database's client. Statements and commands are not here: they differ.
 pub trait Client: Negotiated + Sized {

@@ -57,9 +57,9 @@ pub enum WireError {
         /// Why.
         problem: String,
     },
-    /// TLS settings that contradict each other, or that the client's library cannot do; the message says what can be had
+    /// TLS settings that contradict each other, or that the client's library cannot do; the message says what is available
     /// instead. Nothing was sent.
-    #[error("the TLS settings cannot be had: {0}")]
+    #[error("the TLS settings are not available: {0}")]
     TlsSettings(String),
     /// The server offers no TLS although the arm asks for it.
     #[error("the server does not offer TLS; switch TLS on there, or leave TLS arms out")]
@@ -133,7 +133,7 @@ impl WireError {
         }
     }
 
-    /// True if the server takes no connection in clear. A MongoDB server does not say so, it hangs up.
+    /// True if the server takes no plaintext connection. A MongoDB server does not say so, it hangs up.
     pub fn is_tls_demanded(&self) -> bool {
         // ER_SECURE_TRANSPORT_REQUIRED
         matches!(
@@ -255,5 +255,5 @@ impl fmt::Display for Distrust {
 }
 
 fn first_message(encrypted: bool) -> &'static str {
-    if encrypted { "one of TLS" } else { "in clear" }
+    if encrypted { "one of TLS" } else { "not encrypted" }
 }

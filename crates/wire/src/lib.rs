@@ -15,6 +15,7 @@ mod resolve;
 mod stream;
 pub mod tls;
 mod trace;
+mod traffic;
 mod url;
 
 pub use crate::url::{MongoDbTarget, MySqlTarget, Target, TargetError};
@@ -22,4 +23,4 @@ pub use client::{Client, Endpoint};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;
-pub use stream::Traffic;
+pub use traffic::Traffic;

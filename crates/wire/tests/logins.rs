@@ -13,13 +13,7 @@ use ciphertax_testkit::fetched;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
 
-use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+use common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
 
 #[test]
 fn each_account_is_logged_in_by_the_plugin_it_uses() {
@@ -45,7 +39,7 @@ fn ed25519_logs_in() {
     if fetched(&MARIADB_11_8).is_none() {
         return;
     }
-    let server = builder().server(&MARIADB_11_8).start().unwrap();
+    let server = builder_of(&MARIADB_11_8).start().unwrap();
     administer(&server, &["INSTALL SONAME 'auth_ed25519'"]);
     administer(
         &server,
@@ -179,7 +173,7 @@ fn a_socket_that_is_not_there_is_named() {
 
 fn local(server: &PrivateServer) -> ConnectOptions {
     ConnectOptions {
-        socket: Some(server.socket().to_owned()),
+        socket: Some(server.socket().unwrap().to_owned()),
         ..plain(server)
     }
 }

@@ -4,14 +4,14 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
@@ -30,12 +30,6 @@ use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use common::{PATIENCE, run, run_within};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
@@ -323,7 +317,12 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         server.password().clone(),
     );
     let options = ConnectOptions::new("", 0, login.unwrap());
-    let seeds: Vec<_> = server.members().into_iter().map(address).collect();
+    // One of those that are asked accepts connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let asked = [silent.local_addr().unwrap()]
+        .into_iter()
+        .chain(server.addresses());
+    let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);
         let topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
@@ -383,7 +382,7 @@ fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
         read_only_member: false,
     };
     let server = builder().access_control(false).replica_set(set).start().unwrap();
-    let members = server.members().into_iter().map(|member| member.to_string());
+    let members = server.addresses().into_iter().map(|member| member.to_string());
     let members = members.collect::<Vec<_>>().join(",");
     let url = format!("mongodb://{members}/?replicaSet={}", server.set_name().unwrap());
     let client = Client::with_uri_str(url).unwrap();
@@ -396,7 +395,7 @@ fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
 }
 
 /// Waits until the official driver has so many connections, and makes sure that it does not open more.
-fn expect_driver_connections(server: &PrivateMongoDb, expected: usize) {
+fn expect_driver_connections(server: &PrivateServer, expected: usize) {
     let deadline = Instant::now() + PATIENCE;
     while driver_connections(server) < expected && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(200));
@@ -406,7 +405,7 @@ fn expect_driver_connections(server: &PrivateMongoDb, expected: usize) {
 }
 
 /// Connections of the official driver, by the word of all members.
-fn driver_connections(server: &PrivateMongoDb) -> usize {
+fn driver_connections(server: &PrivateServer) -> usize {
     let ask = rawdoc! {
         "aggregate": 1_i32,
         "pipeline": [
@@ -428,13 +427,13 @@ fn driver_connections(server: &PrivateMongoDb) -> usize {
             .unwrap();
         batch.into_iter().count()
     };
-    server.members().into_iter().map(of).sum()
+    server.addresses().into_iter().map(of).sum()
 }
 
 /// Connections that [`driver_connections`] made itself.
 static LOOKS: AtomicI64 = AtomicI64::new(0);
 
-fn total_created(server: &PrivateMongoDb) -> i64 {
+fn total_created(server: &PrivateServer) -> i64 {
     let status = ask_member(
         server.address(),
         &rawdoc! { "serverStatus": 1_i32, "$db": "admin" },
@@ -473,7 +472,7 @@ fn a_server_without_tls_hangs_up_on_it() {
 
 /// A private server with access control, an account of every mechanism, and a client's certificate.
 struct Deployment {
-    server: PrivateMongoDb,
+    server: PrivateServer,
     certificate: ClientCertificate,
 }
 
@@ -550,9 +549,9 @@ impl Deployment {
     }
 }
 
-fn builder() -> PrivateMongoDbBuilder {
+fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }
 
 fn account(login: Login) -> Account {

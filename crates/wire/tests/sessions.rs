@@ -15,12 +15,6 @@ use ciphertax_wire::tls::Verification;
 use common::{encrypted, facts, plain, run, server, with_tls};
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn facts_of_a_plain_session_name_the_server_and_no_tls() {
     let facts = facts(&plain(server()));
     assert!(
@@ -89,7 +83,7 @@ fn client_and_server_agree_on_what_a_session_is_and_a_lie_is_told() {
                 let problems = [expectation.check(&session).unwrap_err(), word.unwrap_err()];
                 for (witness, problem) in ["client", "server"].iter().zip(&problems) {
                     assert!(problem.contains(witness), "{problem}");
-                    let expected = name(expected).unwrap_or("in clear");
+                    let expected = name(expected).unwrap_or("a plaintext session");
                     assert!(
                         problem.split("expected").last().unwrap().contains(expected),
                         "{problem}"

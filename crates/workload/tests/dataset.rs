@@ -22,12 +22,6 @@ const DATASET: Dataset = Dataset {
 };
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn what_is_prepared_passes_the_check_and_can_be_removed() {
     let server = empty_server();
     for _ in 0..2 {

@@ -27,12 +27,6 @@ const SCENARIOS: [(Scenario, u64); 6] = [
 ];
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn every_scenario_runs_on_several_tables_in_clear_and_over_tls_with_every_distribution() {
     let server = server_with(&tables(3, 200).dataset);
     for (index, distribution) in Distribution::ALL.into_iter().enumerate() {

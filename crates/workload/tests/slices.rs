@@ -23,12 +23,6 @@ const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
 const SLICE: Duration = Duration::from_millis(300);
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn point_selects_differ_by_the_bytes_of_the_records_alone() {
     let server = server(ROWS);
     let [plain, older, newer] = yields(&server, point_select);
@@ -232,7 +226,7 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(Access) -> W) -
 /// Kills the server while a slice runs, and again asks for connections afterwards.
 fn killed<W: Workload>(signal: Signal, workload: impl Fn(Access) -> W) {
     let server = server(ROWS);
-    let pid = Pid::from_raw(server.pid() as i32).unwrap();
+    let pid = Pid::from_raw(server.pids()[0] as i32).unwrap();
     let mut engine = engine(vec![workload(access(&server, Some(V1_3)))]);
     engine.prepare(0).unwrap().unwrap();
     let killer = thread::spawn(move || {

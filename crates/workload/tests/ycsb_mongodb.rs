@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
+use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{
     ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
@@ -21,12 +21,6 @@ use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, Mongo
 use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
 
 use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
@@ -331,17 +325,16 @@ fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
 }
 
 /// A replica set of three members, all of which have the table.
-fn loaded_set() -> PrivateMongoDb {
+fn loaded_set() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let set = ReplicaSet {
         members: 3,
         read_only_member: false,
     };
-    let server = PrivateMongoDb::builder()
+    let server = PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
         .replica_set(set)
-        .guard(GuardProgram::this_test_program("guard"))
         .start()
         .unwrap();
     let access = set_access(&server, ReadPreference::Primary);
@@ -355,7 +348,7 @@ fn loaded_set() -> PrivateMongoDb {
     server
 }
 
-fn set_access(server: &PrivateMongoDb, read_preference: ReadPreference) -> MongodbAccess {
+fn set_access(server: &PrivateServer, read_preference: ReadPreference) -> MongodbAccess {
     MongodbAccess {
         seeds: seeds(server),
         read_preference,
@@ -364,7 +357,7 @@ fn set_access(server: &PrivateMongoDb, read_preference: ReadPreference) -> Mongo
 }
 
 fn ycsb_of_set(
-    server: &PrivateMongoDb,
+    server: &PrivateServer,
     mix: YcsbMix,
     read_preference: ReadPreference,
     keys: &Arc<KeySpace>,
@@ -378,7 +371,7 @@ fn ycsb_of_set(
 }
 
 /// Of each member whether it is the primary, and how many queries and how many writes it was asked for by clients.
-fn asked(server: &PrivateMongoDb) -> Vec<(bool, [u64; 2])> {
+fn asked(server: &PrivateServer) -> Vec<(bool, [u64; 2])> {
     let ask = |member: Address| {
         let options = ConnectOptions::new(member.host, member.port, Login::None);
         let status = run(async |reactor| {
@@ -402,7 +395,7 @@ fn asked(server: &PrivateMongoDb) -> Vec<(bool, [u64; 2])> {
 }
 
 /// Tells a secondary to hold back what the primary writes (`fsync` with a lock), or to catch up.
-fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
+fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     run(async |reactor| {
         let access = set_access(server, ReadPreference::Secondary);
         let mut session = access.open(reactor, 0).await.unwrap();
@@ -411,25 +404,23 @@ fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
 }
 
 /// A server that is fetched if it is not there yet, without access control and in clear.
-fn server() -> PrivateMongoDb {
+fn server() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let guard = GuardProgram::this_test_program("guard");
-    PrivateMongoDb::builder()
+    PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
-        .guard(guard)
         .start()
         .unwrap()
 }
 
-fn loaded() -> PrivateMongoDb {
+fn loaded() -> PrivateServer {
     let server = server();
     assert_eq!(load(&server, TABLE).unwrap().len(), 11);
     server
 }
 
 /// Loads the table, and returns what was heard of the progress.
-fn load(server: &PrivateMongoDb, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
+fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     let options = options(server);
     run(async |reactor| {
@@ -438,7 +429,7 @@ fn load(server: &PrivateMongoDb, table: YcsbTable) -> Result<Vec<u64>, DatasetEr
     Ok(heard)
 }
 
-fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
+fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
     let access = access(server);
     let store = MongodbTable {
         access,
@@ -448,7 +439,7 @@ fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeyS
     Ycsb::new(store, &table, mix, Arc::clone(keys))
 }
 
-fn access(server: &PrivateMongoDb) -> MongodbAccess {
+fn access(server: &PrivateServer) -> MongodbAccess {
     MongodbAccess {
         options: options(server),
         seeds: Vec::new(),
@@ -458,20 +449,20 @@ fn access(server: &PrivateMongoDb) -> MongodbAccess {
     }
 }
 
-fn options(server: &PrivateMongoDb) -> ConnectOptions {
+fn options(server: &PrivateServer) -> ConnectOptions {
     let address = server.address();
     ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
 }
 
-fn seeds(server: &PrivateMongoDb) -> Vec<Address> {
+fn seeds(server: &PrivateServer) -> Vec<Address> {
     let address = |member: std::net::SocketAddr| Address {
         host: member.ip().to_string(),
         port: member.port(),
     };
-    server.members().into_iter().map(address).collect()
+    server.addresses().into_iter().map(address).collect()
 }
 
-fn update_all(server: &PrivateMongoDb, change: &RawDocument) {
+fn update_all(server: &PrivateServer, change: &RawDocument) {
     let mut updates = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
     updates.push(rawdoc! { "q": {}, "u": change.to_owned(), "multi": true });
     ask(
@@ -480,7 +471,7 @@ fn update_all(server: &PrivateMongoDb, change: &RawDocument) {
     );
 }
 
-fn documents(server: &PrivateMongoDb, collection: &str) -> u64 {
+fn documents(server: &PrivateServer, collection: &str) -> u64 {
     let counted = ask(
         server,
         &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": DATABASE },
@@ -488,11 +479,11 @@ fn documents(server: &PrivateMongoDb, collection: &str) -> u64 {
     counted.get_i32("n").unwrap() as u64
 }
 
-fn ask(server: &PrivateMongoDb, command: &RawDocument) -> RawDocumentBuf {
+fn ask(server: &PrivateServer, command: &RawDocument) -> RawDocumentBuf {
     with_session(server, async |session| session.command(command).await.unwrap())
 }
 
-fn with_session<T>(server: &PrivateMongoDb, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
         task(&mut session).await

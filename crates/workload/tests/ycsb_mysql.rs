@@ -20,12 +20,6 @@ use common::{
 const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));

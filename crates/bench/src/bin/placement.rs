@@ -116,7 +116,7 @@ impl Placed {
     fn new(name: &'static str, server: Option<usize>, load: Option<usize>) -> Result<Self> {
         let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
         if let Some(cpu) = server {
-            confine_process(ground.server().pid(), cpu)?;
+            confine_process(ground.server().pids()[0], cpu)?;
         }
         let arm = |transport| -> Result<PointSelect> {
             Ok(PointSelect {

@@ -7,16 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
 use super::PATIENCE;
 
 pub(crate) struct OwnMongoDb {
-    server: PrivateMongoDb,
+    server: PrivateServer,
 }
 
 impl OwnMongoDb {
@@ -25,10 +26,10 @@ impl OwnMongoDb {
         Self::start_with(|builder| builder)
     }
 
-    pub(crate) fn start_with(set_up: impl FnOnce(PrivateMongoDbBuilder) -> PrivateMongoDbBuilder) -> Self {
+    pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
         ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
-        let builder = set_up(PrivateMongoDb::builder().guard(guard));
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+        let builder = set_up(PrivateServer::builder(&MONGODB).guard(guard));
         Self {
             server: builder.start().unwrap(),
         }
@@ -50,7 +51,7 @@ impl OwnMongoDb {
 
     /// Where it is reached, as in a URL.
     pub(crate) fn hosts(&self) -> String {
-        let members: Vec<String> = self.server.members().iter().map(ToString::to_string).collect();
+        let members: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
         members.join(",")
     }
 

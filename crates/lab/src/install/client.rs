@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_supervise::guard;
+use ciphertax_supervise::child;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Job;
@@ -79,7 +79,7 @@ impl Client {
             .stderr(create(&err)?)
             .process_group(0);
         // This thread waits for the end, so it lives as long as the program does.
-        guard::die_with_this_thread(command);
+        child::die_with_this_thread(command);
         let status = self.wait(job, command)?;
         let read = |path: &Path| {
             let text = fs::read(path).map_err(Error::read(path))?;

@@ -24,10 +24,9 @@ use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::catalogue::{Entry, Protocol, Source};
+use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
 use crate::locate::{Installation, Record, cache_folder};
-use crate::template;
 
 /// Space that the largest server needs while it is put together: packages, files, and its template.
 const NEEDED_MB: u64 = 1500;
@@ -101,14 +100,7 @@ pub fn install(
     };
     job.finish(artifacts)?;
     let installation = Installation::of(entry)?;
-    match entry.protocol() {
-        Protocol::MySql => {
-            on_step(InstallStep::Initialising);
-            template::prepare(installation.mysql()?)?;
-        }
-        // It makes its first data folder in a moment; what may be missing are libraries of the system.
-        Protocol::MongoDb => drop(installation.version()?),
-    }
+    entry.family.after_install(&installation, on_step)?;
     Ok(installation)
 }
 

@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::LinkKind;
+use ciphertax_supervise::Conversation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::answer::answer;
 use super::delay_line::DelayLine;
 use super::devices::{Devices, MTU};
-use super::process::answer;
-use super::protocol::Conversation;
 use super::report::Tally;
 use super::settings::Settings;
 use super::timing::timespec;

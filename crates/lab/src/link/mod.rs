@@ -26,6 +26,7 @@
 //! and windows do not feel.
 
 mod addresses;
+mod answer;
 mod delay_line;
 mod devices;
 mod error;

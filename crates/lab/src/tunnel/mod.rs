@@ -13,7 +13,6 @@ mod datagram_relay;
 mod error;
 mod half;
 mod haproxy;
-mod mysql;
 mod pair;
 mod program;
 mod proof;
@@ -40,7 +39,6 @@ use crate::link::{DelayRelay, LinkReport, RunningLink};
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
-pub use mysql::select_canary;
 use pair::{Between, RunningPair};
 use ssh::Ssh;
 use stunnel::Stunnel;
@@ -164,7 +162,8 @@ impl RunningTunnel {
     ///
     /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
     /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
-    /// [`select_canary`] does it for MySQL and its kin.
+    /// [`mysql::select_canary`](crate::mysql::select_canary) and [`mongodb::find_canary`](crate::mongodb::find_canary)
+    /// do it.
     ///
     /// # Errors
     /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence
@@ -318,18 +317,14 @@ mod tests {
     use super::*;
     use ciphertax_supervise::guard::Helper;
 
-    #[test]
-    #[ignore = "the guard of the tunnels in these tests"]
-    fn guard() {
-        ciphertax_supervise::guard::main();
-    }
+    ciphertax_testkit::plays_roles!();
 
     #[test]
     fn without_root_wireguard_names_what_works() {
         if rustix::process::geteuid().is_root() {
             return;
         }
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let guard = GuardProgram::this_program();
         let error = start(Tunnel::Wireguard, echo(), None, &guard)
             .unwrap_err()
             .to_string();
@@ -341,7 +336,7 @@ mod tests {
 
     /// What keeps a tunnel of two halves that do not fit together from being measured.
     pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
+        let guard = GuardProgram::this_program();
         let mut guard = Guard::start(&guard, PrivateFolder::create(NEEDED_MB).unwrap()).unwrap();
         let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
         RunningPair::start(

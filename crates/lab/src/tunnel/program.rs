@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::{create_private_file, guard};
+use ciphertax_supervise::{child, create_private_file};
 
 use crate::error::{Error, Result};
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
@@ -135,7 +135,7 @@ fn run(command_line: &[OsString], input: &str) -> Result<Said> {
         // Ctrl-C is for the owner alone to act upon.
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: PathBuf::from(&command_line[0]),
         cause,

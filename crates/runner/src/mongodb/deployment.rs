@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciphertax_lab::PrivateMongoDb;
+use ciphertax_lab::PrivateServer;
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, PasswordCache, Placement, ReadPreference, ReplicaSet, Site,
     Study, Transport,
@@ -27,7 +27,7 @@ use crate::whereabouts::Whereabouts;
 
 /// The servers of one MongoDB.
 pub(crate) struct Deployment {
-    private: Option<PrivateMongoDb>,
+    private: Option<PrivateServer>,
     trust: Trust,
     /// Certificates of the same authority that no account has.
     strangers: BTreeMap<CertificateKind, ClientCertificate>,
@@ -66,7 +66,7 @@ impl Deployment {
         };
         let processes = server.pids().into_iter().map(ProcessMeter::open);
         let name = group.name.clone();
-        let seeds: Vec<Address> = server.members().into_iter().map(address).collect();
+        let seeds: Vec<Address> = server.addresses().into_iter().map(address).collect();
         Ok(Self {
             processes: processes.collect::<Result<_, _>>()?,
             trust: Trust {
@@ -79,7 +79,7 @@ impl Deployment {
                 legacy: group.needs.certificate.kind == CertificateKind::Rsa1024,
                 clients: issued(arms, |kind| server.client_certificate(kind))?,
             },
-            strangers: issued(arms, |kind| server.strangers_certificate(kind))?,
+            strangers: issued(arms, |kind| server.unknown_client_certificate(kind))?,
             is_replica_set: server.replica_set().is_some(),
             everyday: login_by(&server, AuthenticationMethod::ScramSha256),
             private: Some(server),
@@ -270,7 +270,7 @@ impl Deployment {
     /// Why it is gone; `None` while enough of it lives to be measured, or if that cannot be seen from here.
     pub(super) fn death(&self) -> Option<String> {
         let all = self.processes.len();
-        let replica_set = self.private.as_ref().and_then(PrivateMongoDb::replica_set);
+        let replica_set = self.private.as_ref().and_then(PrivateServer::replica_set);
         // The read-only member, which comes last, has no vote.
         let voters = replica_set.map_or(all, |set: ReplicaSet| usize::from(set.members));
         let alive = self
@@ -329,7 +329,7 @@ impl Deployment {
 
     /// Stops private servers and removes all they had.
     pub(super) fn stop(self) -> Result<(), RunError> {
-        Ok(self.private.map_or(Ok(()), PrivateMongoDb::stop)?)
+        Ok(self.private.map_or(Ok(()), PrivateServer::stop)?)
     }
 }
 
@@ -338,11 +338,9 @@ fn builder(
     study: &Study,
     site: &Site,
     group: &Group<'_>,
-) -> Result<ciphertax_lab::PrivateMongoDbBuilder, RunError> {
+) -> Result<ciphertax_lab::PrivateServerBuilder, RunError> {
     let entry = entry(&site.server)?;
-    let mut builder = PrivateMongoDb::builder()
-        .server(entry)
-        .access_control(group.needs.access_control);
+    let mut builder = PrivateServer::builder(entry).access_control(group.needs.access_control);
     builder = match study.needs_tls() {
         true => builder
             .certificate(group.needs.certificate.kind)
@@ -366,7 +364,7 @@ fn builder(
 }
 
 /// A login by this method, as the server has an account for it.
-fn login_by(server: &PrivateMongoDb, method: AuthenticationMethod) -> Login {
+fn login_by(server: &PrivateServer, method: AuthenticationMethod) -> Login {
     let account = server.account(method);
     account
         .and_then(|account| Login::by(method, &account.user, account.password.clone()))

@@ -5,7 +5,7 @@ mod deployment;
 
 use std::collections::BTreeMap;
 
-use ciphertax_lab::mongodb::{Circumstances, prove};
+use ciphertax_lab::mongodb::{Conditions, prove};
 use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
 use ciphertax_observe::Meter;
 use ciphertax_records::{ServerRecord, SessionRecord};
@@ -134,16 +134,11 @@ impl Host for MongoDbHost {
             ..options
         };
         let stranger = self.deployment.stranger(arm)?.map(at_primary);
-        let circumstances = Circumstances {
+        let conditions = Conditions {
             others: self.deployment.others(),
-            stranger: stranger.as_ref(),
+            unknown_client: stranger.as_ref(),
         };
-        let proved = prove(
-            &arm.name,
-            &at_primary(options.clone()),
-            &expectation,
-            circumstances,
-        )?;
+        let proved = prove(&arm.name, &at_primary(options.clone()), &expectation, conditions)?;
         Ok(ProvedArm {
             access: Access::MongoDb(MongodbAccess {
                 options,

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::tunnel::{self, RunningTunnel, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder, Proved, RunningLink, prove};
+use ciphertax_lab::mysql::{prove, select_canary};
+use ciphertax_lab::tunnel::{self, RunningTunnel};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, Proved, RunningLink};
 use ciphertax_model::{
     Arm, AuthenticationMethod, CertificateKind, Link, Placement, Secret, Site, Study, Tunnel,
 };
 use ciphertax_observe::{Meter, ProcessMeter, ProcessTree};
 use ciphertax_records::{LinkRecord, ServerPlacement, ServerRecord};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Expectation};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{MySqlTarget, Target};
@@ -70,7 +72,7 @@ impl Server {
         let server = builder(entry, study, group, link.as_ref())?.start()?;
         let cpu = match study.placement {
             Placement::Free => None,
-            Placement::Together => Some(confined(server.pid())?),
+            Placement::Together => Some(confined(server.pids()[0])?),
         };
         let address = server.address();
         let verification = match server.ca_file() {
@@ -109,7 +111,7 @@ impl Server {
             clients,
         };
         Ok(Self {
-            processes: vec![ProcessMeter::open(server.pid())?],
+            processes: vec![ProcessMeter::open(server.pids()[0])?],
             cpu_unread: None,
             socket: None,
             everyday_tls: None,
@@ -261,7 +263,7 @@ impl Server {
         ConnectOptions {
             socket: private
                 .filter(|_| is_by_socket)
-                .map(|server| server.socket().to_owned())
+                .and_then(|server| server.socket().map(Path::to_owned))
                 .or_else(|| self.socket.clone()),
             cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
             ..ConnectOptions::new(host, port, user, password.clone())
@@ -401,7 +403,7 @@ fn builder(
     group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServerBuilder, RunError> {
-    let mut builder = PrivateServer::builder().server(entry);
+    let mut builder = PrivateServer::builder(entry);
     builder = match study.needs_tls() {
         true => builder
             .certificate(group.needs.certificate.kind)

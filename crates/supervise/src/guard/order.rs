@@ -1,12 +1,12 @@
-//! What an owner asks of its guard: a word and its arguments, separated by zeros.
+//! What an owner asks of its guard, and what the guard answers.
 
-use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// A program that a guard is to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Helper {
     /// The program and its arguments.
     pub command_line: Vec<OsString>,
@@ -19,7 +19,7 @@ pub struct Helper {
 }
 
 /// Whom a program runs as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum User {
     /// Who started the guard.
     Owner,
@@ -27,117 +27,52 @@ pub enum User {
     Nobody,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// What an owner asks.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Order {
+    /// Watch over this folder; the first order, and given once. A path may hold any bytes.
+    Watch(OsString),
     /// Start a program after all others have been ended.
     Replace(Helper),
     /// Start a program beside the others.
     Add(Helper),
     /// End the program with this process number.
-    End(u32),
+    End(i32),
 }
 
-const REPLACE: &[u8] = b"replace";
-const ADD: &[u8] = b"add";
-const END: &[u8] = b"end";
-
-const OWNER: &[u8] = b"owner";
-const NOBODY: &[u8] = b"nobody";
-
-impl Order {
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-        let words = match self {
-            Self::Replace(helper) => helper.words(REPLACE),
-            Self::Add(helper) => helper.words(ADD),
-            Self::End(pid) => vec![word(END), pid.to_string().into()],
-        };
-        words.join(OsStr::from_bytes(b"\0")).into_vec()
-    }
-
-    pub(super) fn decode(message: &[u8]) -> io::Result<Self> {
-        let mut words = message.split(|byte| *byte == 0);
-        match words.next() {
-            Some(REPLACE) => Helper::from_words(words).map(Self::Replace),
-            Some(ADD) => Helper::from_words(words).map(Self::Add),
-            Some(END) => words
-                .next()
-                .and_then(|pid| str::from_utf8(pid).ok()?.parse().ok())
-                .map(Self::End),
-            _ => None,
-        }
-        .ok_or_else(|| io::ErrorKind::InvalidInput.into())
-    }
-}
-
-impl Helper {
-    fn words(&self, order: &[u8]) -> Vec<OsString> {
-        let user = match self.user {
-            User::Owner => OWNER,
-            User::Nobody => NOBODY,
-        };
-        let mut words = vec![
-            OsStr::from_bytes(order).to_owned(),
-            OsStr::from_bytes(user).to_owned(),
-            OsString::from(&self.log),
-            self.namespace.clone().unwrap_or_default().into(),
-        ];
-        words.extend_from_slice(&self.command_line);
-        words
-    }
-
-    fn from_words<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
-        let user = match words.next()? {
-            OWNER => User::Owner,
-            NOBODY => User::Nobody,
-            _ => return None,
-        };
-        let log = str::from_utf8(words.next()?).ok()?.to_owned();
-        let namespace = Some(words.next()?).filter(|path| !path.is_empty());
-        let command_line: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).to_owned()).collect();
-        (!command_line.is_empty()).then_some(Self {
-            command_line,
-            log,
-            user,
-            namespace: namespace.map(|path| OsStr::from_bytes(path).into()),
-        })
-    }
+/// What the guard answers.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// It is done.
+    Done,
+    /// The program was started, and this is its process number.
+    Started(i32),
+    /// It is not done, for this reason.
+    Refused(String),
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
-    fn every_order_arrives_as_it_was_given() {
+    fn a_command_line_arrives_whatever_bytes_are_in_it() {
         let helper = Helper {
-            command_line: vec!["/bin/echo".into(), "a b".into(), String::new().into()],
+            command_line: vec![
+                "/bin/echo".into(),
+                "a \"b\"\n".into(),
+                OsStr::from_bytes(b"\xff\xfe").to_owned(),
+                OsString::new(),
+            ],
             log: "echo.log".into(),
             user: User::Nobody,
             namespace: Some("/proc/1/ns/net".into()),
         };
-        let own = Helper {
-            user: User::Owner,
-            namespace: None,
-            ..helper.clone()
-        };
-        for order in [Order::Replace(own), Order::Add(helper), Order::End(12)] {
-            assert_eq!(Order::decode(&order.encode()).unwrap(), order);
-        }
-    }
-
-    #[test]
-    fn what_is_no_order_is_refused() {
-        for message in [
-            &b""[..],
-            b"dance",
-            b"end\0none",
-            b"end",
-            b"add\0somebody\0log\0\0prog",
-            b"add\0owner\0log",
-            b"add\0owner\0log\0/proc/1/ns/net",
-        ] {
-            assert!(Order::decode(message).is_err(), "{message:?}");
-        }
+        let text = serde_json::to_string(&Order::Add(helper.clone())).unwrap();
+        assert!(!text.contains('\n'));
+        assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), Order::Add(helper));
     }
 }

@@ -6,15 +6,16 @@ use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 
+use super::account::Account;
 use super::counters::authenticated_users;
-use super::options::{Account, ConnectOptions, Login};
+use super::options::{ConnectOptions, Login};
 use super::scram::ScramKeys;
 use super::session::Session;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
-use crate::stream::Traffic;
+use crate::traffic::Traffic;
 
 impl Client for Session {
     type Options = ConnectOptions;

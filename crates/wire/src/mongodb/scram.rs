@@ -17,7 +17,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use super::options::{Account, Mechanism};
+use super::account::{Account, Mechanism};
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 
@@ -179,7 +179,13 @@ impl<'a> Exchange<'a> {
         let signature = server_final
             .strip_prefix(b"v=")
             .and_then(|text| BASE64_STANDARD.decode(text).ok())
-            .ok_or_else(|| WireError::protocol("the end of a login without the server's signature"))?;
+            .ok_or_else(|| {
+                WireError::Authentication(
+                    "the server ended it without its signature, so it has not shown that it knows the password: it may \
+                     not be the one that was meant, or somebody is between"
+                        .into(),
+                )
+            })?;
         // The comparison takes two texts of one length.
         if signature.len() == self.expected_signature.len()
             && memcmp::eq(&signature, &self.expected_signature)
@@ -187,7 +193,9 @@ impl<'a> Exchange<'a> {
             Ok(())
         } else {
             Err(WireError::Authentication(
-                "the server does not know the password: its signature is wrong".into(),
+                "the server's signature is wrong, so it does not know the password: it is not the one that was meant, or \
+                 somebody is between"
+                    .into(),
             ))
         }
     }

@@ -6,13 +6,13 @@ use ciphertax_model::{AuthenticationMethod, Secret};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 
-use super::handshake::ConnectOptions;
+use super::options::ConnectOptions;
 use super::session::Session;
 use crate::client::{Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
-use crate::stream::Traffic;
+use crate::traffic::Traffic;
 
 impl Client for Session {
     type Options = ConnectOptions;

@@ -5,6 +5,7 @@ mod client;
 mod cold_accounts;
 mod framing;
 mod handshake;
+mod options;
 mod query;
 mod result;
 mod session;
@@ -12,7 +13,7 @@ mod session_status;
 mod statement;
 
 pub use cold_accounts::ColdAccounts;
-pub use handshake::ConnectOptions;
+pub use options::ConnectOptions;
 pub use query::Query;
 pub use result::{BinaryTexts, ResultSummary, TextRow};
 pub use session::Session;

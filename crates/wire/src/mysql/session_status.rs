@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ciphertax_model::{TlsVersion, Transport};
 use ciphertax_reactor::Reactor;
 
-use super::handshake::ConnectOptions;
+use super::options::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 use crate::expectation::{Expectation, ExpectedLogin};

@@ -71,7 +71,7 @@ pub enum TargetError {
     NotAUrl(String),
     /// A database that is not supported.
     #[error(
-        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL, MariaDB and their relatives), or mongodb:// (MongoDB)"
+        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL-compatible servers), or mongodb:// (MongoDB)"
     )]
     Scheme(String),
     /// Hosts that have to be looked up.
@@ -107,7 +107,7 @@ pub enum TargetError {
          mysql://user@localhost/?socket=/run/mysqld/mysqld.sock"
     )]
     SocketElsewhere,
-    /// A Unix socket where none can be had.
+    /// A Unix socket where none is available.
     #[error("the target is a Unix socket, over which MongoDB has no TLS to be measured; give host:port")]
     NoSockets,
     /// A schema or a database is named. Its name may be a part of a password, so it is not said.
@@ -162,7 +162,7 @@ pub enum TargetError {
     HostNames,
     /// What a client shows.
     #[error(
-        "the target says {0}; a client certificate can be had on a private server alone, which ciphertax starts: leave the \
+        "the target says {0}; a client certificate is available on a private server alone, which ciphertax starts: leave the \
          target out, or log in with a password"
     )]
     ClientCertificate(String),

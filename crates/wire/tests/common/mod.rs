@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod fake_server;
+pub(crate) mod op_msg;
 pub(crate) mod packets;
 mod tampering;
 
@@ -11,7 +12,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::{Entry, MARIADB};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
@@ -19,9 +21,11 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-pub(crate) use ciphertax_testkit::{PATIENCE, contains, run, run_within};
+pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
+
+ciphertax_testkit::plays_roles!();
 
 /// The private server that all tests of a program share. It is never dropped: its guard ends it with the program.
 pub(crate) fn server() -> &'static PrivateServer {
@@ -29,15 +33,14 @@ pub(crate) fn server() -> &'static PrivateServer {
     SERVER.get_or_init(|| builder().start().unwrap())
 }
 
-/// A server of a test's own. The test program must have an ignored test `guard`.
+/// A server of a test's own.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    builder_of(&MARIADB)
 }
 
-/// Options for a session in clear.
-pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
-    ConnectOptions::new(host, port, server.user(), server.password().clone())
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry)
 }
 
 /// Options for a TLS session whose server must have a certificate of its own authority.

@@ -7,14 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
-use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::{Access, Tables, dataset};
 
+use ciphertax_testkit::plain;
 pub(crate) use ciphertax_testkit::run;
+
+ciphertax_testkit::plays_roles!();
 
 /// A small table of YCSB, all of whose reads compare what they get.
 pub(crate) const TABLE: YcsbTable = YcsbTable {
@@ -45,10 +49,9 @@ pub(crate) const LOAD: Load = Load {
     ..Load::closed(2)
 };
 
-/// A server without a data set. The test program must have an ignored test `guard`.
+/// A server without a data set.
 pub(crate) fn empty_server() -> PrivateServer {
-    let guard = GuardProgram::this_test_program("guard");
-    PrivateServer::builder().guard(guard).start().unwrap()
+    PrivateServer::builder(&MARIADB).start().unwrap()
 }
 
 /// A server with the data set: one table of so many rows, which all workloads leave as many.
@@ -154,11 +157,10 @@ pub(crate) fn options(
         let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
         Arc::new(TlsConnector::new(&TlsPolicy::new(Some(version), verification)).unwrap())
     };
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions {
         database: database.map(str::to_owned),
         tls: tls.map(connector),
-        ..ConnectOptions::new(host, port, server.user(), server.password().clone())
+        ..plain(server)
     }
 }
 

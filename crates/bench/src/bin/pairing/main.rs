@@ -112,7 +112,7 @@ impl Bed {
     fn make(placement: &'static str, cpu: Option<usize>, methods: usize) -> Result<Self> {
         let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
         if let Some(cpu) = cpu {
-            confine_process(ground.server().pid(), cpu)?;
+            confine_process(ground.server().pids()[0], cpu)?;
         }
         let arm = |transport| -> Result<PointSelect> {
             Ok(PointSelect {

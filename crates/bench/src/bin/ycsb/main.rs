@@ -10,7 +10,8 @@ use std::time::Duration;
 use ciphertax_bench::beside_sysbench::load;
 use ciphertax_bench::{Document, MongodbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
-use ciphertax_lab::PrivateMongoDb;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Transport, Workload, YcsbMix, YcsbTable};
 use ciphertax_stats::BalancedOrder;
 use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb};
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
             );
         }
         let go = GoYcsb::build()?;
-        let server = PrivateMongoDb::builder()
+        let server = PrivateServer::builder(&MONGODB)
             .access_control(false)
             .cache_mb(cache_mb(&table));
         let mut ground = MongodbGround::prepare(server)?;

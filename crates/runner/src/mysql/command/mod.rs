@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::SliceYield;
-use ciphertax_lab::{GuardProgram, PrivateFiles};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
+use ciphertax_supervise::{GuardProgram, PrivateFiles};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
 use ciphertax_workload::Access;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ciphertax_lab::PrivateFiles;
 use ciphertax_model::command::{Part, Placeholder, parts};
 use ciphertax_model::{Arm, Command};
+use ciphertax_supervise::PrivateFiles;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_workload::dataset;

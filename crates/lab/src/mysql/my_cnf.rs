@@ -5,27 +5,26 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
+use super::SOCKET;
+use super::installation::MySqlInstallation;
 use crate::error::{Error, Result};
+use crate::log::LOG;
 use ciphertax_supervise::create_private_file;
 
-use crate::locate::MySqlInstallation;
-use crate::log::LOG;
-use crate::server_folder::SOCKET;
-
 /// The data folder in the folder of a server.
-pub(crate) const DATA: &str = "data";
+pub(super) const DATA: &str = "data";
 
 /// The lines of a settings file.
 #[derive(Debug)]
-pub(crate) struct MyCnf {
+pub(super) struct MyCnf {
     lines: Vec<String>,
 }
 
 impl MyCnf {
     /// Where everything is, that nobody else can reach the server, and what this one always needs.
-    pub(crate) fn new(installation: MySqlInstallation<'_>, folder: &Path) -> Self {
+    pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path) -> Self {
         let mut settings = Self { lines: Vec::new() };
-        settings.path("basedir", installation.basedir());
+        settings.path("basedir", installation.installation().basedir());
         settings.path("lc_messages_dir", installation.share());
         settings.path("character_sets_dir", &installation.share().join("charsets"));
         if let Some(plugins) = installation.plugins() {
@@ -47,22 +46,22 @@ impl MyCnf {
     }
 
     /// Sets `name` to `value`.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    pub(super) fn set(&mut self, name: &str, value: &str) {
         self.lines.push(format!("{name} = {value}"));
     }
 
     /// Sets `name` to a path.
-    pub(crate) fn path(&mut self, name: &str, path: &Path) {
+    pub(super) fn path(&mut self, name: &str, path: &Path) {
         self.set(name, &format!("\"{}\"", path.display()));
     }
 
     /// Adds an option without a value.
-    pub(crate) fn flag(&mut self, name: &str) {
+    pub(super) fn flag(&mut self, name: &str) {
         self.lines.push(name.into());
     }
 
     /// Writes the file into `folder`, for its owner alone.
-    pub(crate) fn write(&self, folder: &Path) -> Result<PathBuf> {
+    pub(super) fn write(&self, folder: &Path) -> Result<PathBuf> {
         let path = folder.join("my.cnf");
         let text = format!("[mysqld]\n{}\n", self.lines.join("\n"));
         create_private_file(&path)?

@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 const PIPE_BUF: usize = 4096;
 
 /// A named pipe that a server reads as its init file, and what it will read there.
-pub(crate) struct Statements {
+pub(super) struct Statements {
     path: PathBuf,
     text: String,
 }
 
 impl Statements {
     /// A new pipe in `folder`, for its owner alone.
-    pub(crate) fn pipe_in(folder: &Path, statements: Vec<String>) -> Result<Self> {
+    pub(super) fn pipe_in(folder: &Path, statements: Vec<String>) -> Result<Self> {
         let path = folder.join("statements");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(io::Error::from)
@@ -30,13 +30,13 @@ impl Statements {
         Ok(Self { path, text })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes them if the server waits for them, and then closes the pipe. True if it did; false as long as nobody
     /// reads. Never waits: they fit into the pipe.
-    pub(crate) fn deliver(&self) -> Result<bool> {
+    pub(super) fn deliver(&self) -> Result<bool> {
         let pipe = File::options()
             .write(true)
             .custom_flags(libc::O_NONBLOCK)

@@ -10,16 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
+use super::installation::MySqlInstallation;
+use super::my_cnf::DATA;
+use super::{NEEDED_MB, system_tables};
 use crate::error::{Error, Result};
-use crate::locate::MySqlInstallation;
-use crate::my_cnf::DATA;
 use crate::search::cache_root;
-use crate::server_folder::NEEDED_MB;
-use crate::system_tables;
+use ciphertax_supervise::free_mb;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
@@ -32,7 +31,7 @@ const MADE_BY: &str = "made-by";
 
 /// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept, it
 /// is made on the spot.
-pub(crate) fn provide(installation: MySqlInstallation<'_>, folder: &Path) -> Result<()> {
+pub(super) fn provide(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     match Template::open(installation) {
         Some(template) => template.copy_to(folder),
         None => make_at(installation, folder, &folder.join("template.partial")),
@@ -40,7 +39,7 @@ pub(crate) fn provide(installation: MySqlInstallation<'_>, folder: &Path) -> Res
 }
 
 /// Makes the template if it is not there, so that the next start need not.
-pub(crate) fn prepare(installation: MySqlInstallation<'_>) -> Result<()> {
+pub(super) fn prepare(installation: &MySqlInstallation<'_>) -> Result<()> {
     match Template::open(installation) {
         Some(template) => template.locked().map(drop),
         None => Ok(()),
@@ -49,7 +48,7 @@ pub(crate) fn prepare(installation: MySqlInstallation<'_>) -> Result<()> {
 
 /// The place of a template in the cache.
 struct Template<'a> {
-    installation: MySqlInstallation<'a>,
+    installation: &'a MySqlInstallation<'a>,
     folder: PathBuf,
     partial: PathBuf,
     lock: File,
@@ -57,7 +56,7 @@ struct Template<'a> {
 
 impl<'a> Template<'a> {
     /// `None` if this user cannot keep files.
-    fn open(installation: MySqlInstallation<'a>) -> Option<Self> {
+    fn open(installation: &'a MySqlInstallation<'a>) -> Option<Self> {
         let templates = cache_root()?.join("templates");
         fs::create_dir_all(&templates).ok()?;
         let name = installation.installation().entry().name;
@@ -128,7 +127,7 @@ impl<'a> Template<'a> {
 }
 
 /// Makes a data folder in `folder` by way of the folder `workshop` on the same disk.
-fn make_at(installation: MySqlInstallation<'_>, folder: &Path, workshop: &Path) -> Result<()> {
+fn make_at(installation: &MySqlInstallation<'_>, folder: &Path, workshop: &Path) -> Result<()> {
     fs::create_dir(workshop).map_err(Error::write(workshop))?;
     system_tables::make(installation, workshop)?;
     let data = folder.join(DATA);
@@ -137,7 +136,7 @@ fn make_at(installation: MySqlInstallation<'_>, folder: &Path, workshop: &Path) 
 }
 
 /// The server program, with its size and the time of its last change: another one makes other tables.
-fn made_by_text(installation: MySqlInstallation<'_>) -> String {
+fn made_by_text(installation: &MySqlInstallation<'_>) -> String {
     let program = installation.installation().program();
     let state = |metadata: Metadata| {
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());

@@ -10,20 +10,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_supervise::guard;
+use ciphertax_supervise::child;
 
-use crate::catalogue::SystemTables;
+use super::installation::MySqlInstallation;
+use super::my_cnf::{DATA, MyCnf};
+use super::{NEEDED_MB, SystemTables};
 use crate::error::{Error, Result};
 use crate::leftovers::defaults_file_option;
-use crate::locate::MySqlInstallation;
 use crate::log::{self, LOG, STARTUP};
-use crate::my_cnf::{DATA, MyCnf};
+use ciphertax_supervise::PrivateFolder;
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
 
 /// Makes a data folder with system tables and no account in `folder`, which must be empty.
-pub(crate) fn make(installation: MySqlInstallation<'_>, folder: &Path) -> Result<()> {
+pub(super) fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     MyCnf::new(installation, folder).write(folder)?;
     match installation.family().system_tables {
@@ -50,7 +51,7 @@ pub(crate) fn make(installation: MySqlInstallation<'_>, folder: &Path) -> Result
 ///
 /// `mariadb-install-db` does the same and more: the help texts, which take most of its 2.7 s, accounts without a password,
 /// and, run as root, a change of the owner of the system's PAM helper.
-fn bootstrap(installation: MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
+fn bootstrap(installation: &MySqlInstallation<'_>, folder: &Path, statements: &str) -> Result<()> {
     let options = [
         "--bootstrap",
         "--loose-silent-startup",
@@ -63,7 +64,7 @@ fn bootstrap(installation: MySqlInstallation<'_>, folder: &Path, statements: &st
 }
 
 fn run(
-    installation: MySqlInstallation<'_>,
+    installation: &MySqlInstallation<'_>,
     folder: &Path,
     options: &[OsString],
     statements: &str,
@@ -85,7 +86,7 @@ fn run(
         .stderr(log)
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: installation.installation().program().into(),
         cause,
@@ -101,9 +102,7 @@ fn run(
         match process.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
             Some(_) => {
-                return Err(log::full_disk(folder).unwrap_or(Error::Bootstrap {
-                    log: log::tail(folder),
-                }));
+                return Err(why_it_failed(folder));
             }
             None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
             None => {
@@ -118,8 +117,17 @@ fn run(
     }
 }
 
+fn why_it_failed(folder: &Path) -> Error {
+    if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
+        return PrivateFolder::disk_full(folder, NEEDED_MB).into();
+    }
+    Error::Bootstrap {
+        log: log::tail(folder),
+    }
+}
+
 /// The bootstrap mode wants the end of each statement at the end of a line.
-fn system_tables(installation: MySqlInstallation<'_>) -> Result<String> {
+fn system_tables(installation: &MySqlInstallation<'_>) -> Result<String> {
     let path = installation.system_tables()?;
     let statements = fs::read_to_string(&path).map_err(Error::read(&path))?;
     Ok(format!(

@@ -12,7 +12,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::{self, SCHEMA};
-use ciphertax_workload::{Access, Tables};
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::Tables;
 use serde::{Deserialize, Serialize};
 
 use crate::{Result, ServerCpu};
@@ -85,7 +86,7 @@ impl Ground {
             ..login(&server, Transport::Plain).access()?.options
         };
         let task = async {
-            dataset::prepare(&reactor, &options, dataset, |_| ()).await?;
+            dataset::prepare::<Session>(&reactor, &options, dataset, |_| ()).await?;
             let (session, _) = Session::connect(&reactor, &options).await?;
             Ok::<_, Box<dyn std::error::Error>>(session)
         };
@@ -115,7 +116,7 @@ impl Ground {
     ///
     /// # Errors
     /// If TLS cannot be prepared.
-    pub fn access(&self, transport: Transport) -> Result<Access> {
+    pub fn access(&self, transport: Transport) -> Result<MysqlAccess> {
         self.login(transport).access()
     }
 
@@ -184,7 +185,7 @@ impl Login {
     ///
     /// # Errors
     /// If TLS cannot be prepared.
-    pub fn access(&self) -> Result<Access> {
+    pub fn access(&self) -> Result<MysqlAccess> {
         self.access_by(TlsLibrary::default(), Resumption::Off)
     }
 
@@ -192,7 +193,7 @@ impl Login {
     ///
     /// # Errors
     /// As [`Login::access`].
-    pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<Access> {
+    pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<MysqlAccess> {
         let tls = match (self.transport.is_encrypted(), &self.ca_file) {
             (false, _) => None,
             (true, None) => return Err("the server has no certificate".into()),
@@ -206,7 +207,7 @@ impl Login {
             }
         };
         let password = Secret::new(self.password.clone());
-        Ok(Access {
+        Ok(MysqlAccess {
             options: ConnectOptions {
                 database: Some(self.database.clone()),
                 tls,

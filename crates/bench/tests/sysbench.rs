@@ -14,8 +14,9 @@ use ciphertax_engine::{Engine, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
-use ciphertax_workload::{
-    Access, BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{
+    BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
 };
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -177,7 +178,7 @@ impl Bed {
     }
 
     /// Compares a scenario of so many statements, one connection on each side.
-    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(Access) -> W) {
+    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(MysqlAccess) -> W) {
         const FEW: u64 = 20;
         const MORE: u64 = 100;
         // What both runs have in common is connecting, preparing and closing.
@@ -219,7 +220,7 @@ impl Bed {
         }
     }
 
-    fn engine<W: Workload>(&self, workload: impl Fn(Access) -> W) -> Engine {
+    fn engine<W: Workload>(&self, workload: impl Fn(MysqlAccess) -> W) -> Engine {
         let load = Load {
             workers: Some(1),
             ..Load::closed(1)

@@ -265,7 +265,7 @@ fn what_mongodb_does_not_have_is_refused_before_anything_starts() {
     let finished = start(&sandbox, &study, &["--set", "link.rtt_ms=10"]).finish();
     assert_eq!(finished.code, Some(2), "{finished:?}");
     for words in [
-        "oltp_point_select is not to be had on MongoDB",
+        "oltp_point_select is not available on MongoDB",
         "a link is not to be had",
     ] {
         assert!(finished.stderr.contains(words), "{words:?}: {}", finished.stderr);

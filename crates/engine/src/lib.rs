@@ -7,12 +7,16 @@
 
 mod course;
 mod engine;
+mod operation;
 mod recorder;
 mod responses;
+mod slice_yield;
 mod worker;
 mod workload;
 
-pub use engine::{Engine, EngineError, SATURATED, SliceYield};
+pub use engine::{Engine, EngineError, SATURATED};
+pub use operation::{Failure, Operation};
 pub use recorder::{KeptOperation, Recorder};
 pub use responses::LATE;
-pub use workload::{Failure, Operation, Seat, Workload};
+pub use slice_yield::SliceYield;
+pub use workload::{Slot, Workload};

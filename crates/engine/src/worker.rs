@@ -12,9 +12,10 @@ use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::CpuTime;
 
 use crate::course::{Batch, Course, Schedule};
+use crate::operation::Failure;
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Failure, Seat, Workload};
+use crate::workload::{Slot, Workload};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -24,7 +25,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long operations in flight may take to finish after the end of a slice.
 pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a load thread is told to do.
+/// What a load thread is to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
@@ -83,9 +84,9 @@ pub(crate) struct Share<W> {
     pub(crate) arms: Arc<Vec<W>>,
     pub(crate) connections: usize,
     /// Number of the first of them among all of an arm.
-    pub(crate) first_seat: u32,
+    pub(crate) first_slot: u32,
     /// An arm's connections, all load threads together.
-    pub(crate) seats: u32,
+    pub(crate) slots: u32,
     /// Number of this load thread, and how many there are.
     pub(crate) thread: (usize, usize),
     /// True if operations begin on a schedule, which no other thread may hold up.
@@ -135,12 +136,12 @@ impl<W: Workload> Worker<W> {
         let empty: Vec<usize> = (0..slots.len()).filter(|place| slots[*place].is_none()).collect();
         for few in empty.chunks(OPENED_AT_A_TIME) {
             let tasks = few.iter().zip(self.opened + 1..).map(|(place, opened)| {
-                let seat = Seat {
-                    index: self.share.first_seat + *place as u32,
-                    of: self.share.seats,
+                let slot = Slot {
+                    index: self.share.first_slot + *place as u32,
+                    of: self.share.slots,
                     seed: self.share.seed.wrapping_add(opened),
                 };
-                workload.open(&self.reactor, seat)
+                workload.open(&self.reactor, slot)
             });
             let outcomes = self.reactor.run(tasks, deadline())?;
             self.opened += few.len() as u64;

@@ -2,8 +2,10 @@
 
 use ciphertax_lab::catalogue::Protocol;
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel, Workload};
+use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel};
 use ciphertax_wire::Target;
+use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::entry::entry;
 use crate::error::RunError;
@@ -181,6 +183,7 @@ fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
     let mut refusals = Vec::new();
     match protocol {
         Protocol::MySql => {
+            refusals.extend(no_such_workload::<MysqlAccess>(cell));
             if study.site(cell).replica_set.is_some() {
                 refusals.push(format!(
                     "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
@@ -189,11 +192,7 @@ fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
             }
         }
         Protocol::MongoDb => {
-            let has_it = cell.workload.asks_usertable()
-                || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
-            if !has_it {
-                refusals.push(no_such_workload(cell));
-            }
+            refusals.extend(no_such_workload::<MongodbAccess>(cell));
             if study.link(cell).is_some() {
                 refusals.push(format!(
                     "cell {}: a link is not to be had before MongoDB; leave it out",

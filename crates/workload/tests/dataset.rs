@@ -11,6 +11,7 @@ use std::task::Poll;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, DatasetError};
 
 use common::{administer, empty_server, options, prepare, run, server_with, with_session};
@@ -223,7 +224,7 @@ fn interrupted_load(server: &PrivateServer, rows: u64) {
         let reached = Cell::new(false);
         let options = options(server, None, None);
         let progress = |there| reached.set(there >= rows);
-        let mut load = pin!(dataset::prepare(reactor, &options, &DATASET, progress));
+        let mut load = pin!(dataset::prepare::<Session>(reactor, &options, &DATASET, progress));
         poll_fn(|context| match load.as_mut().poll(context) {
             Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
             Poll::Pending if reached.get() => Poll::Ready(()),

@@ -13,7 +13,9 @@ use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_testkit::PATIENCE;
 use ciphertax_wire::mysql::Expectation;
-use ciphertax_workload::{Access, BulkRead, Connect, Errand, PointSelect};
+use ciphertax_workload::connect::{Connect, Nothing};
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
 use common::{access, administer, engine, opening, server, slice, tables, transport};
@@ -82,25 +84,26 @@ fn connects_are_traced_phase_by_phase_and_their_logins_counted() {
 #[test]
 fn short_connections_insert_and_count_a_row_or_do_nothing() {
     let server = server(ROWS);
-    let errand = |errand| yields(&server, |access| Connect { access, errand });
-    for yielded in errand(Errand::Nothing) {
+    let with = |access| Connect {
+        access,
+        task: Nothing,
+    };
+    for yielded in yields(&server, with) {
         assert_eq!(yielded.queries, 0);
         let first = |phase: &PhaseSample| phase.phase == Phase::FirstOperation;
         assert!(!yielded.phases.iter().any(first), "nothing was asked");
     }
-    for yielded in errand(Errand::InsertCount) {
+    let with = |access| Connect {
+        access,
+        task: InsertAndCount,
+    };
+    for yielded in yields(&server, with) {
         let count = yielded.operations[0].count;
         assert_eq!(yielded.queries, 2 * count);
         let phase = |phase: &&PhaseSample| phase.phase == Phase::FirstOperation;
         assert_eq!(yielded.phases.iter().find(phase).unwrap().count, count);
     }
-    let slice = slice(
-        Connect {
-            access: access(&server, None),
-            errand: Errand::InsertCount,
-        },
-        SLICE,
-    );
+    let slice = slice(with(access(&server, None)), SLICE);
     let rows = administer(&server, &["SELECT COUNT(*) FROM ciphertax.connect_insert_count"]);
     assert_eq!(
         rows[0],
@@ -151,7 +154,7 @@ fn sessions_that_are_not_what_their_arm_says_are_never_opened() {
     let server = server(ROWS);
     for real in TRANSPORTS {
         for said in TRANSPORTS.into_iter().filter(|said| *said != real) {
-            let lie = || Access {
+            let lie = || MysqlAccess {
                 expectation: Expectation::new(transport(said)),
                 ..access(&server, real)
             };
@@ -173,7 +176,7 @@ fn sessions_that_are_not_what_their_arm_says_are_never_opened() {
 fn an_arm_that_lies_does_not_keep_the_others_from_being_measured() {
     let server = server(ROWS);
     let honest = access(&server, None);
-    let lie = Access {
+    let lie = MysqlAccess {
         expectation: honest.expectation.clone(),
         ..access(&server, Some(V1_3))
     };
@@ -185,22 +188,22 @@ fn an_arm_that_lies_does_not_keep_the_others_from_being_measured() {
     assert!(yielded.operations[0].count > 0 && yielded.failures == 0);
 }
 
-fn point_select(access: Access) -> PointSelect {
+fn point_select(access: MysqlAccess) -> PointSelect<MysqlAccess> {
     PointSelect {
         access,
         tables: tables(1, ROWS),
     }
 }
 
-fn connect(access: Access) -> Connect {
+fn connect(access: MysqlAccess) -> Connect<MysqlAccess, SelectRow> {
     Connect {
         access,
-        errand: Errand::Select(tables(1, ROWS)),
+        task: SelectRow(tables(1, ROWS)),
     }
 }
 
 /// A slice of each transport, interleaved in one engine as in a run; each without a failure.
-fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(Access) -> W) -> [SliceYield; 3] {
+fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(MysqlAccess) -> W) -> [SliceYield; 3] {
     let arms = TRANSPORTS.map(|tls| workload(access(server, tls))).into();
     let mut engine = engine(arms);
     [0, 1, 2].map(|arm| {
@@ -224,7 +227,7 @@ fn yields<W: Workload>(server: &PrivateServer, workload: impl Fn(Access) -> W) -
 }
 
 /// Kills the server while a slice runs, and again asks for connections afterwards.
-fn killed<W: Workload>(signal: Signal, workload: impl Fn(Access) -> W) {
+fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
     let server = server(ROWS);
     let pid = Pid::from_raw(server.pids()[0] as i32).unwrap();
     let mut engine = engine(vec![workload(access(&server, Some(V1_3)))]);

@@ -16,9 +16,11 @@ use ciphertax_model::{
 use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
-use ciphertax_workload::dataset::{self, DatasetError};
-use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
-use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
+use ciphertax_workload::Client;
+use ciphertax_workload::connect::{Connect, Nothing, Task};
+use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
+use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
 
@@ -41,7 +43,7 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
         engine.prepare(0).unwrap().unwrap();
         assert_eq!(documents(&server, "usertable"), 1050, "{workload:?}");
     }
-    run(async |reactor| dataset::mongodb::check(reactor, &options(&server), &TABLE).await).unwrap();
+    run(async |reactor| dataset::check(reactor, &options(&server), &TABLE).await).unwrap();
 }
 
 #[test]
@@ -128,29 +130,44 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
 #[test]
 fn connections_are_traced_and_find_a_document_or_do_nothing() {
     let server = loaded();
-    for (errand, queries) in [(MongodbErrand::Select(TABLE), 1), (MongodbErrand::Nothing, 0)] {
-        let access = access(&server);
-        let yielded = slice(MongodbConnect { access, errand });
-        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-        let count = count_of(&yielded, "connect");
-        assert!(count > 0);
-        assert_eq!(yielded.queries, queries * count);
-        let asked = yielded
-            .phases
-            .iter()
-            .find(|phase| phase.phase == Phase::FirstOperation);
-        assert_eq!(asked.map_or(0, |phase| phase.count), queries * count);
-        for phase in [Phase::Tcp, Phase::Preface, Phase::Close] {
-            assert!(
-                yielded
-                    .phases
-                    .iter()
-                    .any(|sample| sample.phase == phase && sample.count == count)
-            );
-        }
-        let sent: u64 = yielded.phases.iter().map(|phase| phase.bytes_sent).sum();
-        assert_eq!(sent, yielded.bytes_sent);
+    traced(
+        Connect {
+            access: access(&server),
+            task: FindRecord(TABLE),
+        },
+        1,
+    );
+    traced(
+        Connect {
+            access: access(&server),
+            task: Nothing,
+        },
+        0,
+    );
+}
+
+/// Connections that ask so many queries each.
+fn traced<T: Task<MongodbAccess>>(connect: Connect<MongodbAccess, T>, queries: u64) {
+    let yielded = slice(connect);
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    let count = count_of(&yielded, "connect");
+    assert!(count > 0);
+    assert_eq!(yielded.queries, queries * count);
+    let asked = yielded
+        .phases
+        .iter()
+        .find(|phase| phase.phase == Phase::FirstOperation);
+    assert_eq!(asked.map_or(0, |phase| phase.count), queries * count);
+    for phase in [Phase::Tcp, Phase::Preface, Phase::Close] {
+        assert!(
+            yielded
+                .phases
+                .iter()
+                .any(|sample| sample.phase == phase && sample.count == count)
+        );
     }
+    let sent: u64 = yielded.phases.iter().map(|phase| phase.bytes_sent).sum();
+    assert_eq!(sent, yielded.bytes_sent);
 }
 
 #[test]
@@ -164,12 +181,8 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     );
     let refused = [
         load(&server, TABLE).map(|_| ()),
-        with_session(&server, async |session| {
-            dataset::mongodb::remove(session).await.map(drop)
-        }),
-        with_session(&server, async |session| {
-            dataset::mongodb::refuse_foreign(session).await
-        }),
+        with_session(&server, async |session| dataset::remove(session).await.map(drop)),
+        with_session(&server, async |session| dataset::refuse_foreign(session).await),
     ];
     for outcome in refused {
         assert!(
@@ -187,10 +200,7 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
         &server,
         &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
     );
-    with_session(&server, async |session| {
-        dataset::mongodb::refuse_foreign(session).await
-    })
-    .unwrap();
+    with_session(&server, async |session| dataset::refuse_foreign(session).await).unwrap();
     assert_eq!(
         load(&server, TABLE).unwrap().last(),
         Some(&TABLE.record_count.into())
@@ -209,7 +219,7 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
     };
     assert_eq!(load(&server, smaller).unwrap().last(), Some(&40));
     for _ in 0..2 {
-        with_session(&server, async |session| dataset::mongodb::remove(session).await).unwrap();
+        with_session(&server, async |session| dataset::remove(session).await).unwrap();
         assert_eq!(documents(&server, "usertable"), 0);
     }
 }
@@ -340,9 +350,9 @@ fn loaded_set() -> PrivateServer {
     let access = set_access(&server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
-        dataset::mongodb::prepare(reactor, &primary, &TABLE, |_| ()).await?;
+        dataset::prepare(reactor, &primary, &TABLE, |_| ()).await?;
         let (mut session, _) = Session::connect(reactor, &primary).await?;
-        dataset::mongodb::wait_for_members(&mut session, 3).await
+        dataset::wait_for_members(&mut session, 3).await
     })
     .unwrap();
     server
@@ -423,9 +433,7 @@ fn loaded() -> PrivateServer {
 fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     let options = options(server);
-    run(async |reactor| {
-        dataset::mongodb::prepare(reactor, &options, &table, |count| heard.push(count)).await
-    })?;
+    run(async |reactor| dataset::prepare(reactor, &options, &table, |count| heard.push(count)).await)?;
     Ok(heard)
 }
 

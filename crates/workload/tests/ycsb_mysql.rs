@@ -1,4 +1,4 @@
-//! YCSB's table and workloads on a server of the MySQL family.
+//! YCSB's table and workloads on MySQL-compatible servers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -9,8 +9,10 @@ use std::sync::Arc;
 use ciphertax_engine::Failure;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Workload, YcsbMix, YcsbTable};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::ycsb::{KeySpace, MysqlTable, Ycsb, YcsbLoad};
+use ciphertax_workload::mysql::MysqlTable;
+use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use common::{
     CORE_WORKLOADS, SLICE, TABLE, access, administer, count_of, empty_server, engine, options, run, slice,
@@ -45,7 +47,7 @@ fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     }
     run(async |reactor| {
         let contents = Contents::from(TABLE);
-        dataset::prepare_contents(
+        dataset::prepare_contents::<Session>(
             reactor,
             &options(&server, None, None),
             &contents,
@@ -212,7 +214,7 @@ fn prepare(
 ) -> Result<(), DatasetError> {
     let options = options(server, None, None);
     run(async |reactor| {
-        dataset::prepare_contents(reactor, &options, contents, &mut Vec::new(), progress).await
+        dataset::prepare_contents::<Session>(reactor, &options, contents, &mut Vec::new(), progress).await
     })
 }
 

@@ -8,7 +8,8 @@ use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_stats::histogram;
 use ciphertax_stats::{BalancedOrder, Estimate};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 use hdrhistogram::Histogram;
 
@@ -100,7 +101,7 @@ fn cell(ground: &Ground, connections: u32, blocks: u32) -> Result<Table> {
 
 impl Setting {
     fn start(ground: &Ground, connections: u32, poll_delay_us: u32) -> Result<Self> {
-        let arm = |transport| -> Result<PointSelect> {
+        let arm = |transport| -> Result<PointSelect<MysqlAccess>> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
                 tables: TABLES,

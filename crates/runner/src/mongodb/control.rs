@@ -11,8 +11,8 @@ use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Session, Topology};
 use ciphertax_wire::{Protocol, WireError};
-use ciphertax_workload::dataset::{self, DatasetError};
-use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use crate::connections::{Limit, too_many};
 use crate::error::RunError;
@@ -170,9 +170,9 @@ impl Control {
                 .await
                 .map_err(DatasetError::from)?;
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
-            let mut found = dataset::mongodb::refuse_foreign(&mut session).await;
+            let mut found = dataset::refuse_foreign(&mut session).await;
             if found.is_ok() {
-                found = dataset::mongodb::refuse_without_drop(&mut session).await;
+                found = dataset::refuse_without_drop(&mut session).await;
             }
             let _ = session.close().await;
             found
@@ -193,7 +193,7 @@ impl Control {
                 .await
                 .map_err(DatasetError::from)?;
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
-            dataset::mongodb::remove(&mut session).await
+            dataset::remove(&mut session).await
         };
         wait_for(&self.reactor, &self.server, REMOVAL, remove)?.map_err(|error| match error {
             DatasetError::Wire(error) => self.broken(error.to_string()),
@@ -345,7 +345,7 @@ pub(super) fn grant(login: &Login) -> String {
             format!(
                 "have its administrator run: db.getSiblingDB(\"{source}\").grantRolesToUser(\"{user}\", [{{ role: \"dbOwner\", \
                  db: \"{}\" }}])",
-                dataset::SCHEMA
+                DATABASE
             )
         }
         _ => "name a user in the URL, and give its password in CIPHERTAX_PASSWORD".into(),

@@ -12,8 +12,8 @@ use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::tls::Verification;
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::dataset::{Contents, DatasetError};
+use ciphertax_workload::mongodb::{MongodbAccess, dataset};
 
 use crate::access::Access;
 use crate::error::RunError;
@@ -169,10 +169,10 @@ impl Host for MongoDbHost {
         let reactor = &self.control.reactor;
         let prepare = async {
             let primary = everyday.primary(reactor).await.map_err(DatasetError::from)?;
-            dataset::mongodb::prepare(reactor, &primary, &table, |records| progress(records, of)).await?;
+            dataset::prepare(reactor, &primary, &table, |records| progress(records, of)).await?;
             let members = everyday.member_count(reactor).await.map_err(DatasetError::from)?;
             let (mut session, _) = Session::connect(reactor, &primary).await?;
-            dataset::mongodb::wait_for_members(&mut session, members).await
+            dataset::wait_for_members(&mut session, members).await
         };
         let told = |error| match error {
             DatasetError::Wire(error) if error.is_missing_right() => {

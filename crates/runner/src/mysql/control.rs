@@ -10,6 +10,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::{Protocol, WireError};
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::mysql;
 
 use crate::connections::{Limit, too_many};
 use crate::error::RunError;
@@ -187,7 +188,7 @@ impl Control {
         } = self;
         let look = async {
             dataset::refuse_foreign(session).await?;
-            match dataset::refuse_without_drop(session).await {
+            match mysql::refuse_without_drop(session).await {
                 Err(DatasetError::Wire(error)) if error.is_access_denied() => {
                     let rows = session.query("SELECT CURRENT_USER()").await?;
                     let account = rows.first().map(|row| row.text(0)).unwrap_or_default();
@@ -217,7 +218,8 @@ impl Control {
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         let mut opened = Vec::new();
-        let prepare = dataset::prepare_contents(&self.reactor, options, contents, &mut opened, progress);
+        let prepare =
+            dataset::prepare_contents::<Session>(&self.reactor, options, contents, &mut opened, progress);
         let prepared = wait_for(&self.reactor, &self.server, contents.patience(), prepare);
         if !matches!(prepared, Ok(Ok(()))) {
             self.given_up = opened;
@@ -245,7 +247,7 @@ impl Control {
     pub(crate) fn remove(&self, options: &ConnectOptions, patience: Duration) -> Result<bool, RunError> {
         let remove = async {
             let (mut session, _) = Session::connect(&self.reactor, options).await?;
-            dataset::end_sessions(&mut session, &self.given_up).await?;
+            mysql::end_sessions(&mut session, &self.given_up).await?;
             let removed = dataset::remove(&mut session).await?;
             session.close().await?;
             Ok(removed)

@@ -15,8 +15,8 @@ use ciphertax_records::{LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::Verification;
-use ciphertax_workload::Access as MySqlAccess;
 use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::access::Access;
 use crate::error::RunError;
@@ -116,7 +116,7 @@ impl Host for MySqlHost {
         let (options, expectation) = self.server.arm(arm)?;
         let proved = self.server.prove(arm, &options, &expectation)?;
         Ok(ProvedArm {
-            access: Access::MySql(MySqlAccess {
+            access: Access::MySql(MysqlAccess {
                 forget_passwords: self.server.forgets_passwords_for(arm),
                 options: ConnectOptions {
                     database: Some(dataset::SCHEMA.to_owned()),

@@ -33,7 +33,7 @@ impl Contents {
     }
 
     /// What it holds, in words; how it is loaded makes no difference.
-    pub(super) fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let sbtest = self.sbtest.map(|dataset| format!("{dataset}, {SBTEST_CONTENT}"));
         let usertable = self.usertable.map(|table| {
             let YcsbTable {

@@ -1,8 +1,7 @@
 //! Whose schema it is, and what is in it.
 
-use ciphertax_wire::mysql::Session;
-
 use super::{Contents, DatasetError, SCHEMA, run};
+use crate::sql::{Row, SqlSession};
 
 const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";
@@ -20,7 +19,7 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// When it is somebody else's, or nobody can tell whose.
-pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
+pub(super) async fn find(session: &mut impl SqlSession) -> Result<Found, DatasetError> {
     let schema = format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'");
     if session.query(&schema).await?.is_empty() {
         return Ok(Found::Nothing);
@@ -45,19 +44,19 @@ pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
 }
 
 /// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
-pub(super) async fn drop_schema(session: &mut Session) -> Result<(), DatasetError> {
+pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
     let tables = format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
          AND table_type = 'BASE TABLE'"
     );
     for row in session.query(&tables).await? {
-        let table = row.text(0).replace('`', "``");
-        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.`{table}`")).await?;
+        let table = S::DIALECT.quoted(&row.text(0));
+        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
     }
-    Ok(run(session, &format!("DROP DATABASE {SCHEMA}")).await?)
+    Ok(run(session, &format!("DROP SCHEMA {SCHEMA}")).await?)
 }
 
-async fn has_our_columns(session: &mut Session) -> Result<bool, DatasetError> {
+async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     let columns = format!(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}' \
          ORDER BY ordinal_position"
@@ -67,14 +66,14 @@ async fn has_our_columns(session: &mut Session) -> Result<bool, DatasetError> {
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
-pub(super) async fn claim(session: &mut Session, contents: &Contents) -> Result<(), DatasetError> {
+pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<(), DatasetError> {
     let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
         Found::Ours { .. } => drop_schema(session).await?,
         Found::Nothing => {}
     }
-    run(session, &format!("CREATE DATABASE {SCHEMA}")).await?;
+    run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     run(
         session,
         &format!("CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)"),

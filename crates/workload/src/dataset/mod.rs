@@ -1,13 +1,12 @@
-//! The data set: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
+//! The data set over SQL: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
 mod bulk;
 mod contents;
 mod load;
 mod mark;
-pub mod mongodb;
 mod parallel;
 mod sbtest;
-mod usertable;
+pub(crate) mod usertable;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,9 +15,9 @@ use ciphertax_engine::Failure;
 use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 
-use crate::ycsb::{Loader, MysqlLoader, Table};
+use crate::sql::{DataSession, Row, SqlSession};
+use crate::ycsb::{Loader, Table};
 
 pub use bulk::{BULK_BYTES, BULK_ROWS};
 pub use contents::Contents;
@@ -41,7 +40,7 @@ pub enum DatasetError {
     /// A schema of the name exists that holds nothing, so that nobody can tell whose it is.
     #[error(
         "the server has an empty schema named {SCHEMA}, which is not marked as ciphertax's own; it is left alone: if \
-         nobody needs it, run DROP DATABASE {SCHEMA}"
+         nobody needs it, run DROP SCHEMA {SCHEMA}"
     )]
     Empty,
     /// The server said no, or went away.
@@ -68,20 +67,14 @@ impl From<Failure> for DatasetError {
 ///
 /// # Errors
 /// As [`prepare_contents`].
-pub async fn prepare(
+pub async fn prepare<S: DataSession>(
     reactor: &Rc<Reactor>,
-    options: &ConnectOptions,
+    options: &S::Options,
     dataset: &Dataset,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    prepare_contents(
-        reactor,
-        options,
-        &Contents::from(*dataset),
-        &mut Vec::new(),
-        progress,
-    )
-    .await
+    let contents = Contents::from(*dataset);
+    prepare_contents::<S>(reactor, options, &contents, &mut Vec::new(), progress).await
 }
 
 /// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
@@ -90,36 +83,29 @@ pub async fn prepare(
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, the server refuses, or somebody wants to stop.
-pub async fn prepare_contents(
+pub async fn prepare_contents<S: DataSession>(
     reactor: &Rc<Reactor>,
-    options: &ConnectOptions,
+    options: &S::Options,
     contents: &Contents,
     opened: &mut Vec<u32>,
     mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let outside = ConnectOptions {
-        database: None,
-        ..options.clone()
-    };
-    let (mut session, _) = Session::connect(reactor, &outside).await?;
+    let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     mark::claim(&mut session, contents).await?;
     session.close().await?;
 
-    let inside = ConnectOptions {
-        database: Some(SCHEMA.to_owned()),
-        ..options.clone()
-    };
+    let inside = S::within(options, Some(SCHEMA));
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {
-        prepare_sbtest(reactor, &inside, dataset, opened, &mut progress).await?;
+        prepare_sbtest::<S>(reactor, &inside, dataset, opened, &mut progress).await?;
         there = dataset.rows();
     }
     if let Some(table) = &contents.usertable {
         let mut loaders = Vec::with_capacity(table.load_threads as usize);
         for _ in 0..table.load_threads {
-            let (session, _) = Session::connect(reactor, &inside).await?;
+            let (session, _) = S::connect(reactor, &inside).await?;
             opened.push(session.id());
-            loaders.push(MysqlLoader::new(session, Table::Usertable, table));
+            loaders.push(session.into_loader(Table::Usertable, table));
         }
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
         for loader in loaders {
@@ -129,16 +115,16 @@ pub async fn prepare_contents(
     Ok(())
 }
 
-async fn prepare_sbtest(
+async fn prepare_sbtest<S: DataSession>(
     reactor: &Rc<Reactor>,
-    inside: &ConnectOptions,
+    inside: &S::Options,
     dataset: &Dataset,
     opened: &mut Vec<u32>,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let mut sessions = Vec::with_capacity(LOADERS);
     for _ in 0..LOADERS {
-        let (session, _) = Session::connect(reactor, inside).await?;
+        let (session, _) = S::connect(reactor, inside).await?;
         opened.push(session.id());
         sessions.push(session);
     }
@@ -159,7 +145,7 @@ async fn prepare_sbtest(
 ///
 /// # Errors
 /// Says what differs.
-pub async fn check(session: &mut Session, dataset: &Dataset) -> Result<(), DatasetError> {
+pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(), DatasetError> {
     for table in 1..=dataset.tables {
         sbtest::check(session, table, dataset).await?;
     }
@@ -170,7 +156,7 @@ pub async fn check(session: &mut Session, dataset: &Dataset) -> Result<(), Datas
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
-pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
+pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     match mark::find(session).await? {
         mark::Found::Nothing => Ok(false),
         mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|()| true),
@@ -181,50 +167,8 @@ pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, or the server refuses.
-pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
+pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<(), DatasetError> {
     mark::find(session).await.map(drop)
-}
-
-/// Makes sure that this account may remove the data set, by removing a table of it that never was; writes nothing.
-///
-/// # Errors
-/// When it may not.
-pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
-    match run(
-        session,
-        &format!("DROP TABLE IF EXISTS {SCHEMA}.never_made_by_ciphertax"),
-    )
-    .await
-    {
-        Err(error) if error.is_access_denied() => Err(error.into()),
-        // Servers differ in what they say of a table in a schema that is not there.
-        Ok(()) | Err(WireError::Server { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Ends sessions that load, so that nobody waits for their last statement: the server does not notice that nobody waits for
-/// it. Of these numbers only those are ended that are at work in the schema.
-///
-/// # Errors
-/// When the server refuses.
-pub async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<(), DatasetError> {
-    if numbers.is_empty() {
-        return Ok(());
-    }
-    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    let at_work = format!(
-        "SELECT id FROM information_schema.processlist WHERE db = '{SCHEMA}' AND id IN ({})",
-        numbers.join(", ")
-    );
-    for row in session.query(&at_work).await? {
-        match run(session, &format!("KILL {}", row.text(0))).await {
-            // It has ended meanwhile.
-            Ok(()) | Err(WireError::Server { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 /// How long a data set of this size may take to make, on a slow server.
@@ -232,12 +176,12 @@ pub fn patience(dataset: &Dataset) -> Duration {
     Contents::from(*dataset).patience()
 }
 
-async fn run(session: &mut Session, sql: &str) -> Result<(), WireError> {
-    session.query_raw(sql, |_| Ok(())).await.map(|_| ())
+async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
+    session.command(sql).await.map(drop)
 }
 
 /// Makes sure that a question about a table has this answer.
-fn expect(table: &str, rows: &[TextRow], expected: &[&str]) -> Result<(), DatasetError> {
+fn expect(table: &str, rows: &[impl Row], expected: &[&str]) -> Result<(), DatasetError> {
     let found: Vec<String> = rows
         .iter()
         .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Seat};
+use ciphertax_engine::{Failure, Slot};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Traffic;
 use rand_pcg::Pcg64Mcg;
@@ -22,7 +22,7 @@ pub trait KeyValue: Send + Sync + 'static {
     fn open(
         &self,
         reactor: &Rc<Reactor>,
-        seat: Seat,
+        slot: Slot,
     ) -> impl Future<Output = Result<Self::Connection, Failure>>;
 
     /// Opens a connection to a table, and makes sure that it is what the arm says.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 
@@ -40,9 +40,9 @@ impl<S: KeyValue> YcsbLoad<S> {
 impl<S: KeyValue> Workload for YcsbLoad<S> {
     type Connection = S::Loader;
 
-    const KINDS: &'static [&'static str] = &["insert"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _seat: Seat) -> Result<S::Loader, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Loader, Failure> {
         self.store.open_loader(reactor, Table::Load).await
     }
 

@@ -12,8 +12,9 @@ use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::DatasetError;
-use ciphertax_workload::{Access, Tables, dataset};
+use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::Tables;
 
 use ciphertax_testkit::plain;
 pub(crate) use ciphertax_testkit::run;
@@ -85,12 +86,14 @@ pub(crate) fn prepare(
     dataset: &Dataset,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    run(async |reactor| dataset::prepare(reactor, &options(server, None, None), dataset, progress).await)
+    run(async |reactor| {
+        dataset::prepare::<Session>(reactor, &options(server, None, None), dataset, progress).await
+    })
 }
 
 /// How an arm of this transport reaches the server.
-pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access {
-    Access {
+pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAccess {
+    MysqlAccess {
         forget_passwords: None,
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
@@ -98,7 +101,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access 
     }
 }
 
-/// The transport of sessions in clear or of this TLS version.
+/// The transport of plaintext sessions or of this TLS version.
 pub(crate) fn transport(tls: Option<TlsVersion>) -> Transport {
     match tls {
         None => Transport::Plain,

@@ -9,7 +9,8 @@ use ciphertax_bench::{Document, GoProgram, Ground, Login, Repeats, Result, Slice
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Resumption, TlsLibrary, Transport};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::{Access, Connect, Errand};
+use ciphertax_workload::connect::{Connect, Nothing};
+use ciphertax_workload::mysql::MysqlAccess;
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,7 @@ fn cell(
     repeats: u32,
 ) -> Result<Table> {
     let contestants = Contestant::all(transport);
-    let arms: Vec<Connect> = contestants
+    let arms: Vec<Connect<MysqlAccess, Nothing>> = contestants
         .iter()
         .filter_map(|contestant| match contestant {
             Contestant::Ciphertax(library, resumption) => Some((*library, *resumption)),
@@ -172,11 +173,11 @@ fn cell(
         })
         .map(|(library, resumption)| {
             Ok(Connect {
-                access: Access {
+                access: MysqlAccess {
                     connections: at_a_time as usize,
                     ..ground.login(transport).access_by(library, resumption)?
                 },
-                errand: Errand::Nothing,
+                task: Nothing,
             })
         })
         .collect::<Result<_>>()?;

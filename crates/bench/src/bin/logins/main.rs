@@ -11,7 +11,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Load, PasswordCache, Transport};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::mongodb::{MongodbConnect, MongodbErrand};
+use ciphertax_workload::connect::{Connect, Nothing};
 use clap::Parser;
 
 /// Length of one measurement in seconds.
@@ -134,9 +134,9 @@ fn in_turns(
     repeats: u32,
 ) -> Result<(Repeats, Vec<Measured>)> {
     let workloads = arms.iter().map(|arm| {
-        Ok(MongodbConnect {
+        Ok(Connect {
             access: grounds.of(arm).access(arm, AT_A_TIME as usize)?,
-            errand: MongodbErrand::Nothing,
+            task: Nothing,
         })
     });
     let workloads = workloads.collect::<Result<Vec<_>>>()?;

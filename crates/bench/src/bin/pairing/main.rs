@@ -11,7 +11,8 @@ use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_stats::{BalancedOrder, Estimate};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 use figure::Panel;
 
@@ -114,7 +115,7 @@ impl Bed {
         if let Some(cpu) = cpu {
             confine_process(ground.server().pids()[0], cpu)?;
         }
-        let arm = |transport| -> Result<PointSelect> {
+        let arm = |transport| -> Result<PointSelect<MysqlAccess>> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
                 tables: TABLES,

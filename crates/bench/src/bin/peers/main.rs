@@ -8,7 +8,7 @@ use ciphertax_bench::sysbench::{Call, Sysbench};
 use ciphertax_bench::{Document, Ground, ROWS, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 
 /// Length of one measurement in seconds.

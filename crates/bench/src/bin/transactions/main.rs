@@ -8,7 +8,7 @@ use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Resumption, TlsLibrary, Transport};
-use ciphertax_workload::{Oltp, Scenario};
+use ciphertax_workload::sql::{Oltp, Scenario};
 use clap::Parser;
 
 /// Length of one measurement in seconds.

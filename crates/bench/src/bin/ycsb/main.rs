@@ -14,7 +14,8 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Transport, Workload, YcsbMix, YcsbTable};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb};
+use ciphertax_workload::mongodb::MongodbTable;
+use ciphertax_workload::ycsb::{KeySpace, Ycsb};
 use clap::Parser;
 
 use crate::go_ycsb::{Call, GoYcsb, Part};

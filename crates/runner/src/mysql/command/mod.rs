@@ -20,7 +20,7 @@ use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::TlsPolicy;
-use ciphertax_workload::Access;
+use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::counters::change;
 use crate::error::RunError;
@@ -97,7 +97,7 @@ impl CommandLoad {
         &self,
         arm: usize,
         host: &mut MySqlHost,
-        own: &Access,
+        own: &MysqlAccess,
         cell: &str,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<(), RunError> {

@@ -4,7 +4,7 @@ use std::net::ToSocketAddrs;
 
 use ciphertax_lab::Relay;
 use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_workload::Access;
+use ciphertax_workload::mysql::MysqlAccess;
 
 use super::on_the_wire::Chosen;
 use super::told::Told;
@@ -33,7 +33,7 @@ impl Onlooker {
     pub(super) fn before(
         arm: &ToldArm,
         host: &MySqlHost,
-        own: &Access,
+        own: &MysqlAccess,
     ) -> Result<Result<Option<Self>, String>, RunError> {
         let (options, policy) = &arm.access;
         if options.socket.is_some() {

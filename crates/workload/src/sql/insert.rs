@@ -3,56 +3,61 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{Query, Session};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::Access;
-use crate::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
-use crate::distribution::Picker;
-use crate::prepared::operation;
-use crate::restart::Trouble;
-use crate::tables::Tables;
+use super::Sql;
+use super::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use super::distribution::Picker;
+use super::prepared::operation;
+use super::session::{Query, SqlSession};
+use super::tables::Tables;
+use super::trouble::Trouble;
+use crate::client::Session;
 
 const BEGINNING: &str = "INSERT INTO sbtest";
 
-/// `INSERT INTO sbtest… (id, k, c, pad) VALUES (0, …)` with a table and a `k` picked for each.
-pub struct Insert {
+/// `INSERT INTO sbtest… (id, k, c, pad) VALUES (0, …)`, or what asks for the next id elsewhere, with a table and a `k` picked
+/// for each.
+pub struct Insert<C> {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: C,
     /// What is inserted into.
     pub tables: Tables,
 }
 
 /// A session with the buffer of its statement.
-pub struct Connection {
-    session: Session,
-    query: Query,
+pub struct Connection<S: SqlSession> {
+    session: S,
+    query: S::Query,
+    /// What stands between the number of the table and the first value that is picked.
+    columns: String,
     ks: Picker,
     random: Pcg64Mcg,
 }
 
-impl Workload for Insert {
-    type Connection = Connection;
+impl<C: Sql> Workload for Insert<C> {
+    type Connection = Connection<C::Session>;
 
-    const KINDS: &'static [&'static str] = &["insert"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpInsert.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let dataset = &self.tables.dataset;
         Ok(Connection {
-            session: self.access.open(reactor).await?,
+            session: self.access.open(reactor, slot.index).await?,
             query: Query::new(BEGINNING),
+            columns: columns(C::Session::DIALECT.next_identity),
             ks: Picker::new(dataset.distribution, 1..=dataset.table_size),
-            random: Pcg64Mcg::seed_from_u64(seat.seed),
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
         })
     }
 
     async fn operate(
         &self,
         _reactor: &Rc<Reactor>,
-        connection: &mut Connection,
+        connection: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
@@ -60,7 +65,7 @@ impl Workload for Insert {
         loop {
             connection.write(self.tables.dataset.tables);
             let inserted = connection.session.run(&mut connection.query).await;
-            match inserted.map_err(Trouble::from) {
+            match inserted.map_err(Trouble::of::<C::Session>) {
                 Ok(answer) if answer.affected_rows == 1 => break,
                 Ok(answer) => {
                     let rows = answer.affected_rows;
@@ -77,14 +82,25 @@ impl Workload for Insert {
     }
 }
 
-impl Connection {
+fn columns(next_identity: Option<&str>) -> String {
+    match next_identity {
+        Some(next) => format!(" (id, k, c, pad) VALUES ({next}, "),
+        None => " (k, c, pad) VALUES (".to_owned(),
+    }
+}
+
+impl<S: SqlSession> Connection<S> {
     fn write(&mut self, tables: u32) {
         let Self {
-            query, ks, random, ..
+            query,
+            columns,
+            ks,
+            random,
+            ..
         } = self;
         query.truncate(BEGINNING.len());
         push_number(query, random.random_range(1..=tables));
-        query.push(b" (id, k, c, pad) VALUES (0, ");
+        query.push(columns.as_bytes());
         push_number(query, ks.pick(random));
         query.push(b", '");
         fill_groups(query.push_blank(C_LENGTH), random);

@@ -6,26 +6,27 @@ mod statement;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{Query, ResultSummary, Session, Statement};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::{Access, failure};
-use crate::distribution::Picker;
-use crate::prepared::operation;
-use crate::restart::Trouble;
-use crate::tables::Tables;
+use crate::client::{Session, failure};
+use crate::sql::Sql;
+use crate::sql::distribution::Picker;
+use crate::sql::prepared::operation;
+use crate::sql::session::{Answer, Query, SqlSession};
+use crate::sql::tables::Tables;
+use crate::sql::trouble::Trouble;
 
 pub use scenario::Scenario;
 use statement::Kind;
 
 /// A scenario over and over; an operation is a transaction. Each statement is sent when the one before was answered.
-pub struct Oltp {
+pub struct Oltp<C> {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: C,
     /// What is asked.
     pub tables: Tables,
     /// What an operation is.
@@ -33,12 +34,12 @@ pub struct Oltp {
 }
 
 /// A session with the scenario's statements.
-pub struct Connection {
-    session: Session,
+pub struct Connection<S: SqlSession> {
+    session: S,
     /// Those of the first table in the scenario's order, then those of the second, and so on.
-    statements: Vec<Statement>,
+    statements: Vec<S::Statement>,
     /// Around the statements, if the scenario is a transaction.
-    bounds: Option<Bounds>,
+    bounds: Option<Bounds<S>>,
     ids: Picker,
     random: Pcg64Mcg,
     /// Statements answered so far.
@@ -46,32 +47,32 @@ pub struct Connection {
 }
 
 /// What begins and ends a transaction.
-struct Bounds {
-    begin: Command,
-    commit: Command,
-    rollback: Query,
+struct Bounds<S: SqlSession> {
+    begin: Command<S>,
+    commit: Command<S>,
+    rollback: S::Query,
 }
 
 /// Prepared where the server can prepare it, else as text, which is what sysbench does too.
-enum Command {
-    Prepared(Statement),
-    Text(Query),
+enum Command<S: SqlSession> {
+    Prepared(S::Statement),
+    Text(S::Query),
 }
 
-impl Workload for Oltp {
-    type Connection = Connection;
+impl<C: Sql> Workload for Oltp<C> {
+    type Connection = Connection<C::Session>;
 
-    const KINDS: &'static [&'static str] = &["transaction"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpReadWrite.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Connection, Failure> {
-        let session = self.access.open(reactor).await?;
-        self.prepare(session, seat).await.map_err(failure)
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        let session = self.access.open(reactor, slot.index).await?;
+        self.prepare(session, slot).await.map_err(failure)
     }
 
     async fn operate(
         &self,
         _reactor: &Rc<Reactor>,
-        connection: &mut Connection,
+        connection: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let before = connection.session.traffic();
@@ -92,8 +93,12 @@ impl Workload for Oltp {
     }
 }
 
-impl Oltp {
-    async fn prepare(&self, mut session: Session, seat: Seat) -> Result<Connection, WireError> {
+impl<C: Sql> Oltp<C> {
+    async fn prepare(
+        &self,
+        mut session: C::Session,
+        slot: Slot,
+    ) -> Result<Connection<C::Session>, WireError> {
         let dataset = &self.tables.dataset;
         let bounds = if self.scenario.is_transaction() {
             Some(Bounds {
@@ -107,7 +112,8 @@ impl Oltp {
         let mut statements = Vec::new();
         for table in 1..=dataset.tables {
             for kind in self.scenario.statements() {
-                statements.push(session.prepare_with(&kind.sql(table), kind.parameters()).await?);
+                let sql = C::Session::DIALECT.prepared(&kind.sql(table));
+                statements.push(session.prepare(&sql, kind.parameters()).await?);
             }
         }
         Ok(Connection {
@@ -115,12 +121,12 @@ impl Oltp {
             statements,
             bounds,
             ids: Picker::new(dataset.distribution, 1..=dataset.table_size),
-            random: Pcg64Mcg::seed_from_u64(seat.seed),
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
             queries: 0,
         })
     }
 
-    async fn transact(&self, connection: &mut Connection) -> Result<(), Trouble> {
+    async fn transact(&self, connection: &mut Connection<C::Session>) -> Result<(), Trouble> {
         connection.begin().await?;
         let kinds = self.scenario.statements();
         let mut table = 0;
@@ -138,31 +144,38 @@ impl Oltp {
                 kind.check(&self.tables, id, answer)?;
             }
         }
-        connection.commit().await?;
-        Ok(())
+        connection.commit().await
     }
 }
 
-impl Connection {
-    async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<ResultSummary, WireError> {
+impl<S: SqlSession> Connection<S> {
+    async fn execute(&mut self, index: usize, kind: Kind, id: u32) -> Result<Answer, Trouble> {
         let statement = &mut self.statements[index];
         kind.bind(statement, id, &self.ids, &mut self.random);
-        let answer = self.session.execute_bound(statement).await?;
+        let answer = self.session.execute(statement).await.map_err(Trouble::of::<S>)?;
         self.queries += 1;
         Ok(answer)
     }
 
-    async fn begin(&mut self) -> Result<(), WireError> {
+    async fn begin(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            bounds.begin.run(&mut self.session).await?;
+            bounds
+                .begin
+                .run(&mut self.session)
+                .await
+                .map_err(Trouble::of::<S>)?;
             self.queries += 1;
         }
         Ok(())
     }
 
-    async fn commit(&mut self) -> Result<(), WireError> {
+    async fn commit(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            bounds.commit.run(&mut self.session).await?;
+            bounds
+                .commit
+                .run(&mut self.session)
+                .await
+                .map_err(Trouble::of::<S>)?;
             self.queries += 1;
         }
         Ok(())
@@ -178,21 +191,17 @@ impl Connection {
     }
 }
 
-impl Command {
-    async fn prepare(session: &mut Session, sql: &str) -> Result<Self, WireError> {
-        const ER_UNSUPPORTED_PS: u16 = 1295;
-        match session.prepare(sql).await {
-            Err(WireError::Server {
-                code: ER_UNSUPPORTED_PS,
-                ..
-            }) => Ok(Self::Text(Query::new(sql))),
+impl<S: SqlSession> Command<S> {
+    async fn prepare(session: &mut S, sql: &str) -> Result<Self, WireError> {
+        match session.prepare(sql, &[]).await {
+            Err(error) if S::is_not_preparable(&error) => Ok(Self::Text(Query::new(sql))),
             prepared => Ok(Self::Prepared(prepared?)),
         }
     }
 
-    async fn run(&mut self, session: &mut Session) -> Result<ResultSummary, WireError> {
+    async fn run(&mut self, session: &mut S) -> Result<Answer, WireError> {
         match self {
-            Self::Prepared(statement) => session.execute_bound(statement).await,
+            Self::Prepared(statement) => session.execute(statement).await,
             Self::Text(query) => session.run(query).await,
         }
     }

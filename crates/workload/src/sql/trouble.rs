@@ -3,11 +3,8 @@
 use ciphertax_engine::Failure;
 use ciphertax_wire::WireError;
 
-use crate::access::failure;
-
-/// Errors after which sysbench begins a transaction anew (`--mysql-ignore-errors`): ER_CHECKREAD,
-/// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK.
-const BEGIN_ANEW: [u16; 3] = [1020, 1205, 1213];
+use super::session::SqlSession;
+use crate::client::failure;
 
 /// Why an operation did not end.
 #[derive(Debug)]
@@ -18,11 +15,12 @@ pub(crate) enum Trouble {
     Failed(Failure),
 }
 
-impl From<WireError> for Trouble {
-    fn from(error: WireError) -> Self {
-        match error {
-            WireError::Server { code, .. } if BEGIN_ANEW.contains(&code) => Self::Restart,
-            error => Self::Failed(failure(error)),
+impl Trouble {
+    /// What an error means to who asks over this kind of session.
+    pub(crate) fn of<S: SqlSession>(error: WireError) -> Self {
+        match S::is_to_be_restarted(&error) {
+            true => Self::Restart,
+            false => Self::Failed(failure(error)),
         }
     }
 }

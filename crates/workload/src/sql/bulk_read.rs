@@ -3,32 +3,32 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 
-use crate::access::Access;
+use super::Sql;
+use super::prepared::Prepared;
 use crate::dataset::{BULK_BYTES, BULK_ROWS};
-use crate::prepared::Prepared;
 
 /// `SELECT payload FROM bulk`: 16 rows of 64 KiB of random bytes, prepared.
-pub struct BulkRead {
+pub struct BulkRead<C> {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: C,
 }
 
-impl Workload for BulkRead {
-    type Connection = Prepared;
+impl<C: Sql> Workload for BulkRead<C> {
+    type Connection = Prepared<C::Session>;
 
-    const KINDS: &'static [&'static str] = &["bulk_read"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkRead.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _seat: Seat) -> Result<Prepared, Failure> {
-        Prepared::open(&self.access, reactor, "SELECT payload FROM bulk").await
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        Prepared::open(&self.access, reactor, slot.index, "SELECT payload FROM bulk", 0).await
     }
 
     async fn operate(
         &self,
         _reactor: &Rc<Reactor>,
-        connection: &mut Prepared,
+        connection: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let (answer, operation) = connection.execute(&[]).await?;

@@ -1,22 +1,22 @@
-//! YCSB's table on servers of the MySQL family, with the columns that YCSB's JDBC binding documents
+//! YCSB's table on MySQL and the servers compatible with it, with the columns that YCSB's JDBC binding documents
 //! (`jdbc/src/main/resources/sql/create_table.sql`, release 0.17).
 
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Seat};
+use ciphertax_engine::{Failure, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{BinaryTexts, Parameter, Query, Session, Statement};
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
-use super::key_value::{Connection, KeyValue, Loader, Table};
-use super::keys::Key;
-use super::records::{Layout, Value, at_most_one, changed, in_order, is_there};
-use crate::access::{Access, failure};
-use crate::restart::Trouble;
+use super::access::MysqlAccess;
+use crate::client::{Client, failure};
+use crate::sql::Trouble;
+use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
+use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 
 /// A statement ends with the record that makes it this long, in bytes: every server's packets hold it.
 const LONG_STATEMENT: usize = 1 << 20;
@@ -28,7 +28,7 @@ const LONGEST_TEXT: usize = 65_535;
 /// YCSB's table as an arm reaches it.
 pub struct MysqlTable {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: MysqlAccess,
     /// What the records are.
     pub table: YcsbTable,
 }
@@ -37,15 +37,15 @@ impl KeyValue for MysqlTable {
     type Connection = MysqlConnection;
     type Loader = MysqlLoader;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _seat: Seat) -> Result<MysqlConnection, Failure> {
-        let session = self.access.open(reactor).await?;
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MysqlConnection, Failure> {
+        let session = self.access.open(reactor, slot.index).await?;
         MysqlConnection::prepare(session, Layout::of(&self.table))
             .await
             .map_err(failure)
     }
 
     async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MysqlLoader, Failure> {
-        let session = self.access.open(reactor).await?;
+        let session = self.access.open(reactor, 0).await?;
         Ok(MysqlLoader::new(session, table, &self.table))
     }
 }
@@ -236,7 +236,12 @@ impl MysqlLoader {
     /// Runs the statement in the buffer: anew when the server gave up on it for the sake of another session's.
     async fn run_query(&mut self) -> Result<u64, Failure> {
         loop {
-            match self.session.run(&mut self.query).await.map_err(Trouble::from) {
+            match self
+                .session
+                .run(&mut self.query)
+                .await
+                .map_err(Trouble::of::<Session>)
+            {
                 Ok(answer) => return Ok(answer.affected_rows),
                 Err(Trouble::Restart) => {}
                 Err(Trouble::Failed(failure)) => return Err(failure),

@@ -3,15 +3,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::Access;
-use crate::distribution::Picker;
-use crate::prepared::Prepared;
-use crate::tables::Tables;
+use super::Sql;
+use super::distribution::Picker;
+use super::prepared::Prepared;
+use super::session::SqlSession;
+use super::tables::Tables;
 
 /// Points or ranges of a statement (`--random-points`, `--number-of-ranges`).
 const VALUES: usize = 10;
@@ -20,9 +21,9 @@ const DELTA: i64 = 5;
 
 /// A prepared select on `sbtest1`, as sysbench has it, however many tables there are. Each connection picks from its own
 /// part of the values.
-pub struct SelectRandom {
+pub struct SelectRandom<C> {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: C,
     /// What is asked.
     pub tables: Tables,
     /// Which select.
@@ -39,44 +40,45 @@ pub enum Random {
 }
 
 /// A session with its statement.
-pub struct Connection {
-    prepared: Prepared,
+pub struct Connection<S: SqlSession> {
+    prepared: Prepared<S>,
     ks: Picker,
     random: Pcg64Mcg,
     values: Vec<i64>,
 }
 
-impl Workload for SelectRandom {
-    type Connection = Connection;
+impl<C: Sql> Workload for SelectRandom<C> {
+    type Connection = Connection<C::Session>;
 
-    const KINDS: &'static [&'static str] = &["select"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::SelectRandomPoints.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Connection, Failure> {
-        let sql = match self.of {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        let (sql, integers) = match self.of {
             Random::Points => {
                 let points = ["?"; VALUES].join(", ");
-                format!("SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({points})")
+                let sql = format!("SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({points})");
+                (sql, VALUES)
             }
             Random::Ranges => {
                 let ranges = ["k BETWEEN ? AND ?"; VALUES].join(" OR ");
-                format!("SELECT count(k) FROM sbtest1 WHERE {ranges}")
+                (format!("SELECT count(k) FROM sbtest1 WHERE {ranges}"), 2 * VALUES)
             }
         };
         let dataset = &self.tables.dataset;
-        let width = f64::from(dataset.table_size) / f64::from(seat.of);
-        let first = width * f64::from(seat.index);
+        let width = f64::from(dataset.table_size) / f64::from(slot.of);
+        let first = width * f64::from(slot.index);
         Ok(Connection {
-            prepared: Prepared::open(&self.access, reactor, &sql).await?,
+            prepared: Prepared::open(&self.access, reactor, slot.index, &sql, integers).await?,
             ks: Picker::new(dataset.distribution, first as u32..=(first + width) as u32),
-            random: Pcg64Mcg::seed_from_u64(seat.seed),
-            values: Vec::with_capacity(2 * VALUES),
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
+            values: Vec::with_capacity(integers),
         })
     }
 
     async fn operate(
         &self,
         _reactor: &Rc<Reactor>,
-        connection: &mut Connection,
+        connection: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let Connection {

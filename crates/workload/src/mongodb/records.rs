@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Seat};
+use ciphertax_engine::{Failure, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::{CStr, CString, RawArrayBuf, RawBsonRef, RawDocument, cstr};
@@ -14,11 +14,11 @@ use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request, Session};
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
-use super::key_value::{Connection, KeyValue, Loader, Table};
-use super::keys::Key;
-use super::records::{Layout, Value, at_most_one, changed, in_order, is_there};
-use crate::access::failure;
-use crate::mongodb::{DATABASE, MongodbAccess};
+use super::DATABASE;
+use super::access::MongodbAccess;
+use crate::client::{Client, failure};
+use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
+use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 
 /// A message ends with the record that makes it this long, in bytes: a third of what every server takes.
 const LONG_MESSAGE: usize = 16 << 20;
@@ -39,10 +39,10 @@ impl KeyValue for MongodbTable {
     type Connection = MongodbConnection;
     type Loader = MongodbLoader;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<MongodbConnection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MongodbConnection, Failure> {
         let (session, writer) = match self.writes {
-            true => self.access.open_to_read_and_write(reactor, seat.index).await?,
-            false => (self.access.open(reactor, seat.index).await?, None),
+            true => self.access.open_to_read_and_write(reactor, slot.index).await?,
+            false => (self.access.open(reactor, slot.index).await?, None),
         };
         Ok(MongodbConnection {
             session,
@@ -66,7 +66,7 @@ pub struct MongodbConnection {
 }
 
 /// Reads records over any session.
-pub(crate) struct MongodbReader {
+pub struct MongodbReader {
     request: Request,
     fields: Vec<CString>,
     layout: Layout,

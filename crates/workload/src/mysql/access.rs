@@ -1,15 +1,17 @@
-//! Sessions that are what their arm says.
+//! Sessions of MySQL that are what their arm says.
 
 use std::rc::Rc;
 
 use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
+
+use crate::client::{Client, failure};
+use crate::sql::SqlSession;
 
 /// How an arm reaches its server, and what every session must then be.
 #[derive(Clone)]
-pub struct Access {
+pub struct MysqlAccess {
     /// How to connect.
     pub options: ConnectOptions,
     /// What every session must be.
@@ -20,12 +22,18 @@ pub struct Access {
     pub forget_passwords: Option<&'static str>,
 }
 
-impl Access {
-    /// Opens a session and checks it by the client's and by the server's word.
-    ///
-    /// # Errors
-    /// When there is no session, or one that is not what the arm says.
-    pub async fn open(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
+impl Client for MysqlAccess {
+    type Session = Session;
+
+    fn expectation(&self) -> &Expectation {
+        &self.expectation
+    }
+
+    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<ConnectOptions, Failure> {
+        Ok(self.options.clone())
+    }
+
+    async fn open(&self, reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
         Session::warm_up(reactor, &self.options, self.connections)
             .await
             .map_err(failure)?;
@@ -43,10 +51,7 @@ impl Access {
 
     /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold account,
     /// since there may be none left.
-    ///
-    /// # Errors
-    /// When the server refuses.
-    pub(crate) async fn forget_passwords(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+    async fn before_connects(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
         let Some(statement) = self.forget_passwords else {
             return Ok(());
         };
@@ -55,19 +60,11 @@ impl Access {
             ..self.options.clone()
         };
         let (mut session, _) = Session::connect(reactor, &options).await.map_err(failure)?;
-        session.query_raw(statement, |_| Ok(())).await.map_err(failure)?;
+        session.command(statement).await.map_err(failure)?;
         session.close().await.map_err(failure)?;
         if let Some(accounts) = &self.options.cold_accounts {
             accounts.forgotten();
         }
         Ok(())
-    }
-}
-
-pub(crate) fn failure(error: WireError) -> Failure {
-    if error.is_disconnect() {
-        Failure::Disconnected(error.to_string())
-    } else {
-        Failure::Error(error.to_string())
     }
 }

@@ -4,14 +4,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{Query, Session};
 
-use crate::access::{Access, failure};
-use crate::digits::push_number;
-use crate::prepared::operation;
+use super::Sql;
+use super::digits::push_number;
+use super::prepared::operation;
+use super::session::{Query, Row, SqlSession};
+use crate::client::{Session, failure};
+use crate::dataset::SCHEMA;
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
 const LONGEST: usize = 512 * 1024 - 1;
@@ -20,16 +22,16 @@ const TABLES: &str = "sbbulk";
 
 /// `INSERT INTO sbbulk… VALUES(1,1),(2,2),…`, as many rows as fit; an operation is a statement. The tables are emptied before
 /// every slice, outside the measured time, so that all arms insert the same rows into the same tables.
-pub struct BulkInsert {
-    access: Access,
+pub struct BulkInsert<C> {
+    access: C,
     /// Counts the times that the tables were emptied.
     emptied: AtomicU32,
 }
 
 /// A session with its table.
-pub struct Connection {
-    session: Session,
-    query: Query,
+pub struct Connection<S: SqlSession> {
+    session: S,
+    query: S::Query,
     /// Length of what stands before the rows.
     beginning: usize,
     /// The row that did not fit into the last statement.
@@ -38,9 +40,9 @@ pub struct Connection {
     emptied: u32,
 }
 
-impl BulkInsert {
+impl<C> BulkInsert<C> {
     /// Inserts over sessions of this arm.
-    pub fn new(access: Access) -> Self {
+    pub fn new(access: C) -> Self {
         Self {
             access,
             emptied: AtomicU32::new(0),
@@ -48,20 +50,21 @@ impl BulkInsert {
     }
 }
 
-impl Workload for BulkInsert {
-    type Connection = Connection;
+impl<C: Sql> Workload for BulkInsert<C> {
+    type Connection = Connection<C::Session>;
 
-    const KINDS: &'static [&'static str] = &["bulk_insert"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkInsert.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Connection, Failure> {
-        let mut session = self.access.open(reactor).await?;
-        let table = format!("{TABLES}{}", seat.index + 1);
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        let mut session = self.access.open(reactor, slot.index).await?;
+        let table = format!("{TABLES}{}", slot.index + 1);
         let create = format!(
             "CREATE TABLE IF NOT EXISTS {table} (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, \
-             PRIMARY KEY (id)) /*! ENGINE = innodb */"
+             PRIMARY KEY (id)){}",
+            C::Session::DIALECT.storage
         );
-        session.query_raw(&create, |_| Ok(())).await.map_err(failure)?;
-        let query = Query::new(&format!("INSERT INTO {table} VALUES"));
+        session.command(&create).await.map_err(failure)?;
+        let query: <C::Session as SqlSession>::Query = Query::new(&format!("INSERT INTO {table} VALUES"));
         Ok(Connection {
             session,
             beginning: query.len(),
@@ -72,7 +75,7 @@ impl Workload for BulkInsert {
     }
 
     async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
-        let mut session = self.access.open(reactor).await?;
+        let mut session = self.access.open(reactor, 0).await?;
         empty_tables(&mut session).await.map_err(failure)?;
         self.emptied.fetch_add(1, Ordering::Relaxed);
         session.close().await.map_err(failure)?;
@@ -82,7 +85,7 @@ impl Workload for BulkInsert {
     async fn operate(
         &self,
         _reactor: &Rc<Reactor>,
-        connection: &mut Connection,
+        connection: &mut Self::Connection,
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let emptied = self.emptied.load(Ordering::Relaxed);
@@ -104,7 +107,7 @@ impl Workload for BulkInsert {
     }
 }
 
-impl Connection {
+impl<S: SqlSession> Connection<S> {
     /// Writes a statement with as many rows as fit, and returns how many.
     fn write(&mut self) -> u32 {
         let first = self.next;
@@ -125,14 +128,14 @@ impl Connection {
     }
 }
 
-async fn empty_tables(session: &mut Session) -> Result<(), WireError> {
+async fn empty_tables(session: &mut impl SqlSession) -> Result<(), WireError> {
     let question = format!(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' \
          AND table_name LIKE '{TABLES}%'"
     );
     for table in session.query(&question).await? {
         session
-            .query_raw(&format!("TRUNCATE TABLE {}", table.text(0)), |_| Ok(()))
+            .command(&format!("TRUNCATE TABLE {}", table.text(0)))
             .await?;
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! The statements, their values and what they must answer.
 
 use ciphertax_engine::Failure;
-use ciphertax_wire::mysql::{Parameter, ResultSummary, Statement};
 use rand_pcg::Pcg64Mcg;
 
-use crate::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
-use crate::distribution::Picker;
-use crate::tables::Tables;
+use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
+use crate::sql::distribution::Picker;
+use crate::sql::session::{Answer, Parameter, Statement};
+use crate::sql::tables::Tables;
 
 /// Point selects of a transaction (`--point-selects`).
 const POINT_SELECTS: u32 = 10;
@@ -67,7 +67,7 @@ impl Kind {
     }
 
     /// Sets the values for the row `id`, or the range that begins there.
-    pub(super) fn bind(self, statement: &mut Statement, id: u32, ids: &Picker, random: &mut Pcg64Mcg) {
+    pub(super) fn bind(self, statement: &mut impl Statement, id: u32, ids: &Picker, random: &mut Pcg64Mcg) {
         match self {
             Self::PointSelect | Self::UpdateIndex | Self::Delete => statement.set_integer(0, id.into()),
             Self::SimpleRange | Self::SumRange | Self::OrderRange | Self::DistinctRange => {
@@ -88,7 +88,7 @@ impl Kind {
     }
 
     /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of others.
-    pub(super) fn check(self, tables: &Tables, id: u32, answer: ResultSummary) -> Result<(), Failure> {
+    pub(super) fn check(self, tables: &Tables, id: u32, answer: Answer) -> Result<(), Failure> {
         match self {
             Self::PointSelect => tables.check(id, 1, answer.rows),
             Self::SimpleRange | Self::OrderRange | Self::DistinctRange => {

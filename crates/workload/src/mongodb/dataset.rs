@@ -11,9 +11,10 @@ use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
-use super::{Contents, DatasetError, usertable};
-use crate::mongodb::DATABASE;
-use crate::ycsb::{Loader, MongodbLoader, Table};
+use super::DATABASE;
+use super::records::MongodbLoader;
+use crate::dataset::{Contents, DatasetError, usertable};
+use crate::ycsb::{Loader, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
 /// What a proof writes and drops at once; where one was interrupted, it is all that there is.

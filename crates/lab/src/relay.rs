@@ -65,7 +65,7 @@ impl Relay {
         self.address
     }
 
-    /// True if `needle` travelled in clear on one connection in one direction.
+    /// True if `needle` travelled in plaintext on one connection in one direction.
     ///
     /// # Errors
     /// If it was not seen but not everything was kept, so that nothing can be said.

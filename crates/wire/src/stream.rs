@@ -112,8 +112,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends `farewell`, ends TLS in the same flight, or else what is sent where there is no farewell, and waits until the server has closed: so the port is free for
-    /// the next connection at once, and the server has done its part.
+    /// Sends `farewell`, ends TLS in the same flight, or else what is sent where there is no farewell, and waits
+    /// until the server has closed: so the port is free for the next connection at once, and the server has done its
+    /// part.
     pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<(), WireError> {
         match &mut self.tls {
             None if farewell.is_empty() => self.socket.finish()?,

@@ -82,7 +82,10 @@ fn parse(line: &str) -> Option<Line> {
 mod tests {
     use super::*;
 
-    const ERROR: &str = r#"{"s":"E", "c":"NETWORK", "id":23248, "ctx":"main","msg":"Cannot read certificate file","attr":{"error":"ee key too small"}}"#;
+    const ERROR: &str = concat!(
+        r#"{"s":"E", "c":"NETWORK", "id":23248, "ctx":"main","msg":"Cannot read certificate file","#,
+        r#""attr":{"error":"ee key too small"}}"#
+    );
     const WORD: &str =
         r#"{"s":"I", "c":"CONTROL", "id":23138, "ctx":"main","msg":"Shutting down","attr":{"exitCode":1}}"#;
 

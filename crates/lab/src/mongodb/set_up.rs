@@ -169,7 +169,8 @@ fn all_have_the_data(status: &RawDocument) -> bool {
     })
 }
 
-/// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its members is for reading only.
+/// The command that makes servers a replica set, with the addresses by which their clients find them. One more than
+/// its members is for reading only.
 fn initiation(hosts: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
     let mut members = RawArrayBuf::new();
     for (number, host) in (0_i32..).zip(hosts) {

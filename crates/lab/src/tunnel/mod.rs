@@ -158,15 +158,15 @@ impl RunningTunnel {
         &self.facts
     }
 
-    /// Proves that what enters in clear travels encrypted, with the cipher asked for.
+    /// Proves that what enters in plaintext travels encrypted, with the cipher asked for.
     ///
-    /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
+    /// `exchange` is given an address and a canary; it must send the canary in plaintext to the server behind that address
     /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
     /// [`mysql::select_canary`](crate::mysql::select_canary) and [`mongodb::find_canary`](crate::mongodb::find_canary)
     /// do it.
     ///
     /// # Errors
-    /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence
+    /// If the canary can be read between the two halves, if it did not travel in plaintext before them (so that its absence
     /// would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
     pub fn prove(
         &mut self,

@@ -44,12 +44,14 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    use ciphertax_testkit::not_tested;
+
     use super::*;
 
     #[test]
     fn nobody_has_no_right_of_root_but_to_read_its_files() {
         if !rustix::process::geteuid().is_root() {
-            return; // Only root can give anything up.
+            return not_tested("only root can give anything up");
         }
         let folder = tempfile::tempdir().unwrap();
         let secret = folder.path().join("secret");

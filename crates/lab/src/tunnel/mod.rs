@@ -319,21 +319,6 @@ mod tests {
 
     ciphertax_testkit::plays_roles!();
 
-    #[test]
-    fn without_root_wireguard_names_what_works() {
-        if rustix::process::geteuid().is_root() {
-            return;
-        }
-        let guard = GuardProgram::this_program();
-        let error = start(Tunnel::Wireguard, echo(), None, &guard)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("needs root") && error.contains("stunnel"),
-            "{error}"
-        );
-    }
-
     /// What keeps a tunnel of two halves that do not fit together from being measured.
     pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
         let guard = GuardProgram::this_program();

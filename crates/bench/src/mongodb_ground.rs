@@ -95,6 +95,7 @@ impl MongodbGround {
                 ..options(&self.server, method)?
             },
             seeds: Vec::new(),
+            routes: Vec::new(),
             expectation: Expectation::of(arm),
             connections,
             read_preference: ReadPreference::Primary,

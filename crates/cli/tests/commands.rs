@@ -135,7 +135,7 @@ fn a_program_that_encrypts_in_a_plain_arm_is_caught() {
         "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" --ssl --skip-ssl-verify-server-cert -e 'SELECT 1'";
     caught(
         &shell(line),
-        &["cell mine, arm plain", "1 asked for TLS, in an arm in clear"],
+        &["cell mine, arm plain", "1 asked for TLS, in a plaintext arm"],
     );
 }
 

@@ -10,6 +10,7 @@ mod faults;
 mod lies;
 mod loads;
 mod mongodb;
+mod mongodb_transit;
 mod ordinary_user;
 mod own_mongodb;
 mod own_server;

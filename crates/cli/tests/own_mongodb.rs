@@ -1,7 +1,7 @@
 //! A MongoDB that the user already has: what ciphertax touches there, and what it keeps to itself.
 
 use ciphertax_lab::certificates::Authority;
-use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_records::RunStatus;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
@@ -164,6 +164,37 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
         assert_eq!((&left_out.arm, &left_out.reason), (&arm, &reason));
         assert_eq!(run.arms.len(), 3);
     }
+}
+
+#[test]
+fn a_certificate_in_the_url_logs_in() {
+    let method = AuthenticationMethod::MongodbX509;
+    let server = OwnMongoDb::start_with(|builder| builder.account(method));
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!(
+        "mongodb://{}/?authMechanism=MONGODB-X509&tlsCertificateKeyFile={}&tlsCAFile={}",
+        server.hosts(),
+        server.client_file().display(),
+        server.ca_file().display()
+    );
+    // Without TLS nobody can show a certificate.
+    let plain = start(&sandbox, &target, None, &SHORT).finish();
+    plain.refuses(&["arm plain", "mongodb-tls-versions"]);
+    assert!(!sandbox.run().exists());
+
+    let mut command = vec!["run", "mongodb-tls-versions", target.as_str(), "--out", "run"];
+    command.extend(SHORT);
+    let finished = sandbox.finish(&command);
+    finished.measured();
+    assert_eq!(server.contents(), before);
+    let run = record(&sandbox.run());
+    for arm in &run.arms {
+        let facts = &arm.sessions[0].facts.authentication;
+        assert_eq!(facts.method, method.name(), "{}", arm.name);
+    }
+    let cleaned = sandbox.finish(&["clean", &target]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
 }
 
 #[test]

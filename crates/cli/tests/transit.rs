@@ -310,7 +310,7 @@ fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
 }
 
 /// No phase, but for the exceptions, is shorter than its round trips over the link of its cell.
-fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
+pub(crate) fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
     let rows = run.connect_phases.iter().filter(|row| row.flights >= 1.0);
     let mut expected = 0;
     for row in rows.filter(|row| !exception(row)) {

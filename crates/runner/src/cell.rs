@@ -8,12 +8,9 @@ use ciphertax_model::{Arm, Cell, Pace, Study};
 use ciphertax_records::{Sample, VoidReason};
 use ciphertax_stats::BalancedOrder;
 
-use crate::access::Access;
 use crate::error::RunError;
 use crate::generator::Generator;
-use crate::load;
-use crate::mysql::command::CommandLoad;
-use crate::site::OpenSite;
+use crate::servers::Servers;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
@@ -44,20 +41,20 @@ impl<'a> OpenCell<'a> {
     pub(crate) fn open(
         study: &Study,
         cell: &'a Cell,
-        (site, open_site): (usize, &mut OpenSite),
+        (site, servers): (usize, &mut dyn Servers),
         seed: u64,
         earlier: &[Sample],
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
-        let mut generator = load::start(study, cell, &arms, open_site, seed)?;
+        let mut generator = servers.start(study, cell, &arms, seed)?;
         for (index, arm) in arms.iter().enumerate() {
             go_on()?;
             match &generator {
                 // A connection that cannot be had makes the first slice void, with its reason.
                 Generator::Engine(_) => drop(generator.prepare(index)?),
                 Generator::Command(_) if arm.name == BASELINE_AGAIN => {}
-                Generator::Command(command) => try_out(command, index, arm, open_site, cell, go_on)?,
+                Generator::Command(command) => servers.try_out(command, arm, cell, go_on)?,
             }
         }
         let blocks = earlier.iter().filter(|sample| sample.cell == cell.name);
@@ -157,26 +154,6 @@ fn passes(sample: &Sample) -> bool {
         Some(VoidReason::Steal { .. }) => true,
         Some(VoidReason::ScheduleMissed { .. }) => !is_beyond_reach(),
         _ => false,
-    }
-}
-
-/// Runs a program once on an arm, which nobody measures.
-fn try_out(
-    command: &CommandLoad,
-    index: usize,
-    arm: &Arm,
-    site: &mut OpenSite,
-    cell: &Cell,
-    go_on: &dyn Fn() -> Result<(), RunError>,
-) -> Result<(), RunError> {
-    let own = site.access(&arm.name).cloned();
-    match (own, site.host_mut(&arm.name).as_mysql()) {
-        (Some(Access::MySql(own)), Some(host)) => command.try_out(index, host, &own, &cell.name, go_on),
-        _ => Err(RunError::Command {
-            cell: cell.name.clone(),
-            arm: arm.name.clone(),
-            problem: "programs are measured on servers that speak MySQL's protocol alone".into(),
-        }),
     }
 }
 

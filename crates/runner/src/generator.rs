@@ -6,8 +6,8 @@ use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_reactor::stop;
 use ciphertax_records::VoidReason;
 
+use crate::command::CommandLoad;
 use crate::error::RunError;
-use crate::mysql::command::CommandLoad;
 
 /// What makes the load of a cell.
 pub(crate) enum Generator {

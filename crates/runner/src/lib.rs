@@ -2,11 +2,13 @@
 //!
 //! Everything measured goes to the run folder at once ([`RunFolder`]); what it means is made from the folder afterwards.
 
-mod access;
 mod cell;
 mod clean;
+mod command;
 mod connections;
 mod counters;
+mod database;
+mod databases;
 mod distance;
 mod entry;
 mod error;
@@ -14,7 +16,6 @@ mod fit;
 mod folder;
 mod generator;
 mod groups;
-mod host;
 mod load;
 mod measure;
 mod mongodb;
@@ -27,7 +28,8 @@ mod progress;
 mod refusals;
 mod rounds;
 mod schedule;
-mod site;
+mod server;
+mod servers;
 mod trust;
 mod whereabouts;
 

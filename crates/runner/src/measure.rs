@@ -10,11 +10,12 @@ use ciphertax_observe::{SystemCpu, Usage, Used};
 use ciphertax_records::{CpuTime, Sample, VoidReason};
 
 use crate::counters::change;
+use crate::database::UPTIME;
 use crate::error::RunError;
 use crate::generator::{Generator, Slice};
-use crate::host::{Host, UPTIME};
 use crate::schedule::missed;
-use crate::site::OpenSite;
+use crate::server::Server;
+use crate::servers::Servers;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
 const MOST_STEAL: f64 = 0.10;
@@ -54,7 +55,7 @@ impl From<Sample> for Measured {
 
 /// Measures slices at one site.
 pub(crate) struct Meter<'a> {
-    pub(crate) site: &'a mut OpenSite,
+    pub(crate) site: &'a mut dyn Servers,
     pub(crate) began: Instant,
     pub(crate) slice: Duration,
 }
@@ -72,8 +73,7 @@ impl Meter<'_> {
             return Ok(self.unmeasured(generator, place, since_start, &failure).into());
         }
         if matches!(generator, Generator::Command(_)) {
-            let access = self.site.access(place.arm);
-            access.inspect(|access| self.site.host(place.arm).remind(access));
+            self.site.remind(place.arm);
         }
         let Ok(before) = Reading::before(self.site.host_mut(place.arm), place) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
@@ -255,7 +255,7 @@ struct Clocks {
 }
 
 impl Reading {
-    fn before(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+    fn before(host: &mut dyn Server, place: &Place<'_>) -> Result<Self, RunError> {
         let counters = host.counters()?;
         Ok(Self {
             counters,
@@ -263,7 +263,7 @@ impl Reading {
         })
     }
 
-    fn after(host: &mut dyn Host, place: &Place<'_>) -> Result<Self, RunError> {
+    fn after(host: &mut dyn Server, place: &Place<'_>) -> Result<Self, RunError> {
         let clocks = Clocks::read(host, place.tunnel)?;
         Ok(Self {
             counters: host.counters()?,
@@ -295,7 +295,7 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(host: &dyn Host, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
+    fn read(host: &dyn Server, tunnel: Option<Tunnel>) -> Result<Self, RunError> {
         // A server that has ended has no clock; that is noticed by whoever asks it something.
         let meter = host.meter();
         let _ = meter.settle(QUIET, QUIET_AT_MOST);

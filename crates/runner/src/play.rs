@@ -12,13 +12,14 @@ use ciphertax_wire::Target;
 
 use crate::cell::OpenCell;
 use crate::clean::{made_on, remedy};
+use crate::databases;
 use crate::error::RunError;
 use crate::fit;
 use crate::folder::{Destination, Earlier, RunFolder};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::rounds::Rounds;
-use crate::site::{OpenSite, Place};
+use crate::servers::{Opening, Servers};
 
 /// What is to be played.
 #[derive(Clone)]
@@ -95,7 +96,7 @@ pub fn play(
 /// A study that is ready to be measured.
 struct Player<'a> {
     plan: &'a Plan,
-    sites: Vec<OpenSite>,
+    sites: Vec<Box<dyn Servers>>,
     cells: Vec<OpenCell<'a>>,
     head: Run,
     /// What was measured of it before.
@@ -121,9 +122,7 @@ impl<'a> Player<'a> {
             None => (None, Vec::new()),
         };
         let ready = stop::heed(stop, || {
-            for place in places(plan) {
-                sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
-            }
+            open(plan, &arms, &mut sites, progress)?;
             let head = Run {
                 left_out,
                 ..head(plan, &arms, &sites, before.as_ref())
@@ -178,7 +177,7 @@ impl<'a> Player<'a> {
             drop(cells);
             (measured, samples)
         });
-        head.servers = sites.iter().flat_map(OpenSite::records).collect();
+        head.servers = sites.iter().flat_map(|site| site.records()).collect();
 
         progress.stage(&Stage::CleaningUp);
         let cleaned = close_all(plan, sites);
@@ -292,18 +291,33 @@ fn words(run: &Run) -> Vec<String> {
     servers.chain(sessions).collect()
 }
 
-/// Where the cells are measured: on the user's own server, which is all there is, or on private ones.
-fn places(plan: &Plan) -> Vec<Place<'_>> {
-    match &plan.target {
-        Some(target) => vec![Place::Target(target)],
-        None => plan.study.sites().into_iter().map(Place::Private).collect(),
+/// Takes the user's own servers, which is all there is, or starts private ones for every cell, and proves the arms.
+fn open(
+    plan: &Plan,
+    arms: &[Arm],
+    sites: &mut Vec<Box<dyn Servers>>,
+    progress: &mut dyn Progress,
+) -> Result<(), RunError> {
+    let mut opening = Opening {
+        study: &plan.study,
+        arms,
+        progress,
+        go_on: &go_on,
+    };
+    if let Some(target) = &plan.target {
+        sites.push(databases::target(target).open(&mut opening)?);
+        return Ok(());
     }
+    for site in plan.study.sites() {
+        sites.push(databases::private(&site.server)?.open(&mut opening, &site)?);
+    }
+    Ok(())
 }
 
 /// Makes the data sets, starts the load threads of every cell and opens their connections.
 fn open_cells<'a>(
     plan: &'a Plan,
-    sites: &mut [OpenSite],
+    sites: &mut [Box<dyn Servers>],
     earlier: &[Sample],
     progress: &mut dyn Progress,
 ) -> Result<Vec<OpenCell<'a>>, RunError> {
@@ -321,7 +335,7 @@ fn open_cells<'a>(
         cells.push(OpenCell::open(
             &plan.study,
             cell,
-            (at, &mut sites[at]),
+            (at, sites[at].as_mut()),
             seed,
             earlier,
             &go_on,
@@ -332,8 +346,8 @@ fn open_cells<'a>(
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
-    let closed = sites.into_iter().map(OpenSite::close).fold(Ok(()), Result::and);
+fn close_all(plan: &Plan, sites: Vec<Box<dyn Servers>>) -> Result<(), RunError> {
+    let closed = sites.into_iter().map(Servers::close).fold(Ok(()), Result::and);
     closed.map_err(|error| match (&plan.target, error) {
         (None, error) => RunError::NotCleanedUp {
             problem: error.to_string(),
@@ -354,7 +368,7 @@ fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
 }
 
 /// What is known before the first slice; of a run that goes on, when it began.
-fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Run>) -> Run {
+fn head(plan: &Plan, arms: &[Arm], sites: &[Box<dyn Servers>], before: Option<&Run>) -> Run {
     let role = |index| match index {
         0 => ArmRole::Baseline,
         1 => ArmRole::BaselineAgain,
@@ -375,7 +389,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Run>) -> 
             None => jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         },
         target: plan.target.as_ref().map(Target::url),
-        servers: sites.iter().flat_map(OpenSite::first_records).collect(),
+        servers: sites.iter().flat_map(|site| site.first_records()).collect(),
         arms: arms.collect(),
         ..Run::begin(
             plan.tool.clone(),

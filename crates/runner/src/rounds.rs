@@ -11,7 +11,7 @@ use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::measure::{Measured, Meter, Place};
 use crate::progress::{Headline, Progress, Stage};
-use crate::site::OpenSite;
+use crate::servers::Servers;
 
 /// How long is waited after the first block that was disturbed; twice as long after each further one, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Measures the cells of a study in turn and keeps what they yield.
 pub(crate) struct Rounds<'a> {
     study: &'a Study,
-    sites: &'a mut [OpenSite],
+    sites: &'a mut [Box<dyn Servers>],
     folder: &'a mut RunFolder,
     samples: Vec<Sample>,
     /// When the run began. What lay between the parts of one that goes on is left out.
@@ -41,7 +41,7 @@ impl<'a> Rounds<'a> {
     /// The time of the run starts now, or goes on where that of the `earlier` samples ended.
     pub(crate) fn begin(
         study: &'a Study,
-        sites: &'a mut [OpenSite],
+        sites: &'a mut [Box<dyn Servers>],
         folder: &'a mut RunFolder,
         earlier: Vec<Sample>,
     ) -> Self {
@@ -119,7 +119,7 @@ impl<'a> Rounds<'a> {
                 position: position as u32,
             };
             let mut meter = Meter {
-                site: &mut self.sites[cell.site],
+                site: self.sites[cell.site].as_mut(),
                 began: self.began,
                 slice: self.study.slice(),
             };

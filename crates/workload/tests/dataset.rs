@@ -264,7 +264,7 @@ fn contents(server: &PrivateServer) -> Vec<String> {
 }
 
 #[test]
-fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
+fn a_schema_whose_mark_was_not_written_yet_is_ours() {
     let server = empty_server();
     administer(
         &server,
@@ -279,7 +279,23 @@ fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
     assert!(!with_session(&server, async |session| dataset::remove(session)
         .await
         .unwrap()));
+}
+
+#[test]
+fn an_empty_schema_of_the_name_is_taken_over_unless_somebody_wrote_a_routine_or_a_view() {
+    let server = empty_server();
+    // What is left of a run that was killed between making the schema and marking it.
     administer(&server, &["CREATE DATABASE ciphertax"]);
-    let refused = with_session(&server, async |session| dataset::remove(session).await);
-    assert!(matches!(refused, Err(DatasetError::Empty)), "{refused:?}");
+    assert!(with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    for object in ["PROCEDURE ciphertax.p() SELECT 1", "VIEW ciphertax.v AS SELECT 1"] {
+        administer(
+            &server,
+            &["CREATE DATABASE ciphertax", &format!("CREATE {object}")],
+        );
+        let refused = with_session(&server, async |session| dataset::remove(session).await);
+        assert!(matches!(refused, Err(DatasetError::NotOurs(_))), "{refused:?}");
+        administer(&server, &["DROP DATABASE ciphertax"]);
+    }
 }

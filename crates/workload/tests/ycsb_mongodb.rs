@@ -361,6 +361,7 @@ fn loaded_set() -> PrivateServer {
 fn set_access(server: &PrivateServer, read_preference: ReadPreference) -> MongodbAccess {
     MongodbAccess {
         seeds: seeds(server),
+        routes: Vec::new(),
         read_preference,
         ..access(server)
     }
@@ -451,6 +452,7 @@ fn access(server: &PrivateServer) -> MongodbAccess {
     MongodbAccess {
         options: options(server),
         seeds: Vec::new(),
+        routes: Vec::new(),
         expectation: Expectation::new(Transport::Plain),
         connections: 1,
         read_preference: ReadPreference::Primary,

@@ -1,14 +1,15 @@
 //! A MongoDB that ciphertax is given by URL: the "user's own".
 
 use std::fmt::Display;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
@@ -57,6 +58,16 @@ impl OwnMongoDb {
 
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
+    }
+
+    /// Certificate and key of a client in one file, for the account of `MONGODB-X509`.
+    pub(crate) fn client_file(&self) -> PathBuf {
+        let files = self.server.client_certificate(CertificateKind::EcdsaP256);
+        let files = files.unwrap().unwrap();
+        let both = [fs::read(files.certificate).unwrap(), fs::read(files.key).unwrap()].concat();
+        let path = self.server.folder().join("client-both.pem");
+        fs::write(&path, both).unwrap();
+        path
     }
 
     /// Keeps a session with the primary as long as `use_it` lasts, which asks it something.

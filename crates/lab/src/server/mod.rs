@@ -108,7 +108,8 @@ impl PrivateServer {
         accounts.find(|account| account.method == method)
     }
 
-    pub(crate) fn default_account(&self) -> &Account {
+    /// The default account; it may do everything. By `none`, without name and password, where there is no access control.
+    pub fn default_account(&self) -> &Account {
         // Every plan has it.
         &self.accounts[0]
     }

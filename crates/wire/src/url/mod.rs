@@ -160,12 +160,6 @@ pub enum TargetError {
          which still verifies them against tlsCAFile"
     )]
     HostNames,
-    /// What a client shows.
-    #[error(
-        "the target says {0}; a client certificate is available on a private server alone, which ciphertax starts: leave the \
-         target out, or log in with a password"
-    )]
-    ClientCertificate(String),
     /// What the study decides.
     #[error("the target says {0}; leave it out and say it in the study, or with --set read_preference=…")]
     ReadPreference(String),

@@ -8,7 +8,7 @@ use ciphertax_model::Secret;
 
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::mongodb::{Account, Address, Login, Mechanism};
-use crate::tls::Verification;
+use crate::tls::{ClientCertificate, Verification};
 
 /// What is expected.
 pub(super) const FORM: &str = "mongodb://user:password@host:port/";
@@ -24,6 +24,7 @@ const KNOWN: &[&str] = &[
     "tlsAllowInvalidCertificates",
     "tlsAllowInvalidHostnames",
     "tlsCAFile",
+    "tlsCertificateKeyFile",
     "tlsInsecure",
     // They are about what drivers do, or what the server notes of them, and say nothing here.
     "appName",
@@ -47,6 +48,8 @@ pub struct MongoDbTarget {
     pub replica_set: Option<String>,
     /// How the server's certificate is verified in TLS arms.
     pub verification: Verification,
+    /// What clients show in TLS arms.
+    pub client_certificate: Option<ClientCertificate>,
 }
 
 impl MongoDbTarget {
@@ -95,6 +98,10 @@ impl MongoDbTarget {
             login: options.login(credentials, password)?,
             verification: options.verification(&seeds)?,
             replica_set: options.replica_set.filter(|_| !options.direct),
+            client_certificate: options.client.map(|file| ClientCertificate {
+                certificate: file.clone(),
+                key: file,
+            }),
             seeds,
         })
     }
@@ -108,6 +115,13 @@ impl MongoDbTarget {
             if account.mechanism != Mechanism::ScramSha256 {
                 options.push(("authMechanism", account.mechanism.method().name().to_owned()));
             }
+        }
+        if self.login == Login::X509 {
+            options.push(("authMechanism", Login::X509.method().name().to_owned()));
+        }
+        if let Some(client) = &self.client_certificate {
+            let file = encoded(&client.certificate.to_string_lossy()).to_string();
+            options.push(("tlsCertificateKeyFile", file));
         }
         if let Some(name) = &self.replica_set {
             options.push(("replicaSet", encoded(name).to_string()));
@@ -146,6 +160,10 @@ impl fmt::Display for MongoDbTarget {
 struct Options {
     source: Option<String>,
     mechanism: Option<Mechanism>,
+    /// True for a login by certificate.
+    x509: bool,
+    /// Certificate and key of the client, in one file.
+    client: Option<PathBuf>,
     replica_set: Option<String>,
     direct: bool,
     ca: Option<PathBuf>,
@@ -187,10 +205,10 @@ impl Options {
             "authmechanism" => match value.as_str() {
                 "SCRAM-SHA-256" | "DEFAULT" => self.mechanism = Some(Mechanism::ScramSha256),
                 "SCRAM-SHA-1" => self.mechanism = Some(Mechanism::ScramSha1),
-                "MONGODB-X509" => return Err(TargetError::ClientCertificate(said)),
-                _ => return Err(unclear("SCRAM-SHA-256 or SCRAM-SHA-1")),
+                "MONGODB-X509" => self.x509 = true,
+                _ => return Err(unclear("SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509")),
             },
-            "tlscertificatekeyfile" => return Err(TargetError::ClientCertificate(said)),
+            "tlscertificatekeyfile" => self.client = Some(text("the path of a PEM file")?.into()),
             "replicaset" => self.replica_set = Some(text("the name of the replica set")?),
             "directconnection" => self.direct = flag()?,
             "readpreference" => return Err(TargetError::ReadPreference(said)),
@@ -215,6 +233,9 @@ impl Options {
     }
 
     fn login(&self, credentials: Option<&str>, given: Option<Secret>) -> Result<Login, TargetError> {
+        if self.x509 {
+            return self.login_by_certificate(credentials);
+        }
         let Some(credentials) = credentials else {
             return match self.mechanism {
                 Some(_) => Err(missing("user")),
@@ -234,6 +255,27 @@ impl Options {
             password: password.or(given).unwrap_or_default(),
             source: self.source.clone().unwrap_or_else(|| ADMIN.to_owned()),
         }))
+    }
+
+    /// The certificate says who it is.
+    fn login_by_certificate(&self, credentials: Option<&str>) -> Result<Login, TargetError> {
+        let wrong = |expected: &'static str| TargetError::Value {
+            name: "authMechanism".into(),
+            value: "MONGODB-X509".into(),
+            expected,
+        };
+        if self.client.is_none() {
+            return Err(wrong(
+                "tlsCertificateKeyFile with it, the path of a PEM file with certificate and key",
+            ));
+        }
+        if credentials.is_some() {
+            return Err(wrong("no user with it: the certificate says who logs in"));
+        }
+        match self.source.as_deref() {
+            None | Some("$external") => Ok(Login::X509),
+            Some(_) => Err(wrong("authSource=$external with it, or to leave authSource out")),
+        }
     }
 
     fn verification(&self, seeds: &[Address]) -> Result<Verification, TargetError> {
@@ -387,6 +429,23 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_logs_in_and_is_named_in_the_url_again() {
+        let text = "h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=/c.pem&tlsCAFile=/ca.pem";
+        let target = parse(text).unwrap();
+        assert_eq!(target.login, Login::X509);
+        let client = target.client_certificate.clone().unwrap();
+        assert_eq!(
+            (client.certificate, client.key),
+            (PathBuf::from("/c.pem"), PathBuf::from("/c.pem"))
+        );
+        let url = target.url();
+        let (_, rest) = url.split_once("://").unwrap();
+        assert_eq!(parse(rest).unwrap(), target, "{url}");
+        let external = parse(&format!("{text}&authSource=%24external")).unwrap();
+        assert_eq!(external, target);
+    }
+
+    #[test]
     fn what_is_not_understood_is_named_with_what_would_be() {
         for (rest, words) in [
             ("h/?tlsCaFiel=x", "did you mean \"tlsCAFile\""),
@@ -396,9 +455,20 @@ mod tests {
             ("h/?tls=false", "TLS arms cannot be measured"),
             ("h/?ssl=false", "TLS arms cannot be measured"),
             ("h/?readPreference=secondary", "read_preference"),
-            ("a@h/?authMechanism=MONGODB-X509", "private server alone"),
-            ("h/?tlsCertificateKeyFile=x", "private server alone"),
-            ("a@h/?authMechanism=PLAIN", "SCRAM-SHA-256 or SCRAM-SHA-1"),
+            ("h/?authMechanism=MONGODB-X509", "tlsCertificateKeyFile with it"),
+            (
+                "a@h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c",
+                "no user with it",
+            ),
+            (
+                "h/?authMechanism=MONGODB-X509&tlsCertificateKeyFile=c&authSource=admin",
+                "authSource=$external",
+            ),
+            ("h/?tlsCertificateKeyFile=", "PEM file"),
+            (
+                "a@h/?authMechanism=PLAIN",
+                "SCRAM-SHA-256, SCRAM-SHA-1 or MONGODB-X509",
+            ),
             ("h/shop?w=1", "database of its own"),
             ("a@h/admin", "authSource="),
             ("", "no host"),

@@ -1,5 +1,7 @@
 //! Whose schema it is, and what is in it.
 
+use ciphertax_wire::WireError;
+
 use super::{Contents, DatasetError, SCHEMA, run};
 use crate::sql::{Row, SqlSession};
 
@@ -9,6 +11,8 @@ const MARK: &str = "this schema was made by ciphertax, which removes it after a 
 /// What there is of the schema's name.
 pub(super) enum Found {
     Nothing,
+    /// A schema without anything in it, which nobody can miss: a run that was killed before it could mark it leaves one.
+    Empty,
     /// A schema of ciphertax's own, for this data set.
     Ours {
         dataset: String,
@@ -27,7 +31,10 @@ pub(super) async fn find(session: &mut impl SqlSession) -> Result<Found, Dataset
     let tables = format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'");
     let tables = session.query(&tables).await?;
     if tables.is_empty() {
-        return Err(DatasetError::Empty);
+        return match holds_programs(session).await? {
+            false => Ok(Found::Empty),
+            true => Err(DatasetError::NotOurs("schema")),
+        };
     }
     if !tables.iter().any(|row| row.text(0) == TABLE) {
         return Err(DatasetError::NotOurs("schema"));
@@ -56,6 +63,21 @@ pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<(), Da
     Ok(run(session, &format!("DROP SCHEMA {SCHEMA}")).await?)
 }
 
+/// True if a schema without tables has routines or events, which somebody wrote.
+async fn holds_programs(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+    for (of, schema) in [("routines", "routine_schema"), ("events", "event_schema")] {
+        let look = format!("SELECT 1 FROM information_schema.{of} WHERE {schema} = '{SCHEMA}'");
+        match session.query(&look).await {
+            Ok(rows) if rows.is_empty() => {}
+            Ok(_) => return Ok(true),
+            // A compatible server that does not know them has none.
+            Err(WireError::Server { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
 async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     let columns = format!(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}' \
@@ -70,7 +92,7 @@ pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) ->
     let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
-        Found::Ours { .. } => drop_schema(session).await?,
+        Found::Ours { .. } | Found::Empty => drop_schema(session).await?,
         Found::Nothing => {}
     }
     run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;

@@ -37,12 +37,6 @@ pub enum DatasetError {
          another server"
     )]
     NotOurs(&'static str),
-    /// A schema of the name exists that holds nothing, so that nobody can tell whose it is.
-    #[error(
-        "the server has an empty schema named {SCHEMA}, which is not marked as ciphertax's own; it is left alone: if \
-         nobody needs it, run DROP SCHEMA {SCHEMA}"
-    )]
-    Empty,
     /// The server said no, or went away.
     #[error("the data set cannot be made: {0}")]
     Wire(#[from] WireError),
@@ -159,7 +153,7 @@ pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(
 pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     match mark::find(session).await? {
         mark::Found::Nothing => Ok(false),
-        mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|()| true),
+        mark::Found::Ours { .. } | mark::Found::Empty => mark::drop_schema(session).await.map(|()| true),
     }
 }
 

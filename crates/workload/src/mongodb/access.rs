@@ -22,6 +22,8 @@ pub struct MongodbAccess {
     pub options: ConnectOptions,
     /// Members of the replica set that are asked for the others; none for a server of its own.
     pub seeds: Vec<Address>,
+    /// Where members are reached that are not reached where they say, because something stands before them.
+    pub routes: Vec<(Address, Address)>,
     /// What every session must be.
     pub expectation: Expectation,
     /// Connections that may be opened at a time: where the arm resumes sessions, as many are kept ready.
@@ -135,7 +137,8 @@ impl MongodbAccess {
     }
 
     fn options_of(&self, member: &Member) -> ConnectOptions {
-        let Address { host, port } = member.address.clone();
+        let route = self.routes.iter().find(|(says, _)| *says == member.address);
+        let Address { host, port } = route.map_or(&member.address, |(_, reached)| reached).clone();
         ConnectOptions {
             host,
             port,

@@ -26,7 +26,8 @@ impl Driver for MongodbAccess {
 
     const NAME: &'static str = "MongoDB";
 
-    const VOCABULARIES: &'static [Vocabulary] = &[Vocabulary::Connect, Vocabulary::KeyValue];
+    const VOCABULARIES: &'static [Vocabulary] =
+        &[Vocabulary::Connect, Vocabulary::KeyValue, Vocabulary::Program];
 
     fn lookup(study: &Study) -> FindRecord {
         FindRecord(study.ycsb)

@@ -1,4 +1,4 @@
-//! What TLS sessions really negotiated, from what the server sent in clear.
+//! What TLS sessions really negotiated, from what the server sent unencrypted.
 
 use std::fmt;
 
@@ -18,14 +18,10 @@ const SERVER_HELLO: u8 = 2;
 const SUPPORTED_VERSIONS: u16 = 43;
 
 impl Chosen {
-    /// From the beginning of what a MySQL server sends: a greeting, and after the client's wish for TLS a ServerHello
-    /// (RFC 8446, 4.1.3; RFC 5246, 7.4.1.3). `None` for a session in clear, and for one that broke off.
-    pub(super) fn from_answers(answers: &[u8]) -> Option<Self> {
+    /// From where TLS begins in what a server sends: with a ServerHello (RFC 8446, 4.1.3; RFC 5246, 7.4.1.3). `None` for a
+    /// session in plaintext, and for one that broke off.
+    pub(super) fn from_tls(answers: &[u8]) -> Option<Self> {
         let mut bytes = Bytes(answers);
-        let greeting = bytes.take(4)?;
-        bytes.take(
-            usize::from(greeting[0]) | usize::from(greeting[1]) << 8 | usize::from(greeting[2]) << 16,
-        )?;
         let record = bytes.take(5)?;
         let hello = bytes.take(4)?;
         if record[0] != HANDSHAKE || record[1] != 3 || hello[0] != SERVER_HELLO {
@@ -91,25 +87,9 @@ impl<'a> Bytes<'a> {
 mod tests {
     use super::*;
 
-    /// A greeting of two bytes and a ServerHello with these extensions.
+    /// A ServerHello with these extensions.
     fn answers(version: [u8; 2], extensions: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![
-            2,
-            0,
-            0,
-            0,
-            b'h',
-            b'i',
-            HANDSHAKE,
-            3,
-            3,
-            0,
-            0,
-            SERVER_HELLO,
-            0,
-            0,
-            0,
-        ];
+        let mut bytes = vec![HANDSHAKE, 3, 3, 0, 0, SERVER_HELLO, 0, 0, 0];
         bytes.extend(version);
         bytes.extend([7; 32]);
         bytes.extend([1, 9, 0x13, 0x02, 0]);
@@ -119,10 +99,10 @@ mod tests {
 
     #[test]
     fn version_and_suite_are_read_from_a_server_hello() {
-        let old = Chosen::from_answers(&answers([3, 2], &[])).unwrap();
+        let old = Chosen::from_tls(&answers([3, 2], &[])).unwrap();
         assert_eq!(old.to_string(), "TLSv1.1 with cipher suite 0x1302");
         let extensions = [0, 11, 0, 23, 0, 1, 0, 0, 43, 0, 2, 3, 4];
-        let new = Chosen::from_answers(&answers([3, 3], &extensions)).unwrap();
+        let new = Chosen::from_tls(&answers([3, 3], &extensions)).unwrap();
         assert_eq!(new.to_string(), "TLSv1.3 with cipher suite 0x1302");
         assert!(!new.is_of_version(old));
     }
@@ -131,10 +111,10 @@ mod tests {
     fn what_is_no_server_hello_says_nothing() {
         let hello = answers([3, 3], &[]);
         for length in 0..hello.len() {
-            assert_eq!(Chosen::from_answers(&hello[..length]), None, "{length}");
+            assert_eq!(Chosen::from_tls(&hello[..length]), None, "{length}");
         }
-        let in_clear = [2, 0, 0, 0, b'h', b'i', 7, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
-        assert_eq!(Chosen::from_answers(&in_clear), None);
-        assert_eq!(Chosen::from_answers(&[255; 64]), None);
+        let plaintext = [7, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
+        assert_eq!(Chosen::from_tls(&plaintext), None);
+        assert_eq!(Chosen::from_tls(&[255; 64]), None);
     }
 }

@@ -1,9 +1,11 @@
-//! A program of the user's own as the load: run once a slice, told how to reach the arm, held to what the arm says.
+//! A program of the user's own as the load: run once a slice, told by its environment how to reach the arm, held to what
+//! the arm says.
 
-mod on_the_wire;
-mod onlooker;
-mod sessions;
-mod told;
+mod counted;
+mod environment;
+mod server_hello;
+mod trial;
+mod watcher;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,17 +20,16 @@ use ciphertax_records::{CpuTime, OperationSample, VoidReason};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};
-use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::tls::TlsPolicy;
-use ciphertax_workload::mysql::MysqlAccess;
 
 use crate::counters::change;
+use crate::database::Database;
 use crate::error::RunError;
 use crate::generator::Slice;
-use crate::mysql::MySqlHost;
-use onlooker::Onlooker;
-use sessions::Counted;
-use told::Told;
+use crate::server::{GroupServer, ReachedArm, Server};
+pub(crate) use counted::{Counted, Expected};
+use environment::Environment;
+pub(crate) use environment::{MY_CNF, Reached, SYSBENCH_CNF, encoded};
+pub(crate) use trial::Trial;
 
 /// How often the user's wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -41,108 +42,78 @@ const LONGEST_MESSAGE: usize = 300;
 /// The runs of a program on every arm of a cell.
 pub(crate) struct CommandLoad {
     command: Command,
-    arms: Vec<ToldArm>,
+    arms: Vec<PreparedArm>,
     guard: GuardProgram,
     /// The only CPU that the program may use.
     cpu: Option<usize>,
     /// What the program reads; it goes with this.
     files: PrivateFiles,
+    /// What the database's counters say of a program's sessions.
+    counted: fn(&BTreeMap<String, i64>, &BTreeMap<String, i64>) -> Counted,
 }
 
-struct ToldArm {
-    arm: Arm,
-    /// No policy for an arm in clear.
-    access: (ConnectOptions, Option<TlsPolicy>),
-    told: Told,
+struct PreparedArm {
+    name: String,
+    password: Secret,
+    expected: Expected,
+    environment: Environment,
 }
 
 impl CommandLoad {
-    /// Writes what the program will read. `accesses` says of each of the `arms` how it is reached, and `cpu` is the only one
+    /// Writes what the program will read. `reached` says of each of the `arms` how it is reached, and `cpu` is the only one
     /// that the program may use.
-    pub(crate) fn prepare(
+    pub(crate) fn prepare<D: Database>(
         command: &Command,
         arms: &[Arm],
-        accesses: Vec<(ConnectOptions, Option<TlsPolicy>)>,
+        reached: &[ReachedArm<D>],
         cpu: Option<usize>,
     ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
         let files = PrivateFiles::create(&guard)?;
-        let told = |(index, (arm, access)): (usize, (&Arm, (ConnectOptions, Option<TlsPolicy>)))| {
-            Ok(ToldArm {
-                told: Told::of(command, arm, &access, &files, &format!("arm-{index}"))?,
-                arm: arm.clone(),
-                access,
-            })
-        };
+        let mut prepared = Vec::with_capacity(arms.len());
+        for (index, (arm, reached)) in arms.iter().zip(reached).enumerate() {
+            let folder = format!("arm-{index}");
+            prepared.push(PreparedArm {
+                name: arm.name.clone(),
+                password: D::user_and_password(&reached.login).1,
+                expected: Expected {
+                    is_encrypted: reached.policy.is_some(),
+                    login: D::expectation(arm, &reached.login)
+                        .login
+                        .map(|login| login.method),
+                    programs_read: D::PROGRAMS_READ,
+                },
+                environment: Environment::of(command, &Reached::new(arm, reached, &files, &folder), &files)?,
+            });
+        }
         Ok(Self {
-            arms: arms
-                .iter()
-                .zip(accesses)
-                .enumerate()
-                .map(told)
-                .collect::<Result<_, RunError>>()?,
+            arms: prepared,
             command: command.clone(),
             guard,
             cpu,
             files,
+            counted: D::counted,
         })
-    }
-
-    /// One run that is not measured, so that a program that does not work, or a lie, is told before anything is measured.
-    /// `own` is how ciphertax itself reaches the arm. A relay looks on, which tells what the server's counters cannot: the version and the cipher suite.
-    ///
-    /// # Errors
-    /// Says what is wrong with it.
-    pub(crate) fn try_out(
-        &self,
-        arm: usize,
-        host: &mut MySqlHost,
-        own: &MysqlAccess,
-        cell: &str,
-        go_on: &dyn Fn() -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
-        let refused = |problem: String| RunError::Command {
-            cell: cell.to_owned(),
-            arm: self.arms[arm].arm.name.clone(),
-            problem,
-        };
-        if !host.server.is_private() && is_used_by_others(host)? {
-            return Err(refused(
-                "others use the server too, and its counters do not tell their sessions and queries from the program's; \
-                 measure a server that nobody else uses"
-                    .into(),
-            ));
-        }
-        let onlooker = Onlooker::before(&self.arms[arm], host, own)?.map_err(refused)?;
-        let told = match &onlooker {
-            Some(onlooker) => &onlooker.told(self, arm)?,
-            None => &self.arms[arm].told,
-        };
-        let before = host.control.counters()?;
-        let mut slice = self.run(arm, told, &|| go_on().is_err())?;
-        go_on()?;
-        let after = host.control.counters()?;
-        self.judge(arm, &mut slice, &after, &change(&before, &after));
-        if let (None, Some(Err(detail))) = (&slice.void, onlooker.map(|onlooker| onlooker.judge())) {
-            slice.void = Some(VoidReason::FactsDiffer { detail });
-        }
-        let Some(reason) = slice.void else { return Ok(()) };
-        Err(refused(reason.to_string()))
     }
 
     /// One run of the program, of which nobody knows yet whether its sessions were what the arm says. A program that is
     /// stopped, or takes too long, is killed.
     pub(crate) fn slice(&self, arm: usize, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
-        self.run(arm, &self.arms[arm].told, is_stopped)
+        self.run(arm, &self.arms[arm].environment, is_stopped)
     }
 
-    fn run(&self, arm: usize, told: &Told, is_stopped: &dyn Fn() -> bool) -> Result<Slice, RunError> {
+    fn run(
+        &self,
+        arm: usize,
+        environment: &Environment,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Slice, RunError> {
         let began = Instant::now();
         let confine = |supervisor: u32| match self.cpu {
             Some(cpu) => placement::confine_process(supervisor, cpu),
             None => Ok::<(), io::Error>(()),
         };
-        let mut program = Supervised::start(&self.guard, &told.line, &told.environment, confine)?;
+        let mut program = Supervised::start(&self.guard, &environment.line, &environment.variables, confine)?;
         let timeout = Duration::from_secs_f64(self.command.timeout_s);
         let ended = loop {
             if let Some(ended) = program.ended(LOOK)? {
@@ -185,8 +156,8 @@ impl CommandLoad {
         if slice.void.is_some() {
             return;
         }
-        let counted = Counted::of(counters, change);
-        if let Err(detail) = counted.check(self.arms[arm].access.1.is_some()) {
+        let counted = (self.counted)(counters, change);
+        if let Err(detail) = counted.check(&self.arms[arm].expected) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
             return;
         }
@@ -214,7 +185,7 @@ impl CommandLoad {
             End::Signal(signal) => format!("{name} was ended by signal {signal}"),
             End::NotStarted(error) => return Some(format!("{name} cannot be started: {error}")),
         };
-        let says = message(&ended.last_line, &self.arms[arm].access.0.password);
+        let says = message(&ended.last_line, &self.arms[arm].password);
         Some(if says.is_empty() {
             format!("{how} and said nothing")
         } else {
@@ -237,20 +208,22 @@ fn message(line: &str, password: &Secret) -> String {
         "" => line.to_owned(),
         _ => line
             .replace(password, "(password)")
-            .replace(&told::encoded(password), "(password)"),
+            .replace(&encoded(password), "(password)"),
     };
     let shown = line.chars().filter(|char| !char.is_control());
     shown.take(LONGEST_MESSAGE).collect()
 }
 
 /// True if the server answers somebody else while ciphertax asks nothing.
-fn is_used_by_others(host: &mut MySqlHost) -> Result<bool, RunError> {
-    let before = host.control.counters()?;
+///
+/// # Errors
+/// When it does not answer.
+pub(crate) fn is_used_by_others<D: Database>(server: &mut GroupServer<D>) -> Result<bool, RunError> {
+    let before = server.counters()?;
     thread::sleep(ELSEWHERE);
-    let change = change(&before, &host.control.counters()?);
-    let rose_above = |name: &str, own: i64| change.get(name).is_some_and(|all| *all > own);
-    // One question is that for the counters.
-    Ok(rose_above("Questions", 1) || rose_above("Connections", 0))
+    let after = server.counters()?;
+    let counted = D::counted(&after, &change(&before, &after));
+    Ok(counted.queries > 0 || counted.connections.is_some_and(|connections| connections > 0))
 }
 
 fn void(began: Instant, reason: VoidReason) -> Slice {

@@ -51,7 +51,7 @@ impl<'a> OpenCell<'a> {
         for (index, arm) in arms.iter().enumerate() {
             go_on()?;
             match &generator {
-                // A connection that cannot be had makes the first slice void, with its reason.
+                // A connection that is not available makes the first slice void, with its reason.
                 Generator::Engine(_) => drop(generator.prepare(index)?),
                 Generator::Command(_) if arm.name == BASELINE_AGAIN => {}
                 Generator::Command(command) => servers.try_out(command, arm, cell, go_on)?,

@@ -151,7 +151,8 @@ pub(crate) trait Database: Sized + 'static {
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
 
-    /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is the catalogue's entry of a private server.
+    /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak;
+    /// `private` is the catalogue's entry of a private server.
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String>;
 
     /// Makes sure that private servers remember what a warm login finds there, before a program makes one that cannot

@@ -84,7 +84,7 @@ impl<D: Database> GroupServer<D> {
     /// Starts private servers for a group of arms, and what leads to them.
     ///
     /// # Errors
-    /// When they cannot be had or started.
+    /// When they are not available or cannot be started.
     pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, site, &guard)?;

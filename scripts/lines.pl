@@ -41,10 +41,10 @@ exit($faults ? 1 : 0);
 # The text with every paragraph and every item of a list wrapped.
 sub wrapped {
     my ($text) = @_;
-    my (@lines, $first, $rest, @words, $in_code);
+    my (@lines, $first, $rest, $paragraph, $in_code);
     my $flush = sub {
-        push @lines, fill($first, $rest, @words) if @words;
-        @words = ();
+        push @lines, fill($first, $rest, words($paragraph)) if defined $paragraph;
+        undef $paragraph;
     };
     for my $line (split /\n/, $text) {
         $in_code = !$in_code if $line =~ /^\s*```/;
@@ -54,15 +54,22 @@ sub wrapped {
         } elsif ($line =~ /^(\s*)((?:[-*]|\d+\.) +)(.*)/) {
             $flush->();
             ($first, $rest) = ("$1$2", $1 . ' ' x length $2);
-            @words = split ' ', $3;
+            $paragraph = $3;
         } else {
             my ($indent) = $line =~ /^(\s*)/;
-            ($first, $rest) = ($indent, $indent) unless @words;
-            push @words, split ' ', $line;
+            ($first, $rest) = ($indent, $indent) unless defined $paragraph;
+            $paragraph = defined $paragraph ? "$paragraph $line" : $line;
         }
     }
     $flush->();
     return join("\n", @lines) . "\n";
+}
+
+# The words of a paragraph. What stands between backticks is one, so that nobody has to copy it from two lines.
+sub words {
+    my ($paragraph) = @_;
+    my @words = $paragraph =~ /((?:`[^`]*`|\S)+)/g;
+    return map { s/\s+/ /gr } @words;
 }
 
 # Words in lines no longer than PROSE; none begins with what Markdown would take for an item or a heading.

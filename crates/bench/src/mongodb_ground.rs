@@ -42,7 +42,7 @@ impl MongodbGround {
             return Err("a benchmark has a single server".into());
         };
         let reactor = Reactor::new()?;
-        let options = options(&server, everyday(&server))?;
+        let options = options(&server, default_method(&server))?;
         let (control, _) = finish(&reactor, PATIENCE, Session::connect(&reactor, &options))??;
         Ok(Self {
             cpu: ServerCpu::of(pid)?,
@@ -176,7 +176,7 @@ impl MongodbGround {
         let version = build.get_str("version")?;
         let library = build.get_document("openssl")?.get_str("running")?;
         let cache = &self.server.settings()["wiredTigerCacheSizeGB"];
-        let access_control = match everyday(&self.server) {
+        let access_control = match default_method(&self.server) {
             AuthenticationMethod::NoLogin => "off",
             _ => "on",
         };
@@ -195,8 +195,8 @@ fn agrees(counted: u64, is_asked_for: bool, least: u64) -> bool {
     }
 }
 
-/// How the account of everyday use logs in.
-fn everyday(server: &PrivateServer) -> AuthenticationMethod {
+/// How the default account logs in.
+fn default_method(server: &PrivateServer) -> AuthenticationMethod {
     if server.user().is_empty() {
         AuthenticationMethod::NoLogin
     } else {
@@ -204,7 +204,7 @@ fn everyday(server: &PrivateServer) -> AuthenticationMethod {
     }
 }
 
-/// A connection in clear.
+/// A connection in plaintext.
 fn options(server: &PrivateServer, method: AuthenticationMethod) -> Result<ConnectOptions> {
     let account = server
         .account(method)

@@ -191,7 +191,7 @@ fn a_missing_right_is_named_with_the_statement_that_gives_it() {
 }
 
 #[test]
-fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
+fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
     let server = OwnServer::start();
     let (sandbox, _) = measured(&server.socket_url());
     let run = record(&sandbox.run());

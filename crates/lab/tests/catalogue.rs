@@ -17,7 +17,7 @@ use ciphertax_model::{
     Transport,
 };
 use ciphertax_records::SessionFacts;
-use ciphertax_testkit::{fetched, files_with, run};
+use ciphertax_testkit::{fetched, files_with, plain, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -104,7 +104,7 @@ fn with_everything(entry: &'static Entry, installation: &Installation) -> Privat
 
 fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &Installation) {
     let rows = query(
-        &clear(server),
+        &plain(server),
         "SELECT VERSION(), @@max_connections, @@innodb_buffer_pool_size, @@skip_name_resolve, @@log_bin",
     );
     let version = installation.version().unwrap();
@@ -118,7 +118,7 @@ fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &In
 fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     let methods = server.entry().capabilities.authentication;
     for account in methods.iter().filter_map(|method| server.account(*method)) {
-        let mut options = as_account(clear(server), account);
+        let mut options = as_account(plain(server), account);
         if account.method == AuthenticationMethod::UnixSocket {
             options.socket = Some(server.socket().unwrap().to_owned());
             options.authentication = Some(AuthenticationMethod::UnixSocket);
@@ -148,7 +148,7 @@ fn passwords_are_forgotten_on_demand(server: &PrivateServer) {
     let _ = path();
     assert_eq!(path(), if forget.is_some() { "fast" } else { "full" });
     if let Some(statement) = forget {
-        execute(&clear(server), statement);
+        execute(&plain(server), statement);
         assert_eq!(path(), "full");
     }
 }
@@ -157,7 +157,7 @@ fn nobody_else_has_an_account(server: &PrivateServer) {
     // Those of the server itself are locked.
     let statement =
         "SELECT GROUP_CONCAT(user) FROM mysql.user WHERE user NOT LIKE '%.sys' AND user NOT LIKE 'mysql.%'";
-    let users = query(&clear(server), statement).remove(0);
+    let users = query(&plain(server), statement).remove(0);
     let methods = server.entry().capabilities.authentication;
     let mut expected: Vec<&str> = methods
         .iter()
@@ -353,7 +353,7 @@ fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
 
 fn tls_can_be_off(entry: &'static Entry) {
     let server = builder(entry).without_tls().start().unwrap();
-    facts(&clear(&server)).unwrap();
+    facts(&plain(&server)).unwrap();
     let policy = TlsPolicy::new(None, Verification::None);
     let error = facts(&encrypted(&server, policy)).unwrap_err();
     assert!(matches!(error, WireError::TlsNotOffered), "{error}");
@@ -415,20 +415,10 @@ fn ca(server: &PrivateServer) -> Verification {
     Verification::HostName(server.ca_file().unwrap().to_owned(), address)
 }
 
-fn clear(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        server.user(),
-        server.password().clone(),
-    )
-}
-
 fn encrypted(server: &PrivateServer, policy: TlsPolicy) -> ConnectOptions {
     ConnectOptions {
         tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),
-        ..clear(server)
+        ..plain(server)
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -15,8 +15,8 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::install;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, folders_in, is_root, not_tested, parent_of, processes_with,
-    temporary_folder, within,
+    OrdinaryUser, copy_program, example, folders_in, is_root, not_tested, owner_command, parent_of,
+    processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -240,18 +240,6 @@ impl Owner {
         assert_eq!(folders_in(self.parent.path(), ""), Vec::<PathBuf>::new());
         assert!(TcpStream::connect(self.address).is_err());
     }
-}
-
-/// In a process group of its own, as a shell would start it.
-fn owner_command(program: &Path, temporary: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env("TMPDIR", temporary)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
-    command
 }
 
 fn owner_program() -> PathBuf {

@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -22,8 +21,8 @@ use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, folders_in, is_root, is_running, not_tested, parent_of,
-    processes_with, temporary_folder, unpacked_tunnels, within,
+    OrdinaryUser, copy_program, example, folders_in, is_root, is_running, not_tested, owner_command,
+    parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
 };
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
@@ -38,7 +37,7 @@ fn every_tunnel_carries_queries_and_is_proved() {
     for kind in kinds() {
         let mut tunnel = start(kind, server.address());
         let facts = tunnel.facts().clone();
-        let options = options(&server);
+        let options = plain(&server);
         let proofs = tunnel
             .prove(select_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
@@ -68,7 +67,7 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
     }
     let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
-    let options = options(&server);
+    let options = plain(&server);
     for kind in kinds() {
         let mut tunnel = start_over(kind, &server, &link);
         let proofs = tunnel
@@ -134,7 +133,7 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
     let server = server();
     for cipher in SshCipher::ALL {
         let mut tunnel = start(Tunnel::Ssh(cipher), server.address());
-        let proofs = tunnel.prove(select_canary(&options(&server))).unwrap();
+        let proofs = tunnel.prove(select_canary(&plain(&server))).unwrap();
         let both_ways = proofs[1]
             .evidence
             .matches(&format!("cipher: {} ", cipher.name()))
@@ -148,7 +147,7 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
 fn each_side_has_processes_and_they_pay_for_what_flows() {
     const BYTES: usize = 8 << 20;
     let server = server();
-    let options = options(&server);
+    let options = plain(&server);
     for kind in kinds() {
         let tunnel = start(kind, server.address());
         let processes = tunnel.processes();
@@ -211,7 +210,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
     let server = server();
     let wrong = ConnectOptions {
         user: "nobody".into(),
-        ..options(&server)
+        ..plain(&server)
     };
     for kind in kinds() {
         let mut tunnel = start(kind, server.address());
@@ -221,7 +220,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
             "{error}"
         );
         // What stood in the way has gone although the proof failed.
-        assert_eq!(ask(&options(&server), tunnel.address(), "SELECT 1"), "1");
+        assert_eq!(ask(&plain(&server), tunnel.address(), "SELECT 1"), "1");
     }
 }
 
@@ -330,7 +329,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         let parent = temporary_folder();
         let before = devices();
         for delay in [5, 20, 50, 80, 120, 180, 250, 350] {
-            let mut process = owner_command(&example("tunnel"), parent.path(), kind, target)
+            let mut process = tunnel_command(&example("tunnel"), parent.path(), kind, target)
                 .spawn()
                 .unwrap();
             thread::sleep(Duration::from_millis(delay));
@@ -405,7 +404,7 @@ fn it_works_for_an_ordinary_user_except_for_wireguard() {
     }
     user.give(parent.path());
     let as_user = |kind| {
-        let mut command = owner_command(&program, parent.path(), kind, echo());
+        let mut command = tunnel_command(&program, parent.path(), kind, echo());
         command
             .env("HOME", parent.path())
             .env("XDG_CACHE_HOME", parent.path().join("cache"));
@@ -535,16 +534,6 @@ fn server() -> PrivateServer {
         .unwrap()
 }
 
-fn options(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        server.user(),
-        server.password().clone(),
-    )
-}
-
 /// The first field of the first row.
 fn ask(options: &ConnectOptions, address: SocketAddr, sql: &str) -> String {
     let options = ConnectOptions {
@@ -597,7 +586,7 @@ impl Owner {
     }
 
     fn start_in(program: &Path, parent: tempfile::TempDir, kind: Tunnel, target: SocketAddr) -> Self {
-        let mut process = owner_command(program, parent.path(), kind, target)
+        let mut process = tunnel_command(program, parent.path(), kind, target)
             .spawn()
             .unwrap();
         let Described {
@@ -680,21 +669,15 @@ impl Described {
     }
 }
 
-fn owner_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
+fn tunnel_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
     let name = match kind {
         Tunnel::Ssh(cipher) => format!("ssh:{}", cipher.name()),
         Tunnel::Stunnel => "stunnel".into(),
         Tunnel::Haproxy => "haproxy".into(),
         Tunnel::Wireguard => "wireguard".into(),
     };
-    let mut command = Command::new(program);
-    command
-        .args([name, target.to_string()])
-        .env("TMPDIR", temporary)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
+    let mut command = owner_command(program, temporary);
+    command.args([name, target.to_string()]);
     command
 }
 

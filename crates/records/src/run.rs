@@ -510,7 +510,7 @@ pub struct ConnectRow {
     pub arm: String,
     /// Logins by authentication path, written `plugin/path`.
     pub logins: BTreeMap<String, u64>,
-    /// Their TLS handshakes; absent for connects in clear.
+    /// Their TLS handshakes; absent for plaintext connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
 }

@@ -40,7 +40,7 @@ pub enum RunError {
     /// The data set.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// An arm is not what it says, or cannot be had.
+    /// An arm is not what it says, or is not available.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// TLS cannot be prepared.

@@ -12,7 +12,7 @@ use crate::play::Plan;
 /// Looks through the whole study.
 ///
 /// # Errors
-/// Lists everything that cannot be had, and what can be had instead.
+/// Lists everything that is not available, and what is instead.
 pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
     let refusals = match &plan.target {
         Some(target) => of_targets(&plan.study, target),
@@ -57,7 +57,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
         ];
         refusals.extend(needs.into_iter().filter(|(is, _)| *is).map(|(_, what)| {
             format!(
-                "arm {}: {what} can be had on a private server alone, which ciphertax starts; leave the target out",
+                "arm {}: {what} is available on a private server alone, which ciphertax starts; leave the target out",
                 arm.name
             )
         }));

@@ -1,13 +1,27 @@
 //! Programs that tests start.
 
 use std::env;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// An example of the crate whose test asks: Cargo builds them with its tests, beside the folder of the test programs.
 pub fn example(name: &str) -> PathBuf {
     let deps = env::current_exe().unwrap();
     deps.ancestors().nth(2).unwrap().join("examples").join(name)
+}
+
+/// A program that owns what is looked for afterwards: it keeps its temporary files in `temporary`, says where its things
+/// are on standard output, and ends with its standard input. In a process group of its own, as a shell would start it.
+pub fn owner_command(program: &Path, temporary: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("TMPDIR", temporary)
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    command
 }
 
 /// Copies a program, or a folder of them, to where another user may execute it.

@@ -1,9 +1,10 @@
-//! Real servers besides the distribution's, fetched once into the user's cache.
+//! Real servers: those besides the distribution's, fetched once into the user's cache, and how they are reached.
 
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::{Installation, install};
+use ciphertax_lab::{Installation, PrivateServer, install};
+use ciphertax_wire::mysql::ConnectOptions;
 
 use crate::not_tested;
 
@@ -18,4 +19,15 @@ pub fn fetched(entry: &'static Entry) -> Option<Installation> {
             None
         }
     }
+}
+
+/// Options of a plaintext session over TCP, by the default account.
+pub fn plain(server: &PrivateServer) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions::new(
+        address.ip().to_string(),
+        address.port(),
+        server.user(),
+        server.password().clone(),
+    )
 }

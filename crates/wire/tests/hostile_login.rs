@@ -29,7 +29,7 @@ fn a_login_without_end_is_ended() {
 }
 
 #[test]
-fn the_password_is_sent_in_clear_to_nobody() {
+fn the_password_is_sent_in_plaintext_to_nobody() {
     let nonce = [NONCE.as_slice(), b"\0"].concat();
     let greeted = greeting("mysql_native_password");
     let scripts = [

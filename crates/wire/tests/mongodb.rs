@@ -58,7 +58,7 @@ fn every_login_takes_its_flights_and_is_what_both_sides_say() {
                     ..Expectation::new(Transport::Tls13)
                 };
                 run(async |reactor| {
-                    let mut control = connect(reactor, &deployment.clear(deployment.everyday())).await;
+                    let mut control = connect(reactor, &deployment.clear(deployment.default_login())).await;
                     Session::warm_up(reactor, &options, 1).await.unwrap();
                     let before = ServerCounters::read(&mut control).await.unwrap();
                     let (mut session, trace) = Session::connect(reactor, &options).await.unwrap();
@@ -94,7 +94,7 @@ fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
             (TlsVersion::V1_3, Transport::Tls13),
         ] {
             run(async |reactor| {
-                let mut control = connect(reactor, &deployment.clear(deployment.everyday())).await;
+                let mut control = connect(reactor, &deployment.clear(deployment.default_login())).await;
                 let before = ServerCounters::read(&mut control).await.unwrap();
                 let options = deployment.with_tls(Login::None, version, library);
                 let mut session = connect(reactor, &options).await;
@@ -157,10 +157,10 @@ fn names_with_signs_of_the_protocol_log_in() {
         let account = Account {
             user: "a=b,c=2C".into(),
             password: Secret::new("pencil, Ⅸ and 100 % = fun"),
-            ..account(shared().everyday())
+            ..account(shared().default_login())
         };
         create_account(
-            &mut connect(reactor, &shared().clear(shared().everyday())).await,
+            &mut connect(reactor, &shared().clear(shared().default_login())).await,
             &account,
         )
         .await;
@@ -174,7 +174,7 @@ fn names_with_signs_of_the_protocol_log_in() {
 
 #[test]
 fn both_clients_read_what_the_other_wrote() {
-    let account = account(shared().everyday());
+    let account = account(shared().default_login());
     let theirs = shared().driver(&account);
     let collection = theirs.database("both").collection::<Document>("documents");
     let by_them =
@@ -205,7 +205,7 @@ fn both_clients_read_what_the_other_wrote() {
 #[test]
 fn batches_are_written_and_read_back_whole() {
     run(async |reactor| {
-        let mut session = connect(reactor, &shared().clear(shared().everyday())).await;
+        let mut session = connect(reactor, &shared().clear(shared().default_login())).await;
         let mut request = Request::new();
         for batch in 0..5 {
             request.command(|command| {
@@ -267,9 +267,9 @@ fn batches_are_written_and_read_back_whole() {
 #[test]
 fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
     for options in [
-        shared().clear(shared().everyday()),
-        shared().with_tls(shared().everyday(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
-        shared().with_tls(shared().everyday(), TlsVersion::V1_3, TlsLibrary::Rustls),
+        shared().clear(shared().default_login()),
+        shared().with_tls(shared().default_login(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
+        shared().with_tls(shared().default_login(), TlsVersion::V1_3, TlsLibrary::Rustls),
     ] {
         run(async |reactor| {
             let session = connect(reactor, &options).await;
@@ -281,7 +281,7 @@ fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
 
 #[test]
 fn a_server_of_its_own_is_its_own_primary() {
-    let options = shared().clear(shared().everyday());
+    let options = shared().clear(shared().default_login());
     let seeds = [Address {
         host: options.host.clone(),
         port: options.port,
@@ -460,7 +460,7 @@ fn a_server_without_tls_hangs_up_on_it() {
     let without = builder().without_tls().start().unwrap();
     let options = ConnectOptions {
         port: without.address().port(),
-        ..shared().with_tls(shared().everyday(), TlsVersion::V1_3, TlsLibrary::OpenSsl)
+        ..shared().with_tls(shared().default_login(), TlsVersion::V1_3, TlsLibrary::OpenSsl)
     };
     let problem = refusal(&options);
     assert!(
@@ -504,7 +504,7 @@ impl Deployment {
     }
 
     /// Everybody's login.
-    fn everyday(&self) -> Login {
+    fn default_login(&self) -> Login {
         self.login(AuthenticationMethod::ScramSha256)
     }
 

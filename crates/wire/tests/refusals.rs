@@ -423,7 +423,7 @@ fn nobody_listening_is_told_with_the_address() {
     );
 }
 
-/// Why a policy cannot be had.
+/// Why a policy is not available.
 fn impossible(policy: &TlsPolicy) -> String {
     TlsConnector::new(policy)
         .err()

@@ -414,7 +414,7 @@ fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     });
 }
 
-/// A server that is fetched if it is not there yet, without access control and in clear.
+/// A server that is fetched if it is not there yet, without access control and in plaintext.
 fn server() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateServer::builder(&MONGODB)

@@ -8,7 +8,8 @@ use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_testkit::plain;
+use ciphertax_wire::mysql::Session;
 
 use super::PATIENCE;
 
@@ -79,11 +80,7 @@ impl OwnServer {
     /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
     pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
         let reactor = Reactor::new().unwrap();
-        let (host, port) = (
-            self.server.address().ip().to_string(),
-            self.server.address().port(),
-        );
-        let options = ConnectOptions::new(host, port, self.server.user(), self.server.password().clone());
+        let options = plain(&self.server);
         let connect = Session::connect(&reactor, &options);
         let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
         let (mut session, _) = connected.unwrap().unwrap().unwrap();

@@ -303,16 +303,16 @@ impl Canary {
             (_, false) if self.bytes == 0 => Err("the session did not go through the relay".into()),
             (false, true) => Ok(proof(
                 "wire",
-                "a canary value travels in clear",
+                "a canary value travels in plaintext",
                 "a relay read it",
             )),
             (true, false) => Ok(proof(
                 "wire",
-                "a canary value does not travel in clear",
+                "a canary value does not travel in plaintext",
                 &format!("a relay saw {} bytes and not the canary", self.bytes),
             )),
             (false, false) => Err("a relay could not read a canary value: the plain arm is encrypted".into()),
-            (true, true) => Err("a relay read a canary value: the TLS arm travels in clear".into()),
+            (true, true) => Err("a relay read a canary value: the TLS arm travels in plaintext".into()),
         }
     }
 }

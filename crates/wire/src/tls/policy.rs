@@ -8,7 +8,7 @@ use ciphertax_model::{Group, Resumption, TlsLibrary, TlsVersion};
 use super::cipher;
 use crate::error::WireError;
 
-/// What a client asks of TLS. Whatever is asked for is pinned: what cannot be had is an error, never something else.
+/// What a client asks of TLS. Whatever is asked for is pinned: what is not available is an error, never something else.
 #[derive(Debug, Clone)]
 pub struct TlsPolicy {
     /// The only version offered; `None` for the highest that both sides can.

@@ -21,7 +21,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-pub(crate) use ciphertax_testkit::{PATIENCE, contains, run, run_within};
+pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
 
@@ -41,12 +41,6 @@ pub(crate) fn builder() -> PrivateServerBuilder {
 /// The same for a server of the catalogue.
 pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
     PrivateServer::builder(entry)
-}
-
-/// Options for a plaintext session.
-pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
-    ConnectOptions::new(host, port, server.user(), server.password().clone())
 }
 
 /// Options for a TLS session whose server must have a certificate of its own authority.

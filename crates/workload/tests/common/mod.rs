@@ -16,6 +16,7 @@ use ciphertax_workload::dataset::{self, DatasetError};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Tables;
 
+use ciphertax_testkit::plain;
 pub(crate) use ciphertax_testkit::run;
 
 ciphertax_testkit::plays_roles!();
@@ -159,11 +160,10 @@ pub(crate) fn options(
         let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
         Arc::new(TlsConnector::new(&TlsPolicy::new(Some(version), verification)).unwrap())
     };
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions {
         database: database.map(str::to_owned),
         tls: tls.map(connector),
-        ..ConnectOptions::new(host, port, server.user(), server.password().clone())
+        ..plain(server)
     }
 }
 

@@ -98,7 +98,7 @@ fn main() -> ExitCode {
             document.table(&format!("Workload `{}`", workload.name()), &rows);
         }
         document.table(
-            &format!("Load phase, {load_threads} connections in clear"),
+            &format!("Load phase, {load_threads} connections in plaintext"),
             &loads,
         );
         document.paragraph(
@@ -154,7 +154,7 @@ fn cipher_of_go(ground: &mut MongodbGround, go: &GoYcsb, arm: &Arm, table: &Ycsb
 
 fn word(tls: &Arm) -> String {
     let cipher = tls.tls.cipher.as_deref().unwrap_or_default();
-    format!("both in clear; both {} {cipher}", tls.transport)
+    format!("both in plaintext; both {} {cipher}", tls.transport)
 }
 
 fn compare(

@@ -44,7 +44,7 @@ pub fn prove(ground: &Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     Ok(if is_encrypted {
         format!("both {ours}")
     } else {
-        "both in clear".to_owned()
+        "both unencrypted".to_owned()
     })
 }
 

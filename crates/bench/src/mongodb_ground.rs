@@ -42,7 +42,7 @@ impl MongodbGround {
             return Err("a benchmark has a single server".into());
         };
         let reactor = Reactor::new()?;
-        let options = options(&server, everyday(&server))?;
+        let options = options(&server, default_login(&server))?;
         let (control, _) = finish(&reactor, PATIENCE, Session::connect(&reactor, &options))??;
         Ok(Self {
             cpu: ServerCpu::of(pid)?,
@@ -175,7 +175,7 @@ impl MongodbGround {
         let version = build.get_str("version")?;
         let library = build.get_document("openssl")?.get_str("running")?;
         let cache = &self.server.settings()["wiredTigerCacheSizeGB"];
-        let access_control = match everyday(&self.server) {
+        let access_control = match default_login(&self.server) {
             AuthenticationMethod::NoLogin => "off",
             _ => "on",
         };
@@ -194,8 +194,8 @@ fn agrees(counted: u64, is_asked_for: bool, least: u64) -> bool {
     }
 }
 
-/// How the account of everyday use logs in.
-fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
+/// How the default account logs in.
+fn default_login(server: &PrivateMongoDb) -> AuthenticationMethod {
     if server.user().is_empty() {
         AuthenticationMethod::NoLogin
     } else {
@@ -203,7 +203,7 @@ fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
     }
 }
 
-/// A connection in clear.
+/// A plaintext connection.
 fn options(server: &PrivateMongoDb, method: AuthenticationMethod) -> Result<ConnectOptions> {
     let account = server
         .account(method)

@@ -413,7 +413,7 @@ fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
     });
 }
 
-/// A server that is fetched if it is not there yet, without access control and in clear.
+/// A server that is fetched if it is not there yet, without access control and without TLS.
 fn server() -> PrivateMongoDb {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateMongoDb::builder()

@@ -6,12 +6,13 @@ mod deployment;
 use std::collections::BTreeMap;
 
 use ciphertax_lab::mongodb::{Circumstances, prove};
-use ciphertax_model::{Arm, ReadPreference, Site, Study, Workload, YcsbTable};
+use ciphertax_model::{Arm, ReadPreference, Site, Study, YcsbTable};
 use ciphertax_observe::Meter;
 use ciphertax_records::{ServerRecord, SessionRecord};
 use ciphertax_wire::MongoDbTarget;
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 use ciphertax_wire::tls::Verification;
+use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{MongodbAccess, dataset};
 
@@ -162,11 +163,9 @@ impl Host for MongoDbHost {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let asks_records = |workload: Workload| workload.asks_usertable() || workload == Workload::Connect;
-        if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
+        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
             return Ok(());
-        }
-        let table = study.ycsb;
+        };
         let of = table.record_count.into();
         self.loaded = Some(table);
         progress(0, of);

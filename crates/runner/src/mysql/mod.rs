@@ -9,12 +9,13 @@ mod server;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
+use ciphertax_model::{Arm, Link, Site, Study, Tunnel};
 use ciphertax_observe::Meter;
 use ciphertax_records::{LinkRecord, ServerRecord, SessionRecord};
 use ciphertax_wire::MySqlTarget;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::tls::Verification;
+use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
 
@@ -135,11 +136,7 @@ impl Host for MySqlHost {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
-        let contents = Contents {
-            sbtest: asks(|workload| !workload.asks_usertable()).then_some(study.dataset),
-            usertable: asks(Workload::asks_usertable).then_some(study.ycsb),
-        };
+        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
         self.loaded = Some(contents);
         let options = self.server.options();
         let of = contents.rows();

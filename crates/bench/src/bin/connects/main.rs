@@ -52,7 +52,7 @@ struct Task {
 struct Answer {
     connects: u64,
     seconds: f64,
-    /// Protocol version and cipher by the server's word; empty for a session in clear.
+    /// Protocol version and cipher by the server's word; empty for a plaintext session.
     word: String,
 }
 
@@ -234,7 +234,7 @@ fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport
     ]);
     for (contestant, this) in contestants.iter().zip(measured) {
         let session = if this.word.is_empty() {
-            "in clear"
+            "unencrypted"
         } else {
             &this.word
         };

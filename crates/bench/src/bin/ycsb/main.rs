@@ -97,7 +97,7 @@ fn main() -> ExitCode {
             document.table(&format!("Workload `{}`", workload.name()), &rows);
         }
         document.table(
-            &format!("Load phase, {load_threads} connections in clear"),
+            &format!("Load phase, {load_threads} plaintext connections"),
             &loads,
         );
         document.paragraph(
@@ -153,7 +153,7 @@ fn cipher_of_go(ground: &mut MongodbGround, go: &GoYcsb, arm: &Arm, table: &Ycsb
 
 fn word(tls: &Arm) -> String {
     let cipher = tls.tls.cipher.as_deref().unwrap_or_default();
-    format!("both in clear; both {} {cipher}", tls.transport)
+    format!("both unencrypted; both {} {cipher}", tls.transport)
 }
 
 fn compare(

@@ -144,8 +144,8 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done. Where the
-    /// thread that started the engine heeds a flag, it is cut short when that is set.
+    /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done.
+    /// Where the thread that started the engine heeds a flag, it is cut short when that is set.
     ///
     /// # Errors
     /// For an engine that cannot go on; what goes wrong with operations is in the yield.

@@ -9,7 +9,8 @@ pub struct Operation {
     pub queries: u64,
     /// Times it was begun anew because the server gave up on it, as in a deadlock.
     pub restarts: u64,
-    /// Reads that did not find what was inserted before, since the member of a replica set that was asked did not have it yet.
+    /// Reads that did not find what was inserted before, since the member of a replica set that was asked did not have
+    /// it yet.
     pub stale_reads: u64,
     /// Bytes sent for it.
     pub bytes_sent: u64,

@@ -220,8 +220,8 @@ impl<W: Workload> Worker<W> {
     }
 }
 
-/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they return the
-/// connection if it can be used again.
+/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they
+/// return the connection if it can be used again.
 struct Load<'a, W> {
     workload: &'a W,
     reactor: &'a Rc<Reactor>,

@@ -3,15 +3,10 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use ciphertax_engine::{Engine, EngineError, Failure};
-use ciphertax_model::workload::Vocabulary;
-use ciphertax_model::{Cell, Study};
+use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace};
 use ciphertax_wire::{Expectation, Negotiated, Traffic, WireError};
-
-use crate::connect::Task;
-use crate::job::Job;
 
 /// A logged-in connection to a database.
 pub trait Session: Negotiated + Sized {
@@ -53,32 +48,6 @@ pub trait Client: Clone + Send + Sync + 'static {
     fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
         async { Ok(()) }
     }
-}
-
-/// The client of one kind of database, with the vocabularies that it speaks.
-pub trait Driver: Client {
-    /// What a short connection asks if it asks one row or record by its key.
-    type Lookup: Task<Self>;
-
-    /// What the database is called.
-    const NAME: &'static str;
-
-    /// What it speaks.
-    const VOCABULARIES: &'static [Vocabulary];
-
-    /// One row or record of the study's data set.
-    fn lookup(study: &Study) -> Self::Lookup;
-
-    /// The same with what a cell says of its connections.
-    #[must_use]
-    fn of_cell(self, study: &Study, cell: &Cell) -> Self;
-
-    /// Starts the load threads of a cell for arms that are reached so; `None` for a workload in a vocabulary that is not
-    /// spoken.
-    ///
-    /// # Errors
-    /// When threads cannot be started.
-    fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError>;
 }
 
 /// What an error of a connection is to the engine.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciphertax_engine::{Engine, EngineError, Workload};
 use ciphertax_model::{Cell, Study};
 
-use crate::ycsb::KeySpace;
+use crate::ycsb::key_space::KeySpace;
 
 /// A cell whose load threads are to be started.
 pub struct Job<'a> {

@@ -1,5 +1,5 @@
-//! The workloads: what each asks, needs and does, in one table. Everything else that depends on the workload of a cell looks it
-//! up here; what runs them is the crate `workload`.
+//! The workloads: what each asks, needs and does, in one table. Everything else that depends on the workload of a cell
+//! looks it up here; what runs them is the crate `workload`.
 
 mod table;
 
@@ -117,7 +117,8 @@ pub enum Tables {
     Usertable,
     /// Those that a lookup of the client asks: `sbtest1` over SQL, else `usertable`.
     OfLookup,
-    /// Whatever there is for this kind of database; what a program asks, only the program knows.
+    /// Whatever the database has first of all: `sbtest…` over SQL, else `usertable`. What a program asks, only the
+    /// program knows.
     All,
 }
 

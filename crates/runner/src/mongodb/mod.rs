@@ -10,10 +10,12 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
 use ciphertax_lab::{Account, PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, PasswordCache, ReadPreference, Secret, Study, Transport, Workload};
+use ciphertax_model::{Arm, Cell, PasswordCache, ReadPreference, Secret, Study, Transport};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Others, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Expectation, MongoDbTarget, Target};
+use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::mongodb::MongodbAccess;
 
 use crate::command::{Counted, Reached};
@@ -252,15 +254,12 @@ impl Database for MongoDb {
         study: &Study,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
-        let asks_records = |workload: Workload| {
-            workload.asks_usertable() || matches!(workload, Workload::Connect | Workload::Command)
-        };
-        if !study.cells.iter().any(|cell| asks_records(cell.workload)) {
+        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
             return Ok(false);
-        }
-        let of = study.ycsb.record_count.into();
+        };
+        let of = table.record_count.into();
         progress(0, of);
-        control.prepare(&self.default_access(control), &study.ycsb, |records| {
+        control.prepare(&self.default_access(control), &table, |records| {
             progress(records, of)
         })?;
         Ok(true)

@@ -13,10 +13,11 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{Account, PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, Secret, Study, Workload};
+use ciphertax_model::{Arm, Cell, Secret, Study};
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
+use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
 
@@ -199,11 +200,7 @@ impl Database for MySql {
         study: &Study,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
-        let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
-        let contents = Contents {
-            sbtest: asks(|workload| !workload.asks_usertable()).then_some(study.dataset),
-            usertable: asks(Workload::asks_usertable).then_some(study.ycsb),
-        };
+        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
         let of = contents.rows();
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;

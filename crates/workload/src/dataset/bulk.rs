@@ -3,8 +3,10 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{DatasetError, SCHEMA, expect, run};
-use crate::sql::SqlSession;
+use super::error::DatasetError;
+use super::question::{expect, run};
+use super::schema::SCHEMA;
+use crate::sql::session::SqlSession;
 
 /// Rows of the bulk table.
 pub const BULK_ROWS: u32 = 16;

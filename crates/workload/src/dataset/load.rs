@@ -4,9 +4,10 @@ use std::cell::RefCell;
 
 use ciphertax_model::Dataset;
 
+use super::error::DatasetError;
+use super::parallel;
 use super::sbtest::{self, Chunk};
-use super::{DatasetError, parallel};
-use crate::sql::SqlSession;
+use crate::sql::session::SqlSession;
 
 /// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
 pub(super) async fn tables<S: SqlSession>(

@@ -2,8 +2,11 @@
 
 use ciphertax_wire::WireError;
 
-use super::{Contents, DatasetError, SCHEMA, run};
-use crate::sql::{Row, SqlSession};
+use super::contents::Contents;
+use super::error::DatasetError;
+use super::question::run;
+use super::schema::SCHEMA;
+use crate::sql::session::{Row, SqlSession};
 
 const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";

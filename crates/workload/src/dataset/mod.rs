@@ -1,61 +1,32 @@
 //! The data set over SQL: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
-mod bulk;
+pub(crate) mod bulk;
 mod contents;
+mod error;
 mod load;
 mod mark;
-mod parallel;
+pub(crate) mod parallel;
+mod question;
 mod sbtest;
+pub(crate) mod schema;
 pub(crate) mod usertable;
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_engine::Failure;
 use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
 
-use crate::sql::{DataSession, Row, SqlSession};
-use crate::ycsb::{Loader, Table};
+use crate::sql::session::{DataSession, SqlSession};
+use crate::ycsb::key_value::{Loader, Table};
 
 pub use bulk::{BULK_BYTES, BULK_ROWS};
 pub use contents::Contents;
-
-/// The only schema that is ever touched.
-pub const SCHEMA: &str = "ciphertax";
+pub use error::DatasetError;
+pub use schema::SCHEMA;
 
 /// Sessions that load side by side.
 const LOADERS: usize = 4;
-
-/// Why there is no data set.
-#[derive(Debug, thiserror::Error)]
-pub enum DatasetError {
-    /// A schema of the name exists that ciphertax did not make; what it is called there.
-    #[error(
-        "the server has a {0} named {SCHEMA} that ciphertax did not make; it is left alone: rename it, or measure \
-         another server"
-    )]
-    NotOurs(&'static str),
-    /// The server said no, or went away.
-    #[error("the data set cannot be made: {0}")]
-    Wire(#[from] WireError),
-    /// The server said no, or went away, where its answers are known by their meaning alone.
-    #[error("the data set cannot be made: {}", .0.message())]
-    Failed(Failure),
-    /// Somebody wanted to stop.
-    #[error("the data set is not complete: stopped")]
-    Stopped,
-    /// What is there is not what was written.
-    #[error("the data set is not what was written: {0}")]
-    Wrong(String),
-}
-
-impl From<Failure> for DatasetError {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
 
 /// Makes the tables of the `oltp` and bulk workloads; as [`prepare_contents`] with these alone.
 ///
@@ -72,8 +43,8 @@ pub async fn prepare<S: DataSession>(
 }
 
 /// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
-/// right. `opened` gets the numbers of the sessions, which a server may still work for when this was given up. `progress`
-/// hears the rows that are there, those of all tables, each time that it is more.
+/// right. `opened` gets the numbers of the sessions, which a server may still work for when this was given up.
+/// `progress` hears the rows that are there, those of all tables, each time that it is more.
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, the server refuses, or somebody wants to stop.
@@ -168,22 +139,4 @@ pub async fn refuse_foreign(session: &mut impl SqlSession) -> Result<(), Dataset
 /// How long a data set of this size may take to make, on a slow server.
 pub fn patience(dataset: &Dataset) -> Duration {
     Contents::from(*dataset).patience()
-}
-
-async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
-    session.command(sql).await.map(drop)
-}
-
-/// Makes sure that a question about a table has this answer.
-fn expect(table: &str, rows: &[impl Row], expected: &[&str]) -> Result<(), DatasetError> {
-    let found: Vec<String> = rows
-        .iter()
-        .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))
-        .collect();
-    if found == expected {
-        return Ok(());
-    }
-    Err(DatasetError::Wrong(format!(
-        "{table} says {found:?}, expected {expected:?}"
-    )))
 }

@@ -4,8 +4,12 @@ use ciphertax_model::Dataset;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::{DatasetError, SCHEMA, expect, run};
-use crate::sql::{C_LENGTH, PAD_LENGTH, Picker, Query, Row, SqlSession, fill_groups, push_number};
+use super::error::DatasetError;
+use super::question::{expect, run};
+use super::schema::SCHEMA;
+use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use crate::sql::distribution::Picker;
+use crate::sql::session::{Query, Row, SqlSession};
 
 /// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
@@ -56,7 +60,8 @@ pub(super) async fn create_index(session: &mut impl SqlSession, table: u32) -> R
     Ok(())
 }
 
-/// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are removed.
+/// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are
+/// removed.
 pub(super) async fn missing(
     session: &mut impl SqlSession,
     table: u32,
@@ -84,8 +89,8 @@ pub(super) async fn missing(
     Ok(missing)
 }
 
-/// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment ago has
-/// still written. Its rows depend on nothing else, so that the same are made every time.
+/// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
+/// ago has still written. Its rows depend on nothing else, so that the same are made every time.
 pub(super) async fn write<S: SqlSession>(
     session: &mut S,
     chunk: Chunk,

@@ -6,17 +6,18 @@ use std::ops::Range;
 use ciphertax_engine::Failure;
 use ciphertax_model::YcsbTable;
 
-use super::{DatasetError, parallel};
-use crate::ycsb::Loader;
+use super::error::DatasetError;
+use super::parallel;
+use crate::ycsb::key_value::Loader;
 
-/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which one
-/// number may have been left out.
+/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which
+/// one number may have been left out.
 const FOREIGN_AT_A_TIME: u64 = 10_000;
 /// Records that are read back and compared byte for byte.
 const SAMPLE: u32 = 200;
 
-/// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are there,
-/// each time that it is more.
+/// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are
+/// there, each time that it is more.
 pub(crate) async fn load<L: Loader>(
     loaders: &mut [L],
     table: &YcsbTable,
@@ -36,8 +37,8 @@ pub(crate) async fn load<L: Loader>(
     check(&mut loaders[0], table).await
 }
 
-/// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and compares
-/// a sample byte for byte.
+/// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and
+/// compares a sample byte for byte.
 pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), DatasetError> {
     let wrong = |failure| match failure {
         Failure::Error(problem) => DatasetError::Wrong(problem),
@@ -104,8 +105,8 @@ async fn write<L: Loader>(
     .await
 }
 
-/// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a moment
-/// ago has still written.
+/// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a
+/// moment ago has still written.
 async fn insert(loader: &mut impl Loader, batch: Range<u64>) -> Result<(), Failure> {
     match loader.insert_many(batch.clone()).await {
         Err(Failure::Error(_)) => {

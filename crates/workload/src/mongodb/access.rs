@@ -65,8 +65,8 @@ impl Client for MongodbAccess {
 }
 
 impl MongodbAccess {
-    /// Opens the sessions of the connection in this slot that reads and writes, and checks each: the first reads; the second
-    /// writes, unless the first goes to the primary and does both.
+    /// Opens the sessions of the connection in this slot that reads and writes, and checks each: the first reads; the
+    /// second writes, unless the first goes to the primary and does both.
     ///
     /// # Errors
     /// As [`Client::open`].

@@ -11,8 +11,8 @@ use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
-use super::DATABASE;
 use super::records::MongodbLoader;
+use super::session::DATABASE;
 use crate::dataset::{Contents, DatasetError, usertable};
 use crate::ycsb::{Loader, Table};
 
@@ -30,8 +30,8 @@ const BETWEEN_DROPS: Duration = Duration::from_millis(200);
 /// How long members of a replica set may need for what was loaded, in milliseconds.
 const CAUGHT_UP_MS: i64 = 120_000;
 
-/// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of the same
-/// table is kept where it is right. `progress` hears the records that are there, each time that it is more.
+/// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of
+/// the same table is kept where it is right. `progress` hears the records that are there, each time that it is more.
 ///
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
@@ -72,8 +72,8 @@ pub async fn check(
     Ok(loader.close().await?)
 }
 
-/// Waits until all `members` of a replica set that hold data have all that was written: what a secondary has not yet, it says
-/// is not there.
+/// Waits until all `members` of a replica set that hold data have all that was written: what a secondary has not yet,
+/// it says is not there.
 ///
 /// # Errors
 /// When they do not have it in time, or the server refuses.

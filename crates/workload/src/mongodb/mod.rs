@@ -10,16 +10,14 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Study};
 
-use crate::client::Driver;
+use crate::driver::Driver;
 use crate::job::Job;
 use crate::{connect, ycsb};
 
 pub use access::MongodbAccess;
 pub use lookup::FindRecord;
 pub use records::{MongodbConnection, MongodbLoader, MongodbReader, MongodbTable};
-
-/// The only database that is ever touched.
-pub const DATABASE: &str = crate::dataset::SCHEMA;
+pub use session::DATABASE;
 
 impl Driver for MongodbAccess {
     type Lookup = FindRecord;

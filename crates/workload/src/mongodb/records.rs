@@ -1,5 +1,5 @@
-//! YCSB's table on MongoDB, as YCSB's binding for it has it (`site.ycsb.db.MongoDbClient`, release 0.17): the key as `_id`, the
-//! fields as binary values.
+//! YCSB's table on MongoDB, as YCSB's binding for it has it (`site.ycsb.db.MongoDbClient`, release 0.17): the key as
+//! `_id`, the fields as binary values.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,8 +14,8 @@ use ciphertax_wire::mongodb::{DocumentWriter, Reply, Request, Session};
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
-use super::DATABASE;
 use super::access::MongodbAccess;
+use super::session::DATABASE;
 use crate::client::{Client, failure};
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};

@@ -9,6 +9,10 @@ use ciphertax_wire::mongodb::{self, ConnectOptions};
 use ciphertax_wire::{Traffic, WireError};
 
 use crate::client::Session;
+use crate::dataset::schema::SCHEMA;
+
+/// The only database that is ever touched.
+pub const DATABASE: &str = SCHEMA;
 
 impl Session for mongodb::Session {
     type Options = ConnectOptions;

@@ -7,7 +7,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
 use crate::client::{Client, failure};
-use crate::sql::SqlSession;
+use crate::sql::session::SqlSession;
 
 /// How an arm reaches its server, and what every session must then be.
 #[derive(Clone)]
@@ -49,8 +49,8 @@ impl Client for MysqlAccess {
         Ok(session)
     }
 
-    /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold account,
-    /// since there may be none left.
+    /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold
+    /// account, since there may be none left.
     async fn before_connects(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
         let Some(statement) = self.forget_passwords else {
             return Ok(());

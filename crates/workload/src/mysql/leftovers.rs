@@ -4,7 +4,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
 use crate::dataset::{DatasetError, SCHEMA};
-use crate::sql::SqlSession;
+use crate::sql::session::SqlSession;
 
 /// Makes sure that this account may remove the data set, by removing a table of it that never was; writes nothing.
 ///
@@ -20,8 +20,8 @@ pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetErr
     }
 }
 
-/// Ends sessions that load, so that nobody waits for their last statement: the server does not notice that nobody waits for
-/// it. Of these numbers only those are ended that are at work in the schema.
+/// Ends sessions that load, so that nobody waits for their last statement: the server does not notice that nobody waits
+/// for it. Of these numbers only those are ended that are at work in the schema.
 ///
 /// # Errors
 /// When the server refuses.

@@ -9,7 +9,7 @@ use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, Study};
 
-use crate::client::Driver;
+use crate::driver::Driver;
 use crate::job::Job;
 use crate::sql::{self, SelectRow, Tables};
 use crate::{connect, ycsb};

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::access::MysqlAccess;
 use crate::client::{Client, failure};
-use crate::sql::Trouble;
+use crate::sql::trouble::Trouble;
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 

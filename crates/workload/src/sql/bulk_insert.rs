@@ -8,20 +8,19 @@ use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
 
-use super::Sql;
 use super::digits::push_number;
 use super::prepared::operation;
-use super::session::{Query, Row, SqlSession};
+use super::session::{Query, Row, Sql, SqlSession};
 use crate::client::{Session, failure};
-use crate::dataset::SCHEMA;
+use crate::dataset::schema::SCHEMA;
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
 const LONGEST: usize = 512 * 1024 - 1;
 /// As long as sysbench's `sbtest`, so that as many rows fit into a statement; those tables have other columns.
 const TABLES: &str = "sbbulk";
 
-/// `INSERT INTO sbbulk… VALUES(1,1),(2,2),…`, as many rows as fit; an operation is a statement. The tables are emptied before
-/// every slice, outside the measured time, so that all arms insert the same rows into the same tables.
+/// `INSERT INTO sbbulk… VALUES(1,1),(2,2),…`, as many rows as fit; an operation is a statement. The tables are emptied
+/// before every slice, outside the measured time, so that all arms insert the same rows into the same tables.
 pub struct BulkInsert<C> {
     access: C,
     /// Counts the times that the tables were emptied.

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 
-use super::Sql;
 use super::prepared::Prepared;
-use crate::dataset::{BULK_BYTES, BULK_ROWS};
+use super::session::Sql;
+use crate::dataset::bulk::{BULK_BYTES, BULK_ROWS};
 
 /// `SELECT payload FROM bulk`: 16 rows of 64 KiB of random bytes, prepared.
 pub struct BulkRead<C> {

@@ -4,11 +4,10 @@ use ciphertax_engine::Failure;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::Sql;
-use super::session::{Row, SqlSession};
+use super::session::{Row, Sql, SqlSession};
 use super::tables::Tables;
 use crate::client::failure;
-use crate::connect::Task;
+use crate::task::Task;
 
 const TABLE: &str = "connect_insert_count";
 
@@ -36,8 +35,8 @@ impl<C: Sql> Task<C> for SelectRow {
     }
 }
 
-/// One row is inserted, and counted: by its id, since a count of all rows would cost an arm the more, the faster it is. The
-/// table is emptied before every slice, outside the measured time.
+/// One row is inserted, and counted: by its id, since a count of all rows would cost an arm the more, the faster it is.
+/// The table is emptied before every slice, outside the measured time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InsertAndCount;
 

@@ -19,7 +19,8 @@ pub struct Dialect {
     pub bytes: &'static str,
     /// What stands around the hexadecimal digits of a value of that type.
     pub around_bytes: [&'static str; 2],
-    /// What stands around the table, columns and rows of an insert into `sbtest…` that takes the place of rows of the same id.
+    /// What stands around the table, columns and rows of an insert into `sbtest…` that takes the place of rows of the
+    /// same id.
     pub around_replace: [&'static str; 2],
     /// Asks for the columns of an index, by schema, table and index.
     pub index_columns: fn(&str, &str, &str) -> String,

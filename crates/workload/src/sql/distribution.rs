@@ -60,8 +60,8 @@ impl Picker {
     }
 }
 
-/// One uniform number decides between bell and middle, and for the middle also where in it: so it is only ever the upper
-/// three quarters of the middle that are picked. That is how sysbench does it.
+/// One uniform number decides between bell and middle, and for the middle also where in it: so it is only ever the
+/// upper three quarters of the middle that are picked. That is how sysbench does it.
 fn special(span: f64, random: &mut Pcg64Mcg) -> f64 {
     let decision = uniform(random);
     if decision < 1.0 - SPECIAL_PICKS {
@@ -151,8 +151,8 @@ mod tests {
         // Uniform: a tenth in each tenth.
         let uniform = shares(Distribution::Uniform, &[1..=100, 451..=550, 901..=1000]);
         assert_near(&uniform, &[0.1, 0.1, 0.1]);
-        // Special: three quarters in the middle percent, of which the lowest quarter is left out; the rest a bell with a
-        // standard deviation of a twelfth of the range, of which two thirds lie within one.
+        // Special: three quarters in the middle percent, of which the lowest quarter is left out; the rest a bell with
+        // a standard deviation of a twelfth of the range, of which two thirds lie within one.
         let special = shares(Distribution::Special, &[498..=507, 417..=584, 1..=250]);
         assert_near(&special, &[0.75 + 0.012, 0.75 + 0.25 * 0.683, 0.25 * 0.0013]);
         // Pareto: 0.8 of the picks in 0.2 of the range, and 0.8 of those in 0.2 of that.

@@ -8,19 +8,18 @@ use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::Sql;
 use super::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
 use super::distribution::Picker;
 use super::prepared::operation;
-use super::session::{Query, SqlSession};
+use super::session::{Query, Sql, SqlSession};
 use super::tables::Tables;
 use super::trouble::Trouble;
 use crate::client::Session;
 
 const BEGINNING: &str = "INSERT INTO sbtest";
 
-/// `INSERT INTO sbtest… (id, k, c, pad) VALUES (0, …)`, or what asks for the next id elsewhere, with a table and a `k` picked
-/// for each.
+/// `INSERT INTO sbtest… (id, k, c, pad) VALUES (0, …)`, or what asks for the next id elsewhere, with a table and a `k`
+/// picked for each.
 pub struct Insert<C> {
     /// How the arm reaches its server.
     pub access: C,

@@ -4,8 +4,8 @@ mod bulk_insert;
 mod bulk_read;
 mod connect;
 mod dialect;
-mod digits;
-mod distribution;
+pub(crate) mod digits;
+pub(crate) mod distribution;
 mod insert;
 #[cfg(test)]
 mod mock;
@@ -13,16 +13,15 @@ mod oltp;
 mod point_select;
 mod prepared;
 mod select_random;
-mod session;
+pub(crate) mod session;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod trouble;
+pub(crate) mod trouble;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::Workload;
 
-use crate::client::Client;
 use crate::connect::Connect;
 use crate::job::Job;
 
@@ -30,20 +29,13 @@ pub use bulk_insert::BulkInsert;
 pub use bulk_read::BulkRead;
 pub use connect::{InsertAndCount, SelectRow};
 pub use dialect::{Dialect, Placeholders};
-pub(crate) use digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
 pub use distribution::Picker;
 pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
 pub use point_select::PointSelect;
 pub use select_random::{Random, SelectRandom};
-pub use session::{Answer, DataSession, Parameter, Query, Row, SqlSession, Statement};
+pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement};
 pub use tables::Tables;
-pub(crate) use trouble::Trouble;
-
-/// A client that speaks SQL.
-pub trait Sql: Client<Session: SqlSession> {}
-
-impl<C: Client<Session: SqlSession>> Sql for C {}
 
 /// Starts the load threads of a workload that is asked over SQL.
 pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {

@@ -8,10 +8,9 @@ use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::Sql;
 use super::distribution::Picker;
 use super::prepared::operation;
-use super::session::{Parameter, SqlSession, Statement};
+use super::session::{Parameter, Sql, SqlSession, Statement};
 use super::tables::Tables;
 use crate::client::{Session, failure};
 

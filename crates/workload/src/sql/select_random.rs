@@ -8,10 +8,9 @@ use ciphertax_reactor::Reactor;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::Sql;
 use super::distribution::Picker;
 use super::prepared::Prepared;
-use super::session::SqlSession;
+use super::session::{Sql, SqlSession};
 use super::tables::Tables;
 
 /// Points or ranges of a statement (`--random-points`, `--number-of-ranges`).
@@ -19,8 +18,8 @@ const VALUES: usize = 10;
 /// From the first to the last value of a range (`--delta`).
 const DELTA: i64 = 5;
 
-/// A prepared select on `sbtest1`, as sysbench has it, however many tables there are. Each connection picks from its own
-/// part of the values.
+/// A prepared select on `sbtest1`, as sysbench has it, however many tables there are. Each connection picks from its
+/// own part of the values.
 pub struct SelectRandom<C> {
     /// How the arm reaches its server.
     pub access: C,

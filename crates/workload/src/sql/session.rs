@@ -6,11 +6,11 @@ use ciphertax_model::YcsbTable;
 use ciphertax_wire::WireError;
 
 use super::dialect::Dialect;
-use crate::client::Session;
-use crate::ycsb::{Loader, Table};
+use crate::client::{Client, Session};
+use crate::ycsb::key_value::{Loader, Table};
 
-/// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked up in
-/// its [`Dialect`].
+/// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked
+/// up in its [`Dialect`].
 pub trait SqlSession: Session {
     /// A prepared statement.
     type Statement: Statement;
@@ -48,6 +48,11 @@ pub trait SqlSession: Session {
     /// Runs a text statement and collects its rows.
     fn query(&mut self, sql: &str) -> impl Future<Output = Result<Vec<Self::Row>, WireError>>;
 }
+
+/// A client that speaks SQL.
+pub trait Sql: Client<Session: SqlSession> {}
+
+impl<C: Client<Session: SqlSession>> Sql for C {}
 
 /// What making the data set needs besides.
 pub trait DataSession: SqlSession {

@@ -1,4 +1,5 @@
-//! The scenarios ask what sysbench asks: its statements stand here as `oltp_common.lua` and its kin of release 1.0 write them.
+//! The scenarios ask what sysbench asks: its statements stand here as `oltp_common.lua` and its kin of release 1.0
+//! write them.
 
 use std::time::Duration;
 

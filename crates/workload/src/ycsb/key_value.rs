@@ -81,7 +81,8 @@ pub trait Loader {
     /// Deletes those of the records that are there, and returns how many that were.
     fn delete_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
 
-    /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many there are.
+    /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many
+    /// there are.
     fn look_at_all(&mut self) -> impl Future<Output = Result<u64, Failure>>;
 
     /// Reads a record and compares every byte.

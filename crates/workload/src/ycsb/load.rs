@@ -10,14 +10,15 @@ use ciphertax_reactor::Reactor;
 
 use super::key_value::{KeyValue, Loader, Table};
 
-/// Inserts batches into a table of its own, which is emptied before every slice, outside the measured time, so that all arms
-/// insert the same records into the same table. An operation is a batch, from the request to the answer, and its latency is
-/// that of the batch; one query holds a whole batch unless it is so large that it takes several.
+/// Inserts batches into a table of its own, which is emptied before every slice, outside the measured time, so that all
+/// arms insert the same records into the same table. An operation is a batch, from the request to the answer, and its
+/// latency is that of the batch; one query holds a whole batch unless it is so large that it takes several.
 ///
-/// YCSB's own figures for a load with `batchsize=100` mean something else: its MongoDB binding puts 99 inserts of 100 into a
-/// buffer, in next to no time, and sends all with the hundredth. Its 95th percentile is then the time to fill a buffer (39 µs
-/// in the published figures of the study `mongodb-auth`), its mean a hundredth of a batch and 99 times nothing, as if spread
-/// over all (2,050 µs there, so some 0.2 s a batch): neither is how long a record or a batch waits for the server.
+/// YCSB's own figures for a load with `batchsize=100` mean something else: its MongoDB binding puts 99 inserts of 100
+/// into a buffer, in next to no time, and sends all with the hundredth. Its 95th percentile is then the time to fill a
+/// buffer (39 µs in the published figures of the study `mongodb-auth`), its mean a hundredth of a batch and 99 times
+/// nothing, as if spread over all (2,050 µs there, so some 0.2 s a batch): neither is how long a record or a batch
+/// waits for the server.
 pub struct YcsbLoad<S> {
     store: S,
     /// Records of a batch.

@@ -3,8 +3,8 @@
 //! Definitions: B. F. Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, and `CoreWorkload` of
 //! release 0.17.
 
-mod key_space;
-mod key_value;
+pub(crate) mod key_space;
+pub(crate) mod key_value;
 mod keys;
 mod load;
 pub(crate) mod records;
@@ -54,9 +54,10 @@ pub(crate) fn start<S: KeyValue>(
 
 /// A mix of operations on single records. Each kind of operation is recorded by itself.
 ///
-/// A record that is read and then updated is one operation with two queries. A read or scan that does not find a record which
-/// was inserted, on a member of a replica set that has not got it yet, is no failure, and counted as a stale read. What was
-/// inserted is deleted again before every slice, outside the measured time, so that all slices find the same records.
+/// A record that is read and then updated is one operation with two queries. A read or scan that does not find a record
+/// which was inserted, on a member of a replica set that has not got it yet, is no failure, and counted as a stale
+/// read. What was inserted is deleted again before every slice, outside the measured time, so that all slices find the
+/// same records.
 pub struct Ycsb<S> {
     store: S,
     mix: YcsbMix,
@@ -83,8 +84,8 @@ pub struct Client<C> {
     connection: C,
     requests: Requests,
     random: Pcg64Mcg,
-    /// Of the values that updates write: it begins elsewhere each time, so that no run writes what one before it has written,
-    /// which a server may notice and skip.
+    /// Of the values that updates write: it begins elsewhere each time, so that no run writes what one before it has
+    /// written, which a server may notice and skip.
     values: Pcg64Mcg,
 }
 

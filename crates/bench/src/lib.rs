@@ -30,10 +30,10 @@ pub use slice::Slice;
 /// Result of a benchmark; its errors are for a reader alone.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The `main` of every benchmark: it is the guard of its own private server too (see [`ciphertax_lab::guard`]).
+/// The `main` of every benchmark: it is the guard of its own private server too (see [`ciphertax_supervise::guard`]).
 pub fn main(run: impl FnOnce() -> Result<()>) -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("guard") {
-        return ciphertax_lab::guard::main();
+        return ciphertax_supervise::guard::main();
     }
     match run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, ReadPreference};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::bson::raw::RawDocument;
@@ -24,7 +24,7 @@ pub struct MongodbGround {
     reactor: Rc<Reactor>,
     control: Session,
     cpu: ServerCpu,
-    server: PrivateMongoDb,
+    server: PrivateServer,
 }
 
 impl MongodbGround {
@@ -32,7 +32,7 @@ impl MongodbGround {
     ///
     /// # Errors
     /// If there is no server, or it refuses.
-    pub fn prepare(server: PrivateMongoDbBuilder) -> Result<Self> {
+    pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
         install(&MONGODB, &AtomicBool::new(false), &mut |step| {
             eprintln!("installing MongoDB: {step} …");
         })?;
@@ -42,7 +42,7 @@ impl MongodbGround {
             return Err("a benchmark has a single server".into());
         };
         let reactor = Reactor::new()?;
-        let options = options(&server, everyday(&server))?;
+        let options = options(&server, default_method(&server))?;
         let (control, _) = finish(&reactor, PATIENCE, Session::connect(&reactor, &options))??;
         Ok(Self {
             cpu: ServerCpu::of(pid)?,
@@ -53,7 +53,7 @@ impl MongodbGround {
     }
 
     /// The server itself.
-    pub fn server(&self) -> &PrivateMongoDb {
+    pub fn server(&self) -> &PrivateServer {
         &self.server
     }
 
@@ -95,6 +95,7 @@ impl MongodbGround {
                 ..options(&self.server, method)?
             },
             seeds: Vec::new(),
+            routes: Vec::new(),
             expectation: Expectation::of(arm),
             connections,
             read_preference: ReadPreference::Primary,
@@ -175,7 +176,7 @@ impl MongodbGround {
         let version = build.get_str("version")?;
         let library = build.get_document("openssl")?.get_str("running")?;
         let cache = &self.server.settings()["wiredTigerCacheSizeGB"];
-        let access_control = match everyday(&self.server) {
+        let access_control = match default_method(&self.server) {
             AuthenticationMethod::NoLogin => "off",
             _ => "on",
         };
@@ -194,8 +195,8 @@ fn agrees(counted: u64, is_asked_for: bool, least: u64) -> bool {
     }
 }
 
-/// How the account of everyday use logs in.
-fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
+/// How the default account logs in.
+fn default_method(server: &PrivateServer) -> AuthenticationMethod {
     if server.user().is_empty() {
         AuthenticationMethod::NoLogin
     } else {
@@ -203,8 +204,8 @@ fn everyday(server: &PrivateMongoDb) -> AuthenticationMethod {
     }
 }
 
-/// A connection in clear.
-fn options(server: &PrivateMongoDb, method: AuthenticationMethod) -> Result<ConnectOptions> {
+/// A connection in plaintext.
+fn options(server: &PrivateServer, method: AuthenticationMethod) -> Result<ConnectOptions> {
     let account = server
         .account(method)
         .ok_or_else(|| format!("the server has no account for {method}"))?;

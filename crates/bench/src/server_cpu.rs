@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_observe::{ProcessCpu, settle};
+use ciphertax_observe::ProcessCpu;
 
 use crate::Result;
 
@@ -19,7 +19,8 @@ impl ServerCpu {
     /// # Errors
     /// If its process has ended.
     pub fn read_ns(&self) -> Result<u64> {
-        settle(&self.0, Duration::from_millis(1), Duration::from_millis(50))?;
+        self.0
+            .settle(Duration::from_millis(1), Duration::from_millis(50))?;
         Ok(self.0.read()?.total_ns)
     }
 }

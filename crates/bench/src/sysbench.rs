@@ -102,7 +102,7 @@ impl Sysbench {
         Ok(output.trim().to_owned())
     }
 
-    /// Protocol version and cipher of its sessions, by the server's word; empty for a session in clear.
+    /// Protocol version and cipher of its sessions, by the server's word; empty for a session in plaintext.
     ///
     /// # Errors
     /// If sysbench cannot be started or fails.

@@ -11,10 +11,12 @@ use std::time::Duration;
 use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Ground, Slice, child};
 use ciphertax_engine::{Engine, Workload};
-use ciphertax_lab::{GuardProgram, PrivateServer};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_model::{Dataset, Distribution, Load, Transport};
-use ciphertax_workload::{
-    Access, BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{
+    BulkInsert, Insert, Oltp, Picker, PointSelect, Random, Scenario, SelectRandom, Tables,
 };
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -57,11 +59,7 @@ const COUNTERS: [&str; 22] = [
     "Sort_scan",
 ];
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {
@@ -173,14 +171,14 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let server = PrivateServer::builder().guard(GuardProgram::this_test_program("guard"));
+        let server = PrivateServer::builder(&MARIADB);
         let mut ground = Ground::prepare_on(server, &DATASET).unwrap();
         let sysbench = Sysbench::set_up(&mut ground).unwrap();
         Self { ground, sysbench }
     }
 
     /// Compares a scenario of so many statements, one connection on each side.
-    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(Access) -> W) {
+    fn compare<W: Workload>(&mut self, name: &str, queries: u64, workload: impl Fn(MysqlAccess) -> W) {
         const FEW: u64 = 20;
         const MORE: u64 = 100;
         // What both runs have in common is connecting, preparing and closing.
@@ -222,7 +220,7 @@ impl Bed {
         }
     }
 
-    fn engine<W: Workload>(&self, workload: impl Fn(Access) -> W) -> Engine {
+    fn engine<W: Workload>(&self, workload: impl Fn(MysqlAccess) -> W) -> Engine {
         let load = Load {
             workers: Some(1),
             ..Load::closed(1)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
-use ciphertax_model::CertificateKind;
+use ciphertax_model::{CertificateKind, Precision, Study};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use jiff::SignedDuration;
@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Link,
     /// Run a program of the user's own and leave nothing of it; started by ciphertax itself
     #[command(hide = true)]
-    Keep,
+    Supervise,
 }
 
 /// How every command that measures ends.
@@ -263,7 +263,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .or_else(with_unit)
-        .filter(|seconds| (1.0..=86_400.0).contains(seconds))
+        .filter(|seconds| Study::TIME_S.contains(seconds))
         .ok_or_else(|| "give a time between 1 second and 24 hours: 90, 90s, 2m, 1h30m".to_owned())
 }
 
@@ -271,17 +271,16 @@ fn seconds(text: &str) -> Result<f64, String> {
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
-        .filter(|fraction| (0.0005..=0.5).contains(fraction))
-        .ok_or_else(|| "give a fraction between 0.0005 and 0.5: 0.01 is one percent".to_owned())
+        .filter(|fraction| Precision::HALF_WIDTH.contains(fraction))
+        .ok_or_else(|| {
+            let (least, most) = Precision::HALF_WIDTH.into_inner();
+            format!("give a fraction between {least} and {most}: 0.01 is one percent")
+        })
 }
 
 fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {
-    PossibleValuesParser::new(CertificateKind::ALL.map(CertificateKind::name)).try_map(|name| {
-        CertificateKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| format!("unknown certificate kind {name}"))
-    })
+    PossibleValuesParser::new(CertificateKind::ALL.map(CertificateKind::name))
+        .try_map(|name| name.parse::<CertificateKind>())
 }
 
 fn server() -> impl TypedValueParser<Value = &'static Entry> {

@@ -1,7 +1,7 @@
 //! `ciphertax clean`.
 
-use ciphertax_lab::say;
 use ciphertax_runner::{clean, made_on};
+use ciphertax_supervise::say;
 
 use crate::arguments::CleanArguments;
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// How the process ends, for whoever looks at its exit code. 1 is kept for a budget that is exceeded.
+/// How the process ends, for whoever looks at its exit code, once and for all. 1 is kept for a budget that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// What was asked is done; a study was measured.
@@ -27,5 +27,25 @@ impl From<Exit> for ExitCode {
             // As shells have it.
             Exit::Stopped(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_may_rely_on_the_exit_codes() {
+        for (exit, code) in [
+            (Exit::Done, 0),
+            (Exit::Nothing, 2),
+            (Exit::CannotTell, 3),
+            (Exit::Partial, 4),
+            (Exit::Stopped(1), 129),
+            (Exit::Stopped(2), 130),
+            (Exit::Stopped(15), 143),
+        ] {
+            assert_eq!(ExitCode::from(exit), ExitCode::from(code), "{exit:?}");
+        }
     }
 }

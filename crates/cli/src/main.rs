@@ -1,12 +1,13 @@
 //! The `ciphertax` command.
 
-// A closed or full standard error ends nothing: see `ciphertax_lab::say`.
+// A closed or full standard error ends nothing: see `ciphertax_supervise::say`.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod arguments;
 mod built_in;
 mod clean;
 mod exit;
+mod find_study;
 mod measuring;
 mod passwords;
 mod progress;
@@ -24,7 +25,7 @@ use std::env;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use ciphertax_lab::say;
+use ciphertax_supervise::say;
 use clap::Parser;
 use exit::Exit;
 use passwords::without_passwords;
@@ -47,9 +48,9 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
-        Command::Guard => return ciphertax_lab::guard::main(),
+        Command::Guard => return ciphertax_supervise::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
-        Command::Keep => return ciphertax_lab::keeper::main(),
+        Command::Supervise => return ciphertax_supervise::supervisor::main(),
         Command::Quick(arguments) => quick::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),

@@ -4,10 +4,10 @@ use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ciphertax_lab::say;
 use ciphertax_model::{Secret, Study};
 use ciphertax_records::{Destination, RunStatus, Tool};
 use ciphertax_runner::{Plan, Played, RunError, play};
+use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
 use crate::arguments::MeasuringArguments;
@@ -158,13 +158,18 @@ pub(crate) fn option(name: &str, value: Option<impl Display>) -> impl Iterator<I
         .flat_map(move |value| [name.to_owned(), value.to_string()])
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it. `=` and `,` need no quotes where no shell can read them as anything else, and settings are
+/// easier to read without.
 pub(crate) fn quoted(word: String) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=.,/:@+".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word;
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    match shlex::try_quote(&word) {
+        Ok(quoted) => quoted.into_owned(),
+        // A zero byte, which no argument can hold.
+        Err(_) => word,
+    }
 }
 
 /// A study may be named as its author likes; a folder of that name must be easy to type.
@@ -184,7 +189,8 @@ mod tests {
         for (word, shown) in [
             ("time_s=60", "time_s=60"),
             ("my study.toml", "'my study.toml'"),
-            ("arm.it's.name=x", r"'arm.it'\''s.name=x'"),
+            ("arm.it's.name=x", "\"arm.it's.name=x\""),
+            ("cell.a`b`.name=$x", "'cell.a`b`.name=$x'"),
             ("mysql://app@h/?ssl-ca=ca.pem", "'mysql://app@h/?ssl-ca=ca.pem'"),
             ("", "''"),
         ] {

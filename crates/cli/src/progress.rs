@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::say;
 use ciphertax_model::{Precision, Study};
 use ciphertax_records::LeftOut;
 use ciphertax_runner::{Headline, Progress, Stage};
+use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

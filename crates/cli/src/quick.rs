@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &QuickArguments) -> Result<Exit, String> {
     if let Some(Target::MongoDb(target)) = target(&arguments.measuring)? {
         let url = quoted(Target::MongoDb(target).url());
         return Err(format!(
-            "quick is for MySQL and its relatives; for MongoDB say: ciphertax run {FOR_MONGODB} {url}"
+            "quick is for MySQL-compatible servers; for MongoDB say: ciphertax run {FOR_MONGODB} {url}"
         ));
     }
     let mut study = Study::from_toml(built_in::QUICK).map_err(|error| error.to_string())?;

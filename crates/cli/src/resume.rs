@@ -9,8 +9,8 @@ use ciphertax_wire::Target;
 
 use crate::arguments::RunArguments;
 use crate::exit::Exit;
+use crate::find_study::find;
 use crate::measuring::{self, parse_target};
-use crate::run;
 
 /// Goes on with the run in `folder`, whose study, target and seed are those of its record.
 pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, String> {
@@ -19,7 +19,7 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
     let head = cut_off.head().clone();
     let (study, target) = words(arguments);
     if let Some(study) = study {
-        let (file, text) = run::find(study)?;
+        let (file, text) = find(study)?;
         let named = StudyText::new(&file, &text)
             .study()
             .map_err(|error| error.to_string())?

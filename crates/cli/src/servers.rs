@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
-use ciphertax_lab::{Error, InstallStep, Installation, install, say};
+use ciphertax_lab::{Error, InstallStep, Installation, install};
 use ciphertax_model::{Resumption, TlsVersion};
+use ciphertax_supervise::say;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;

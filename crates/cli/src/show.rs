@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use ciphertax_lab::say;
 use ciphertax_records::{Run, write_whole};
 use ciphertax_report::{html, json, terminal};
+use ciphertax_supervise::say;
 
 use crate::width;
 

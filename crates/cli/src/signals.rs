@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use ciphertax_lab::say;
 use ciphertax_runner::{made_on, remedy};
+use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;

@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use crate::arguments::StudiesArguments;
 use crate::built_in;
 use crate::exit::Exit;
-use crate::run;
+use crate::find_study;
 use crate::show;
 
 pub(crate) fn run(arguments: &StudiesArguments) -> Result<Exit, String> {
     let text = match &arguments.name {
-        Some(name) => built_in::text(name).ok_or_else(|| run::unknown(name))?.to_owned(),
+        Some(name) => built_in::text(name)
+            .ok_or_else(|| find_study::unknown(name))?
+            .to_owned(),
         None => {
             let studies = built_in::names()
                 .map(Listed::new)

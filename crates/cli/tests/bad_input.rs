@@ -1,10 +1,12 @@
 //! What the user can mend: one clear sentence that names the thing and the remedy, exit code 2, and nothing left.
 
+use ciphertax_testkit::is_root;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::{OwnServer, Sandbox};
+use crate::ordinary_user::finish_as_ordinary_user_in;
 
 #[test]
 fn a_wrong_password() {
@@ -197,12 +199,16 @@ fn arguments_that_are_not_known_or_make_no_sense() {
 
 #[test]
 fn a_run_folder_that_may_not_be_written_is_named() {
-    if rustix::process::geteuid().is_root() {
-        return; // Root may write everywhere; an ordinary user's test run shows it.
-    }
     let sandbox = Sandbox::new();
-    fs::set_permissions(sandbox.work(), fs::Permissions::from_mode(0o500)).unwrap();
-    let finished = sandbox.finish(&["quick", "--out", "run"]);
+    let arguments = ["quick", "--out", "run"];
+    // Root may write everywhere.
+    let finished = match is_root() {
+        true => finish_as_ordinary_user_in(&sandbox, 0o500, &arguments),
+        false => {
+            fs::set_permissions(sandbox.work(), fs::Permissions::from_mode(0o500)).unwrap();
+            sandbox.finish(&arguments)
+        }
+    };
     finished.refuses(&["run cannot be written", "choose a folder you may write to"]);
 }
 

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_records::Run;
+use ciphertax_testkit::cache;
 
-use crate::common::{OwnServer, PATIENCE, Running, Sandbox, cache, record, samples, servers_of};
+use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record, samples, servers_of};
 
 const STUDY: &str = r#"
 name = "keys"

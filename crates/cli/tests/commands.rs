@@ -67,7 +67,7 @@ fn finish(sandbox: &Sandbox, command: &str) -> Finished {
 }
 
 #[test]
-fn sysbench_in_clear_against_tls() {
+fn sysbench_in_plaintext_against_tls() {
     let sandbox = Sandbox::new();
     let finished = finish(&sandbox, SYSBENCH);
     finished.measured();
@@ -120,7 +120,7 @@ fn a_run_of_a_program_is_an_operation_with_the_cpu_of_all_it_started() {
 }
 
 #[test]
-fn a_program_that_is_in_clear_in_a_tls_arm_is_caught() {
+fn a_program_that_is_in_plaintext_in_a_tls_arm_is_caught() {
     let line = "MYSQL_PWD=$CIPHERTAX_PASSWORD mariadb --no-defaults --skip-ssl -h $CIPHERTAX_HOST -P $CIPHERTAX_PORT \
         -u $CIPHERTAX_USER -e 'SELECT 1'";
     caught(
@@ -139,7 +139,7 @@ fn a_program_that_encrypts_in_a_plain_arm_is_caught() {
         "mariadb --defaults-file=\"$CIPHERTAX_MY_CNF\" --ssl --skip-ssl-verify-server-cert -e 'SELECT 1'";
     caught(
         &shell(line),
-        &["cell mine, arm plain", "1 asked for TLS, in an arm in clear"],
+        &["cell mine, arm plain", "1 asked for TLS, in a plaintext arm"],
     );
 }
 

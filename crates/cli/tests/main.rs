@@ -11,6 +11,7 @@ mod lies;
 mod loads;
 mod long_run;
 mod mongodb;
+mod mongodb_transit;
 mod ordinary_user;
 mod own_mongodb;
 mod own_server;

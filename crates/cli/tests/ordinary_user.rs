@@ -1,25 +1,26 @@
 //! Root rights are not needed.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use ciphertax_model::{LinkKind, Metric};
 use ciphertax_records::RunStatus;
+use ciphertax_testkit::{OrdinaryUser, copy_program, is_root, not_tested, unpacked_tunnels};
 
-use crate::common::{Finished, PATIENCE, Running, Sandbox, cache, record, samples};
+use crate::common::{Finished, PATIENCE, Running, Sandbox, record, samples};
 
-/// `daemon`, which every Debian has. The account `nobody` is no ordinary one: where systemd speaks for it, sshd finds it locked.
-const DAEMON: u32 = 1;
+const ONLY_ROOT_IS_SURE: &str =
+    "whoever runs the tests may have the rights for links although he is not root";
 
 #[test]
 fn an_ordinary_user_measures_too() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Then every test here has just shown it.
+    if !is_root() {
+        return not_tested("whoever is not root cannot become another user; the other tests have shown it");
     }
     let sandbox = Sandbox::new();
-    let finished = finish_as_daemon(&sandbox, &["quick", "--time=4", "--out=run"]);
+    let finished = finish_as_ordinary_user(&sandbox, &["quick", "--time=4", "--out=run"]);
     finished.measured();
     let run = record(&sandbox.run());
     // The server is the user's own, so its CPU can be seen.
@@ -35,8 +36,8 @@ fn an_ordinary_user_measures_too() {
 
 #[test]
 fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Whoever runs the tests may have the rights for links although he is not root.
+    if !is_root() {
+        return not_tested(ONLY_ROOT_IS_SURE);
     }
     let sandbox = Sandbox::new();
     let study = r#"
@@ -50,7 +51,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
     "#;
     fs::write(sandbox.work().join("study.toml"), study).unwrap();
     let run = ["run", "study.toml", "--out=run"];
-    let refused = finish_as_daemon(&sandbox, &run);
+    let refused = finish_as_ordinary_user(&sandbox, &run);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     for words in [
         "needs root",
@@ -60,7 +61,7 @@ fn an_ordinary_user_is_told_of_the_relay_and_measures_at_a_distance_with_it() {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }
     assert!(!refused.stderr.contains("Starting"), "{}", refused.stderr);
-    let finished = finish_as_daemon(&sandbox, &[&run[..], &["--set", "link_by=relay"]].concat());
+    let finished = finish_as_ordinary_user(&sandbox, &[&run[..], &["--set", "link_by=relay"]].concat());
     finished.measured();
     let link = record(&sandbox.run()).head.servers[0].link.clone().unwrap();
     assert_eq!(link.by, LinkKind::Relay);
@@ -87,8 +88,8 @@ fn connection_rates_are_measured_as_the_refusal_advises() {
 
 /// Takes the settings that a refusal names, and measures with them.
 fn expect_advice_that_works(study: &str, settings: &[&str]) {
-    if !rustix::process::geteuid().is_root() {
-        return; // As above.
+    if !is_root() {
+        return not_tested(ONLY_ROOT_IS_SURE);
     }
     let sandbox = Sandbox::new();
     copy_tunnels(&sandbox);
@@ -97,7 +98,7 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
         settings,
     ]
     .concat();
-    let refused = finish_as_daemon(&sandbox, &run);
+    let refused = finish_as_ordinary_user(&sandbox, &run);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let (_, advice) = refused
         .stderr
@@ -110,7 +111,7 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
         .output()
         .unwrap();
     let words = String::from_utf8(words.stdout).unwrap();
-    let finished = finish_as_daemon(
+    let finished = finish_as_ordinary_user(
         &sandbox,
         &run.into_iter().chain(words.lines()).collect::<Vec<_>>(),
     );
@@ -125,37 +126,27 @@ fn expect_advice_that_works(study: &str, settings: &[&str]) {
     sandbox.expect_nothing_left();
 }
 
-/// Programs of tunnels that are in the cache of whoever runs the tests are put where `daemon` finds them.
+/// Programs of tunnels that are in the cache of whoever runs the tests are put where the ordinary user finds them.
 fn copy_tunnels(sandbox: &Sandbox) {
-    let there = cache().join("ciphertax/tunnels");
-    if !there.exists() {
-        return; // Then the system has them.
-    }
-    let here = sandbox.work().join(".cache/ciphertax");
-    fs::create_dir_all(&here).unwrap();
-    for command in [
-        Command::new("cp").arg("-a").arg(there).arg(&here),
-        Command::new("chown").args(["-R", "1:1"]).arg(sandbox.work()),
-    ] {
-        assert!(command.status().unwrap().success());
+    if let Some(unpacked) = unpacked_tunnels() {
+        let cache = sandbox.work().join(".cache/ciphertax");
+        fs::create_dir_all(&cache).unwrap();
+        copy_program(&unpacked, &cache);
     }
 }
 
-/// Runs a copy of the command that `daemon` may run, in a sandbox that `daemon` may write to.
-pub(crate) fn finish_as_daemon(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
-    let program = sandbox.root().join("ciphertax");
-    // By another process: a copy that this one still has open for writing, or that a child forked meanwhile inherited,
-    // cannot be executed.
-    let copied = Command::new("cp")
-        .arg(env!("CARGO_BIN_EXE_ciphertax"))
-        .arg(&program)
-        .status();
-    assert!(copied.unwrap().success());
-    for path in [sandbox.root(), &program, &sandbox.work(), &sandbox.temporary()] {
-        chown(path, Some(DAEMON), Some(DAEMON)).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
-    }
-    let ids = ["--reuid=1", "--regid=1", "--clear-groups", "--"];
-    let words = [&ids[..], &[program.to_str().unwrap()], arguments].concat();
-    Running::start(sandbox.command_of(Path::new("setpriv"), &words)).finish_within(4 * PATIENCE)
+/// Runs a copy of the command as an ordinary user, in a sandbox that is this user's.
+pub(crate) fn finish_as_ordinary_user(sandbox: &Sandbox, arguments: &[&str]) -> Finished {
+    finish_as_ordinary_user_in(sandbox, 0o700, arguments)
+}
+
+/// As [`finish_as_ordinary_user`], in a working folder of this mode.
+pub(crate) fn finish_as_ordinary_user_in(sandbox: &Sandbox, mode: u32, arguments: &[&str]) -> Finished {
+    let (user, program) = (OrdinaryUser::find(), sandbox.root().join("ciphertax"));
+    copy_program(Path::new(env!("CARGO_BIN_EXE_ciphertax")), &program);
+    user.give(sandbox.root());
+    fs::set_permissions(sandbox.work(), fs::Permissions::from_mode(mode)).unwrap();
+    let mut command = sandbox.command_of(&program, arguments);
+    user.run(&mut command);
+    Running::start(command).finish_within(4 * PATIENCE)
 }

@@ -1,15 +1,13 @@
 //! A MongoDB that the user already has: what ciphertax touches there, and what it keeps to itself.
 
-use std::path::Path;
-
 use ciphertax_lab::certificates::Authority;
-use ciphertax_model::{CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_records::{RunStatus, Verified};
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, Finished, OwnMongoDb, Running, Sandbox, command_lines_with, files_with, record, within,
+    CLEANED_UP, OwnMongoDb, Running, Sandbox, command_lines_with, no_secret_is_left, record, within,
 };
 
 /// Few records and short slices: what a run leaves does not depend on how long it is.
@@ -37,7 +35,7 @@ fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_ar
     let finished = running.finish();
 
     finished.measured();
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     assert_eq!(server.contents(), before);
     sandbox.expect_nothing_left();
 
@@ -180,8 +178,39 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
 }
 
 #[test]
+fn a_certificate_in_the_url_logs_in() {
+    let method = AuthenticationMethod::MongodbX509;
+    let server = OwnMongoDb::start_with(|builder| builder.account(method));
+    let before = server.contents();
+    let sandbox = Sandbox::new();
+    let target = format!(
+        "mongodb://{}/?authMechanism=MONGODB-X509&tlsCertificateKeyFile={}&tlsCAFile={}",
+        server.hosts(),
+        server.client_file().display(),
+        server.ca_file().display()
+    );
+    // Without TLS nobody can show a certificate.
+    let plain = start(&sandbox, &target, None, &SHORT).finish();
+    plain.refuses(&["arm plain", "mongodb-tls-versions"]);
+    assert!(!sandbox.run().exists());
+
+    let mut command = vec!["run", "mongodb-tls-versions", target.as_str(), "--out", "run"];
+    command.extend(SHORT);
+    let finished = sandbox.finish(&command);
+    finished.measured();
+    assert_eq!(server.contents(), before);
+    let run = record(&sandbox.run());
+    for arm in &run.head.arms {
+        let facts = &arm.sessions[0].facts.authentication;
+        assert_eq!(facts.method, method.name(), "{}", arm.name);
+    }
+    let cleaned = sandbox.finish(&["clean", &target]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.stderr);
+}
+
+#[test]
 fn other_clients_keep_connections() {
-    let server = OwnMongoDb::start_with(|builder| builder.option("maxConns", 30));
+    let server = OwnMongoDb::start_with(|builder| builder.option("--maxConns=30"));
     let target = format!(
         "{}?tlsCAFile={}",
         server.url_with(server.password()),
@@ -365,7 +394,7 @@ fn the_members_of_a_replica_set_are_found() {
     found.sort_unstable();
     all.sort_unstable();
     assert_eq!(found, all);
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
 }
 
 #[test]
@@ -400,17 +429,4 @@ fn start(sandbox: &Sandbox, target: &str, password: Option<&str>, options: &[&st
         command.env("CIPHERTAX_PASSWORD", password);
     }
     Running::start(command)
-}
-
-fn no_secret_is_left(sandbox: &Sandbox, finished: &Finished, server: &OwnMongoDb) {
-    for secret in [server.password(), "PRIVATE KEY"] {
-        assert_eq!(files_with(sandbox.root(), secret), Vec::<&Path>::new());
-        assert!(!finished.stdout.contains(secret), "standard output has {secret}");
-        assert!(!finished.stderr.contains(secret), "standard error has {secret}");
-    }
-    assert_eq!(
-        files_with(sandbox.root(), &server.url()).len(),
-        2,
-        "the search is blind"
-    );
 }

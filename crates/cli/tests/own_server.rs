@@ -1,12 +1,10 @@
 //! A server that the user already has: what ciphertax touches there, and what it keeps to itself.
 
-use std::path::Path;
-
 use ciphertax_records::Verified;
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, Finished, OwnServer, Running, Sandbox, command_lines_with, files_with, record, within,
+    CLEANED_UP, OwnServer, Running, Sandbox, command_lines_with, no_secret_is_left, record, within,
 };
 
 #[test]
@@ -30,7 +28,7 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
     let finished = running.finish();
 
     finished.measured();
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     assert_eq!((server.schemas(), server.query(checksum)), before);
     sandbox.expect_nothing_left();
 }
@@ -46,7 +44,7 @@ fn a_password_in_the_url_is_in_nothing_that_is_left() {
     );
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
     finished.measured();
-    no_secret_is_left(&sandbox, &finished, &server);
+    no_secret_is_left(&sandbox, &finished, server.password(), &server.url());
     let run = record(&sandbox.run());
     let tls = run.head.arms[2].sessions[0].facts.tls.as_ref().unwrap();
     assert_eq!(tls.verification, Verified::HostName);
@@ -107,17 +105,4 @@ fn refused(server: &OwnServer, words: &[&str]) {
     let target = server.url_with(server.password());
     sandbox.finish(&["quick", &target, "--out", "run"]).refuses(words);
     assert!(!sandbox.run().exists());
-}
-
-fn no_secret_is_left(sandbox: &Sandbox, finished: &Finished, server: &OwnServer) {
-    for secret in [server.password(), "PRIVATE KEY"] {
-        assert_eq!(files_with(sandbox.root(), secret), Vec::<&Path>::new());
-        assert!(!finished.stdout.contains(secret), "standard output has {secret}");
-        assert!(!finished.stderr.contains(secret), "standard error has {secret}");
-    }
-    assert_eq!(
-        files_with(sandbox.root(), &server.url()).len(),
-        2,
-        "the search is blind"
-    );
 }

@@ -190,8 +190,15 @@ fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
         fs::remove_dir_all(sandbox.work().join("killed")).unwrap();
     }
 
+    // What a run leaves that is killed between making the schema and marking it.
     server.query("CREATE DATABASE ciphertax");
-    clean(&sandbox, &target, Some(2), "empty schema named ciphertax");
+    clean(&sandbox, &target, Some(0), "Removed the schema ciphertax");
+    assert_eq!(server.schemas(), before);
+    server.query("CREATE DATABASE ciphertax");
+    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.measured();
+    assert_eq!(server.schemas(), before);
+    server.query("CREATE DATABASE ciphertax");
     server.query("CREATE TABLE ciphertax.precious (id INT)");
     clean(&sandbox, &target, Some(2), "did not make; it is left alone");
     assert_eq!(server.query("SHOW TABLES FROM ciphertax"), ["precious"]);

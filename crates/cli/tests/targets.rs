@@ -5,6 +5,7 @@ use std::process::Command;
 
 use ciphertax_model::Metric;
 use ciphertax_records::{RunStatus, ServerRecord};
+use ciphertax_testkit::{is_root, not_tested};
 
 use crate::common::{Finished, OwnServer, Running, Sandbox, record};
 
@@ -158,7 +159,8 @@ fn other_clients_keep_connections_and_the_advice_fits() {
     let finished = sandbox.finish(&fewer);
     finished.measured();
     assert!(record(&sandbox.run()).results.void.is_empty());
-    let used = server.session(|query| query("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'"));
+    let used = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'";
+    let used = server.query(used);
     let used: u32 = used[0].parse().unwrap();
     assert!((17..=21).contains(&used), "{used} connections");
 }
@@ -193,7 +195,7 @@ fn a_missing_right_is_named_with_the_statement_that_gives_it() {
 }
 
 #[test]
-fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
+fn a_unix_socket_is_measured_in_plaintext_and_over_tls_with_the_servers_cpu() {
     let server = OwnServer::start();
     let (sandbox, _) = measured(&server.socket_url());
     let run = record(&sandbox.run());
@@ -232,7 +234,7 @@ fn a_unix_socket_is_measured_in_clear_and_over_tls_with_the_servers_cpu() {
 #[test]
 fn other_names_of_the_scheme_and_addresses_of_version_6_work() {
     if TcpListener::bind("[::1]:0").is_err() {
-        return; // A machine without IPv6 has nothing to be tried.
+        return not_tested("this machine has no IPv6");
     }
     let server = OwnServer::start_with(|builder| builder.option("--bind-address=127.0.0.1,::1"));
     let (sandbox, _) = measured(&format!(
@@ -249,14 +251,14 @@ fn other_names_of_the_scheme_and_addresses_of_version_6_work() {
 
 #[test]
 fn why_the_servers_cpu_cannot_be_read_is_said() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Only root can start a server and measure it as somebody else.
+    if !is_root() {
+        return not_tested("only root can start a server and measure it as somebody else");
     }
     let server = OwnServer::start();
     let sandbox = Sandbox::new();
     let url = server.url_with(server.password());
     let finished =
-        crate::ordinary_user::finish_as_daemon(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
+        crate::ordinary_user::finish_as_ordinary_user(&sandbox, &["quick", &url, "--time=2", "--out=run"]);
     finished.measured();
     let reason = record(&sandbox.run()).head.servers[0].cpu_unread.clone().unwrap();
     let user = owner_of(&server);

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use ciphertax_lab::catalogue::MYSQL;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{LinkKind, Metric};
 use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord, Verified};
+use ciphertax_testkit::{cache, fetched, is_root, not_tested};
 
-use crate::common::{Running, Sandbox, cache, record, samples};
+use crate::common::{Running, Sandbox, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -113,7 +115,7 @@ transport = "tls1.3"
 authentication = { method = "caching_sha2_password", password_cache = "cold" }
 
 [[arm]]
-name = "cold-in-clear"
+name = "cold-plaintext"
 transport = "plain"
 authentication = { method = "caching_sha2_password", password_cache = "cold" }
 
@@ -149,7 +151,8 @@ fn run_in_full(text: &str) -> (Run, Vec<Sample>, String) {
 
 fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
     let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
-    arm.on(server).unwrap()
+    let mut sessions = arm.sessions.iter();
+    sessions.find(|session| session.server == server).unwrap()
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 
     // An arm is measured where it is proved, and nowhere else.
     let by_socket = run.head.arms.iter().find(|arm| arm.name == "by-socket").unwrap();
-    assert!(by_socket.on(rsa).is_none());
+    assert!(by_socket.sessions.iter().all(|session| session.server != *rsa));
     let tunnels = run
         .results
         .measurements
@@ -233,13 +236,15 @@ fn every_axis_is_measured_and_reported_as_a_fact() {
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mysql`"]
 fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
+    if fetched(&MYSQL).is_none() {
+        return;
+    }
     let (run, samples, _) = run_in_full(LOGINS);
     assert!(run.results.void.is_empty(), "{:?}", run.results.void);
     for sample in samples {
         let path = match sample.slice.arm.as_str() {
-            "cold" | "cold-in-clear" => "caching_sha2_password/full",
+            "cold" | "cold-plaintext" => "caching_sha2_password/full",
             _ => "caching_sha2_password/fast",
         };
         let paths: Vec<String> = sample.load.logins.keys().map(ToString::to_string).collect();
@@ -259,8 +264,8 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
 
 #[test]
 fn every_phase_of_a_distant_connect_takes_its_round_trips() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Links are for root; that others are refused is tested with ordinary users.
+    if !is_root() {
+        return not_tested("links are for root; that others are refused is tested with ordinary users");
     }
     let (run, said) = run_and_read(DISTANCE);
     assert!(run.results.void.is_empty(), "{:?}", run.results.void);
@@ -315,7 +320,7 @@ fn a_relay_keeps_a_distance_and_the_report_says_what_it_does_not_delay() {
 }
 
 /// No phase, but for the exceptions, is shorter than its round trips over the link of its cell.
-fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
+pub(crate) fn expect_round_trips(run: &Run, exception: impl Fn(&PhaseRow) -> bool) {
     let rows = run.results.connect_phases.iter().filter(|row| row.flights >= 1.0);
     let mut expected = 0;
     for row in rows.filter(|row| !exception(row)) {

@@ -41,8 +41,8 @@ impl Batch {
     }
 }
 
-/// Operations that begin at even distances. Each is known by its number, and taken by the first connection that is free: so
-/// they begin in order, and one whose turn comes while all connections are busy waits.
+/// Operations that begin at even distances. Each is known by its number, and taken by the first connection that is
+/// free: so they begin in order, and one whose turn comes while all connections are busy waits.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     start: Instant,
@@ -52,8 +52,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// As many operations per second as `rate` for so long, but one at least. The first `connections` of them are not for
-    /// [`Schedule::take`]: each connection begins with the one that is dealt to it.
+    /// As many operations per second as `rate` for so long, but one at least. The first `connections` of them are not
+    /// for [`Schedule::take`]: each connection begins with the one that is dealt to it.
     pub(crate) fn new(start: Instant, rate: u32, duration: Duration, connections: u32) -> Self {
         let rate = u64::from(rate);
         let operations = (duration.as_secs_f64() * rate as f64).round() as u64;

@@ -1,18 +1,22 @@
 //! Load in slices.
 //!
 //! An [`Engine`] keeps one thread a core and, on each, the connections of every arm. [`Engine::slice`] lets one arm's
-//! connections work for a while, for a number of operations or on a schedule, lets operations in flight finish, and returns
-//! what happened: exact CPU time of the load threads, latencies, bytes, errors. What an operation is, and against which
-//! database, is a [`Workload`]'s business.
+//! connections work for a while, for a number of operations or on a schedule, lets operations in flight finish, and
+//! returns what happened: exact CPU time of the load threads, latencies, bytes, errors. What an operation is, and
+//! against which database, is a [`Workload`]'s business.
 
 mod course;
 mod engine;
+mod operation;
 mod recorder;
 mod responses;
+mod slice_yield;
 mod worker;
 mod workload;
 
-pub use engine::{Engine, EngineError, SATURATED, SliceYield};
+pub use engine::{Engine, EngineError};
+pub use operation::{Failure, Operation};
 pub use recorder::Recorder;
 pub use responses::LATE;
-pub use workload::{Failure, Operation, Seat, Workload};
+pub use slice_yield::SliceYield;
+pub use workload::{Slot, Workload};

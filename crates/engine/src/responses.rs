@@ -6,8 +6,8 @@ use ciphertax_records::OpenLoopSample;
 use ciphertax_stats::histogram;
 use hdrhistogram::Histogram;
 
-/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a thread
-/// that shares its CPU must expect.
+/// An operation that the load generator itself begins later than this is late. Some turns of the scheduler: what a
+/// thread that shares its CPU must expect.
 pub const LATE: Duration = Duration::from_millis(10);
 
 /// Counts response times; one a load thread, merged when the slice has ended. Counting allocates nothing.
@@ -30,8 +30,8 @@ impl Responses {
         }
     }
 
-    /// An operation began. So much of the time since it should have is the load generator's own fault; the rest it waited
-    /// for the server's answers.
+    /// An operation began. So much of the time since it should have is the load generator's own fault; the rest it
+    /// waited for the server's answers.
     pub(crate) fn began(&mut self, delay: Duration) {
         self.begun += 1;
         self.late += u64::from(delay > LATE);

@@ -8,13 +8,14 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
-use ciphertax_reactor::{Gather, Reactor};
+use ciphertax_reactor::{PollDelay, Reactor};
 use ciphertax_records::CpuTime;
 
 use crate::course::{Batch, Course, Schedule};
+use crate::operation::Failure;
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Failure, Seat, Workload};
+use crate::workload::{Slot, Workload};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
@@ -24,7 +25,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long operations in flight may take to finish after the end of a slice.
 pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a load thread is told to do.
+/// What a load thread is to do.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
@@ -83,14 +84,14 @@ pub(crate) struct Share<W> {
     pub(crate) arms: Arc<Vec<W>>,
     pub(crate) connections: usize,
     /// Number of the first of them among all of an arm.
-    pub(crate) first_seat: u32,
+    pub(crate) first_slot: u32,
     /// An arm's connections, all load threads together.
-    pub(crate) seats: u32,
+    pub(crate) slots: u32,
     /// Number of this load thread, and how many there are.
     pub(crate) thread: (usize, usize),
     /// True if operations begin on a schedule, which no other thread may hold up.
     pub(crate) is_punctual: bool,
-    pub(crate) gather: Gather,
+    pub(crate) poll_delay: PollDelay,
     pub(crate) seed: u64,
     /// The only CPU the thread may run on; `None` to leave it to the kernel.
     pub(crate) cpu: Option<usize>,
@@ -123,7 +124,7 @@ impl<W: Workload> Worker<W> {
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
         let workload = &self.share.arms[arm];
         let deadline = || Instant::now() + OPEN_TIMEOUT;
-        self.reactor.set_gather(Gather::NONE);
+        self.reactor.set_poll_delay(PollDelay::NONE);
         if check {
             match self.reactor.run_one(workload.check(&self.reactor), deadline())? {
                 Some(Ok(())) => {}
@@ -135,12 +136,12 @@ impl<W: Workload> Worker<W> {
         let empty: Vec<usize> = (0..slots.len()).filter(|place| slots[*place].is_none()).collect();
         for few in empty.chunks(OPENED_AT_A_TIME) {
             let tasks = few.iter().zip(self.opened + 1..).map(|(place, opened)| {
-                let seat = Seat {
-                    index: self.share.first_seat + *place as u32,
-                    of: self.share.seats,
+                let slot = Slot {
+                    index: self.share.first_slot + *place as u32,
+                    of: self.share.slots,
                     seed: self.share.seed.wrapping_add(opened),
                 };
-                workload.open(&self.reactor, seat)
+                workload.open(&self.reactor, slot)
             });
             let outcomes = self.reactor.run(tasks, deadline())?;
             self.opened += few.len() as u64;
@@ -160,7 +161,7 @@ impl<W: Workload> Worker<W> {
         let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
         let slots = &mut self.connections[arm];
-        reactor.set_gather(self.share.gather);
+        reactor.set_poll_delay(self.share.poll_delay);
         let free = slots.iter_mut().enumerate();
         let free = free.filter_map(|(place, slot)| Some((place, slot.take()?)));
         let (places, connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();
@@ -219,8 +220,8 @@ impl<W: Workload> Worker<W> {
     }
 }
 
-/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they return the
-/// connection if it can be used again.
+/// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they
+/// return the connection if it can be used again.
 struct Load<'a, W> {
     workload: &'a W,
     reactor: &'a Rc<Reactor>,

@@ -1,15 +1,16 @@
 //! The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
 
+use ciphertax_model::workload::Unit;
 use ciphertax_model::{Metric, Workload};
 use ciphertax_records::{CapacityRow, Head, Rated, Results, Side};
 use ciphertax_stats::Interval;
 
 /// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
 fn rate_of(workload: Workload) -> Option<(Rated, f64)> {
-    match workload {
-        Workload::Connect => Some((Rated::Connections, 100.0)),
-        workload if workload.is_key_lookup() => Some((Rated::Queries, 10_000.0)),
-        _ => None,
+    match workload.descriptor().operation {
+        Unit::ConnectionWithLookup => Some((Rated::Connections, 100.0)),
+        Unit::Lookup => Some((Rated::Queries, 10_000.0)),
+        Unit::BulkResult | Unit::Operation => None,
     }
 }
 

@@ -4,7 +4,8 @@
 //! and of an arm (1). The connect cell's operation holds one query, so a connection with n queries costs
 //! `connect + (n − 1)·query`; the query is the key lookup of the other cell, over a connection that stays open.
 
-use ciphertax_model::{Metric, Study, Workload};
+use ciphertax_model::workload::Unit;
+use ciphertax_model::{Metric, Study};
 use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Results, Side};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
@@ -28,7 +29,7 @@ pub(crate) fn rows(
 ) -> Result<Vec<ChurnRow>, ExplainError> {
     let connects = cells
         .iter()
-        .filter(|cell| cell.cell.workload == Workload::Connect);
+        .filter(|cell| cell.cell.workload.descriptor().operation == Unit::ConnectionWithLookup);
     let mut rows = Vec::new();
     for connect in connects {
         let mut queries = cells.iter().filter(|cell| cell.cell.workload.is_key_lookup());

@@ -1,6 +1,6 @@
 //! Estimates, noise floor and verdicts of all cells.
 
-use ciphertax_model::{Metric, Pace, Study, Workload};
+use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
@@ -124,7 +124,7 @@ fn by_kind(cell: &CellSamples<'_>) -> Vec<(usize, Metric)> {
 
 /// A run of a program is no request: how it answered single ones only the program knows.
 fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
-    let is_command = cell.cell.workload == Workload::Command;
+    let is_command = cell.cell.workload.is_program();
     let of_connects = match cell.cell.workload.makes_connections() {
         true => &Metric::COMPARED_OF_CONNECTS[..],
         false => &[],

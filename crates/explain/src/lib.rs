@@ -19,7 +19,7 @@ mod sentence;
 use std::io;
 
 use ciphertax_model::Cell;
-use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, VoidRow};
+use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
 
@@ -88,9 +88,11 @@ pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results
 
 fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, ExplainError> {
     let reached = precision::of_cell(&head.study, cell)?;
+    let server = server_of(head, cell.cell);
     Ok(CellRecord {
         name: cell.cell.name.clone(),
-        server: server_name(head, cell.cell),
+        server_id: server.map(|server| server.id.clone()).unwrap_or_default(),
+        server: server.map(|server| server.name.clone()).unwrap_or_default(),
         workers: cell.workers(),
         blocks: reached.blocks,
         void_slices: cell.slices().filter(|slice| !slice.is_valid).count() as u32,
@@ -100,10 +102,19 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
     })
 }
 
-/// Private servers are named for their sites; the user's own is the only one of its run.
-fn server_name(head: &Head, cell: &Cell) -> String {
-    let server = head.server(&head.study.site(cell).to_string());
-    server.map(|server| server.name.clone()).unwrap_or_default()
+/// The server of a cell, which says so. In records of former releases private ones are named for what their cells need, and the
+/// user's own is the only one of its run.
+fn server_of<'a>(head: &'a Head, cell: &Cell) -> Option<&'a ServerRecord> {
+    let says_so = head
+        .servers
+        .iter()
+        .find(|server| server.cells.contains(&cell.name));
+    says_so
+        .or_else(|| {
+            let named = head.study.site(cell).to_string();
+            head.servers.iter().find(|server| server.name == named)
+        })
+        .or(head.servers.first())
 }
 
 fn void_row(sample: &Sample) -> Option<VoidRow> {

@@ -1,6 +1,7 @@
 //! The verdict in one sentence a manager can read, and the words of figures.
 
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::Metric;
+use ciphertax_model::workload::Unit;
 use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
@@ -29,31 +30,21 @@ fn nothing(run: &Run) -> String {
 }
 
 fn about(run: &Run, arm: &str) -> Option<String> {
-    type IsMeant = fn(Workload) -> bool;
-    const OF_A_SHORT_STUDY: [(IsMeant, &str); 2] = [
-        (Workload::is_key_lookup, "query"),
-        (|workload| workload == Workload::Connect, "new connection"),
+    const OF_A_SHORT_STUDY: [(Unit, &str); 2] = [
+        (Unit::Lookup, "query"),
+        (Unit::ConnectionWithLookup, "new connection"),
     ];
-    let of = |is_meant: IsMeant| run.cells().filter(move |cell| is_meant(cell.asked.workload));
-    let is_of_quick = |cell: MeasuredCell<'_>| {
-        cell.asked.workload == Workload::BulkRead
-            || OF_A_SHORT_STUDY
-                .iter()
-                .any(|(is_meant, _)| is_meant(cell.asked.workload))
-    };
-    let is_short = run.cells().all(is_of_quick)
-        && OF_A_SHORT_STUDY
-            .iter()
-            .any(|(is_meant, _)| of(*is_meant).count() > 0)
-        && OF_A_SHORT_STUDY
-            .iter()
-            .all(|(is_meant, _)| of(*is_meant).count() < 2);
+    let unit = |cell: MeasuredCell<'_>| cell.asked.workload.descriptor().operation;
+    let of = |meant: Unit| run.cells().filter(move |cell| unit(*cell) == meant);
+    let is_short = run.cells().all(|cell| unit(cell) != Unit::Operation)
+        && OF_A_SHORT_STUDY.iter().any(|(meant, _)| of(*meant).count() > 0)
+        && OF_A_SHORT_STUDY.iter().all(|(meant, _)| of(*meant).count() < 2);
     if !is_short {
         return across_cells(run, arm);
     }
     let clauses: Vec<Clause> = OF_A_SHORT_STUDY
         .into_iter()
-        .filter_map(|(is_meant, what)| Some(clause(run, primary(run, arm, of(is_meant).next()?)?, what)))
+        .filter_map(|(meant, what)| Some(clause(run, primary(run, arm, of(meant).next()?)?, what)))
         .collect();
     (!clauses.is_empty()).then(|| format!("{arm} {}", joined(&clauses)))
 }

@@ -673,6 +673,8 @@ fn head(study: Study) -> Head {
         status: RunStatus::Complete,
         arms,
         servers: vec![ServerRecord {
+            id: Default::default(),
+            cells: Vec::new(),
             name: "mariadb".into(),
             product: "MariaDB".into(),
             version: String::new(),

@@ -1,10 +1,12 @@
-//! Owns a private MariaDB until its standard input ends, and says where it is. With the argument `guard` it is the guard
-//! of that server, as in the `ciphertax` command. Further arguments are options of the server.
+//! Owns a private MariaDB until its standard input ends, and says where it is. With the argument `guard` it is the
+//! guard of that server, as in the `ciphertax` command. Further arguments are options of the server.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{PrivateServer, guard};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_supervise::guard;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -13,12 +15,14 @@ fn main() -> ExitCode {
     }
     let builder = arguments
         .into_iter()
-        .fold(PrivateServer::builder(), |builder, option| builder.option(option));
+        .fold(PrivateServer::builder(&MARIADB), |builder, option| {
+            builder.option(option)
+        });
     match builder.start() {
         Ok(server) => {
             println!(
                 "{} {} {}",
-                server.pid(),
+                server.pids()[0],
                 server.address(),
                 server.folder().display()
             );

@@ -1,12 +1,13 @@
-//! Owns a tunnel until its standard input ends, and says where it is: address, folder and process numbers. The arguments
-//! are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel`, `haproxy` or `wireguard`), and the address it leads
-//! to. With the argument `guard` it is the guard of that tunnel, as in the `ciphertax` command.
+//! Owns a tunnel until its standard input ends, and says where it is: address, folder and process numbers. The
+//! arguments are the tunnel, as a study names it (`ssh:aes256-ctr`, `stunnel`, `haproxy` or `wireguard`), and the
+//! address it leads to. With the argument `guard` it is the guard of that tunnel, as in the `ciphertax` command.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::{GuardProgram, guard, tunnel};
-use ciphertax_model::{SshCipher, Tunnel};
+use ciphertax_lab::tunnel;
+use ciphertax_model::Tunnel;
+use ciphertax_supervise::{GuardProgram, guard};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,10 +48,7 @@ fn own(kind: Tunnel, target: std::net::SocketAddr) -> ExitCode {
 
 fn kind_named(name: &str) -> Option<Tunnel> {
     match name.split_once(':') {
-        Some(("ssh", cipher)) => SshCipher::ALL
-            .into_iter()
-            .find(|known| known.name() == cipher)
-            .map(Tunnel::Ssh),
+        Some(("ssh", cipher)) => cipher.parse().ok().map(Tunnel::Ssh),
         None if name == "stunnel" => Some(Tunnel::Stunnel),
         None if name == "haproxy" => Some(Tunnel::Haproxy),
         None if name == "wireguard" => Some(Tunnel::Wireguard),

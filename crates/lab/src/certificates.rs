@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ciphertax_model::CertificateKind;
+use ciphertax_supervise::create_private_file;
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::ec::{Asn1Flag, EcGroup, EcKey};
@@ -24,7 +25,6 @@ use openssl::x509::extension::{
 use openssl::x509::{X509, X509Builder, X509Name, X509NameRef, X509Ref};
 
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
 
 /// Days that a certificate is valid: longer than any run, short enough to be worthless afterwards.
 const VALID_DAYS: u32 = 30;
@@ -49,15 +49,6 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// Where a server's certificate lies with its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundleFiles {
-    /// The authority's certificate, which clients trust.
-    pub ca: PathBuf,
-    /// The server's certificate, those of the intermediate authorities, if any, and the server's key; mode 0600.
-    pub bundle: PathBuf,
-}
-
 /// Where a client's certificate lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificateFiles {
@@ -76,6 +67,8 @@ pub enum KeyFormat {
     /// PKCS#1 for RSA (`BEGIN RSA PRIVATE KEY`), the only format that yaSSL reads: given another it switches TLS off
     /// without a word. Keys of other kinds, which yaSSL does not know, are written as PKCS#8 all the same.
     Pkcs1,
+    /// PKCS#8 at the end of the file of its certificates, as MongoDB wants it: both are one file, mode 0600.
+    Bundled,
 }
 
 impl Authority {
@@ -114,33 +107,25 @@ impl Authority {
         chain_length: u8,
         format: KeyFormat,
     ) -> Result<CertificateFiles> {
+        let [certificate, key] = match format {
+            KeyFormat::Bundled => ["server.pem"; 2],
+            KeyFormat::Pkcs8 | KeyFormat::Pkcs1 => ["server-cert.pem", "server-key.pem"],
+        };
         let files = CertificateFiles {
             ca: folder.join("ca.pem"),
-            certificate: folder.join("server-cert.pem"),
-            key: folder.join("server-key.pem"),
+            certificate: folder.join(certificate),
+            key: folder.join(key),
         };
         let (key, chain) = self.certified_chain(chain_length)?;
-        self.write_own(&files.ca)?;
-        fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
-        write_key(&files.key, &key, format)?;
-        Ok(files)
-    }
-
-    /// The same, with chain and key in one file, as MongoDB wants them.
-    ///
-    /// # Errors
-    /// OpenSSL's own, or a file that cannot be written.
-    pub fn issue_bundle_for_localhost(&self, folder: &Path, chain_length: u8) -> Result<BundleFiles> {
-        let files = BundleFiles {
-            ca: folder.join("ca.pem"),
-            bundle: folder.join("server.pem"),
-        };
-        let (key, mut bundle) = self.certified_chain(chain_length)?;
-        bundle.extend(key.private_key_to_pem_pkcs8()?);
-        self.write_own(&files.ca)?;
-        create_private_file(&files.bundle)?
-            .write_all(&bundle)
-            .map_err(Error::write(&files.bundle))?;
+        fs::write(&files.ca, self.root.certificate.to_pem()?).map_err(Error::write(&files.ca))?;
+        let pem = key_pem(&key, format)?;
+        match format {
+            KeyFormat::Bundled => write_private(&files.key, &[chain, pem].concat())?,
+            KeyFormat::Pkcs8 | KeyFormat::Pkcs1 => {
+                fs::write(&files.certificate, chain).map_err(Error::write(&files.certificate))?;
+                write_private(&files.key, &pem)?;
+            }
+        }
         Ok(files)
     }
 
@@ -161,7 +146,7 @@ impl Authority {
         let key = new_key(kind)?;
         let certificate = certify_client(&key, client, &self.root)?;
         fs::write(&files.certificate, certificate.to_pem()?).map_err(Error::write(&files.certificate))?;
-        write_key(&files.key, &key, KeyFormat::default())?;
+        write_private(&files.key, &key_pem(&key, KeyFormat::default())?)?;
         Ok(files)
     }
 
@@ -175,11 +160,6 @@ impl Authority {
             chain.extend(intermediate.certificate.to_pem()?);
         }
         Ok((key, chain))
-    }
-
-    /// Writes the authority's certificate.
-    fn write_own(&self, path: &Path) -> Result<()> {
-        fs::write(path, self.root.certificate.to_pem()?).map_err(Error::write(path))
     }
 
     /// Authorities, each signed by the one before it, the first by the root.
@@ -308,13 +288,16 @@ fn new_ec_key(curve: Nid) -> std::result::Result<PKey<Private>, ErrorStack> {
     PKey::from_ec_key(EcKey::generate(&group)?)
 }
 
-fn write_key(path: &Path, key: &PKey<Private>, format: KeyFormat) -> Result<()> {
-    let pem = match (format, key.id()) {
-        (KeyFormat::Pkcs1, Id::RSA) => key.rsa()?.private_key_to_pem()?,
-        _ => key.private_key_to_pem_pkcs8()?,
-    };
+fn key_pem(key: &PKey<Private>, format: KeyFormat) -> std::result::Result<Vec<u8>, ErrorStack> {
+    match (format, key.id()) {
+        (KeyFormat::Pkcs1, Id::RSA) => key.rsa()?.private_key_to_pem(),
+        _ => key.private_key_to_pem_pkcs8(),
+    }
+}
+
+fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     create_private_file(path)?
-        .write_all(&pem)
+        .write_all(content)
         .map_err(Error::write(path))
 }
 

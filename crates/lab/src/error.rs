@@ -4,9 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::AuthenticationMethod;
+use ciphertax_supervise::free_mb;
 
-use crate::catalogue::{Protocol, Refusal};
-use crate::tunnel::TunnelError;
+use crate::catalogue::Entry;
+use crate::catalogue::capabilities::Refusal;
+use crate::link::error::LinkError;
+use crate::tunnel::error::TunnelError;
 
 /// Result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -38,15 +41,16 @@ pub enum Error {
     /// A server cannot do what it was asked for.
     #[error("{}", sentences(.0))]
     Refused(Vec<Refusal>),
-    /// A server of another family was asked for.
-    #[error("{server} speaks the protocol of {protocol}; choose a server of {wanted} for this")]
-    OtherProtocol {
+    /// Something leads to one address, and the server has several.
+    #[error(
+        "{server} is a replica set of {members} members here, each with an address of its own, and a relay or a tunnel \
+         leads to one alone; measure a single server, or a distance as root, which keeps all members away"
+    )]
+    SeveralAddresses {
         /// Its name in the catalogue.
         server: &'static str,
-        /// What it speaks.
-        protocol: Protocol,
-        /// What it should speak.
-        wanted: Protocol,
+        /// How many they are.
+        members: usize,
     },
     /// A library of the system is missing.
     #[error(
@@ -161,35 +165,6 @@ pub enum Error {
     /// The user has asked to stop.
     #[error("stopped; what was begun is removed")]
     Stopped,
-    /// The private folder cannot be made.
-    #[error("cannot make a private folder in {parent}: {cause}; set TMPDIR to a folder you may write to")]
-    Folder {
-        /// Where it should have been.
-        parent: PathBuf,
-        /// The system's word.
-        cause: io::Error,
-    },
-    /// The path of the server's socket would be longer than the system allows.
-    #[error(
-        "the path {parent} is too long for a Unix socket in it; set TMPDIR to a shorter one, for example /tmp"
-    )]
-    PathTooLong {
-        /// The folder for temporary files.
-        parent: PathBuf,
-    },
-    /// Not enough space for a server.
-    #[error(
-        "the disk is full: {folder} has {free_mb} MB free and {needed_mb} MB are needed; make room, or \
-         set TMPDIR to a folder on another disk"
-    )]
-    DiskFull {
-        /// The folder for temporary files.
-        folder: PathBuf,
-        /// What is free, in megabytes.
-        free_mb: u64,
-        /// What is needed, in megabytes.
-        needed_mb: u64,
-    },
     /// A file cannot be written.
     #[error("cannot write {path}: {cause}")]
     Write {
@@ -214,17 +189,21 @@ pub enum Error {
         /// The system's word.
         cause: io::Error,
     },
-    /// The process that cleans up after us does not work, so no server is started.
-    #[error("the guard process that removes the private server {problem}; no server is started without it")]
-    Guard {
-        /// What it did.
-        problem: String,
-    },
-    /// The process that runs a program of the user's own does not work.
-    #[error("the process that watches the program {problem}; no program is run without it")]
-    Keeper {
-        /// What it did.
-        problem: String,
+    /// What a server or a tunnel runs in could not be made, kept or removed.
+    #[error(transparent)]
+    Supervise(#[from] ciphertax_supervise::Error),
+    /// The disk filled up although it seemed to have room.
+    #[error(
+        "the disk is full: {server} found no space left in {folder} ({free_mb} MB are free there now); make room, or \
+         set TMPDIR to a folder on another disk"
+    )]
+    DiskFilled {
+        /// The server's name in the catalogue.
+        server: &'static str,
+        /// Its private folder.
+        folder: PathBuf,
+        /// What is free now, in megabytes.
+        free_mb: u64,
     },
     /// The system tables could not be made.
     #[error("the private server could not make its system tables; it says: {log}")]
@@ -246,9 +225,11 @@ pub enum Error {
         /// Last lines of its log.
         log: String,
     },
-    /// A replica set or an account could not be made, or a replica set did not do as it was told.
-    #[error("the private MongoDB did not do as it was told: {problem}")]
+    /// A replica set or an account could not be made, or a member did not do what it was asked.
+    #[error("the private {server} did not do what it was asked: {problem}")]
     SetUp {
+        /// Its name in the catalogue.
+        server: &'static str,
         /// The server's word, or what it did not do.
         problem: String,
     },
@@ -259,14 +240,6 @@ pub enum Error {
         low: u16,
         /// Highest port tried.
         high: u16,
-    },
-    /// Something was left behind.
-    #[error("the private server's folder {folder} could not be removed: {problem}; remove it by hand")]
-    LeftBehind {
-        /// The folder.
-        folder: PathBuf,
-        /// Why.
-        problem: String,
     },
     /// A tunnel.
     #[error(transparent)]
@@ -290,10 +263,19 @@ pub enum Error {
     },
     /// There is no link.
     #[error(transparent)]
-    Link(#[from] crate::link::LinkError),
+    Link(#[from] LinkError),
 }
 
 impl Error {
+    /// A server whose disk filled up although it seemed to have room.
+    pub(crate) fn disk_filled(entry: &Entry, folder: &Path) -> Self {
+        Self::DiskFilled {
+            server: entry.name,
+            folder: folder.into(),
+            free_mb: free_mb(folder).unwrap_or(0),
+        }
+    }
+
     /// For `map_err` after writing `path`.
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -1,10 +1,10 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB or MySQL of our own, a [`PrivateMongoDb`] a MongoDB: made in a folder of its own,
-//! reachable on the loopback address alone, and gone without a trace when its owner is gone, however that ended (see
-//! [`guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on the machine is fetched
-//! by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A [`tunnel`] is put between
-//! client and server, and a [`RunningLink`] puts a distance between them.
+//! A [`PrivateServer`] is a MariaDB, MySQL or MongoDB of our own: made in a folder of its own, reachable from this
+//! machine alone, and gone without a trace when its owner is gone, however that ended (see
+//! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on
+//! the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
+//! [`tunnel`] is put between client and server, and a [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -13,43 +13,25 @@ mod accounts;
 pub mod catalogue;
 pub mod certificates;
 mod error;
-mod family;
-mod folder;
-pub mod guard;
 mod install;
-pub mod keeper;
+mod leftovers;
 pub mod link;
 mod locate;
 mod log;
 pub mod mongodb;
-mod my_cnf;
-mod namespace;
+pub mod mysql;
 mod port;
-mod private_files;
-mod privilege;
-mod process;
 mod proof;
 mod relay;
-mod say;
 mod search;
 mod server;
-mod statements;
-mod sweep;
-mod system_tables;
-mod template;
-mod trust;
 pub mod tunnel;
 
 pub use accounts::Account;
 pub use error::{Error, Result};
-pub use guard::GuardProgram;
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
-pub use mongodb::{PrivateMongoDb, PrivateMongoDbBuilder};
-pub use private_files::PrivateFiles;
-pub use proof::{ProofError, Proved, prove};
+pub use proof::{ProofError, Proved};
 pub use relay::Relay;
-pub use say::say;
 pub use server::{PrivateServer, PrivateServerBuilder};
-pub use sweep::sweep_stale;

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Entry, Family, MARIADB, MySqlFamily, Protocol, Source, Suite};
+use crate::catalogue::{Entry, MARIADB, Source, Suite};
 use crate::error::{Error, Result};
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
+use crate::server::family::VersionQuery;
 
 /// What an installation in the cache says of itself, beside its files.
 const RECORD: &str = "ciphertax-installed.json";
@@ -21,25 +22,6 @@ pub struct Installation {
     program: PathBuf,
     basedir: PathBuf,
     libraries: Vec<PathBuf>,
-    /// What a server of MySQL's family has besides its program; `None` for others.
-    files: Option<MySqlFiles>,
-}
-
-/// What a server of MySQL's family needs besides its program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct MySqlFiles {
-    /// Error messages and character sets.
-    share: PathBuf,
-    /// Libraries that can be loaded; `None` where there are none.
-    plugins: Option<PathBuf>,
-}
-
-/// An installed server of MySQL's family.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MySqlInstallation<'a> {
-    installation: &'a Installation,
-    family: &'static MySqlFamily,
-    files: &'a MySqlFiles,
 }
 
 /// What an installation in the cache says of itself.
@@ -100,10 +82,7 @@ impl Installation {
     /// An installation in a folder of its own.
     fn in_cache(entry: &'static Entry, folder: &Path) -> Result<Self> {
         let program_folders = ["usr/sbin", "bin", "usr/libexec"].map(|below| folder.join(below));
-        let names: &[&str] = match entry.protocol() {
-            Protocol::MySql => &["mariadbd", "mysqld"],
-            Protocol::MongoDb => &["mongod"],
-        };
+        let names = entry.family.known().programs;
         let program = program_in(names, &program_folders).ok_or_else(|| Error::Incomplete {
             server: entry.name,
             folder: folder.into(),
@@ -127,17 +106,14 @@ impl Installation {
     fn around(entry: &'static Entry, program: &Path, libraries: Vec<PathBuf>) -> Result<Self> {
         let program = fs::canonicalize(program).map_err(Error::read(program))?;
         let basedir = program.ancestors().nth(2).unwrap_or(Path::new("/")).to_owned();
-        let files = match entry.family {
-            Family::MySql(_) => Some(MySqlFiles::below(&basedir, entry)?),
-            Family::MongoDb => None,
-        };
-        Ok(Self {
+        let installation = Self {
             entry,
             program,
             basedir,
             libraries,
-            files,
-        })
+        };
+        entry.family.check_files(&installation)?;
+        Ok(installation)
     }
 
     /// Which server it is.
@@ -159,12 +135,7 @@ impl Installation {
             program: self.program.clone(),
             cause,
         };
-        // /usr/sbin/mysqld  Ver 9.7.0-1 for Linux on x86_64 ((Debian))
-        // db version v6.0.5
-        let (options, mark): (&[&str], &str) = match self.entry.protocol() {
-            Protocol::MySql => (&["--no-defaults", "--version"], "Ver"),
-            Protocol::MongoDb => (&["--version"], "version"),
-        };
+        let VersionQuery { options, mark } = self.entry.family.version_query();
         let words = self.command();
         let output = Command::new(&words[0])
             .args(&words[1..])
@@ -186,33 +157,12 @@ impl Installation {
 
     /// True if it has every library that the catalogue promises of it.
     pub fn is_complete(&self) -> bool {
-        match self.mysql() {
-            Ok(mysql) => mysql
-                .family
-                .plugins
-                .iter()
-                .all(|(_, library)| mysql.has_plugin(library)),
-            Err(_) => true,
-        }
+        self.entry.family.is_complete(self)
     }
 
-    /// What there is to know of it as a server of MySQL's family.
-    ///
-    /// # Errors
-    /// If it is of another.
-    pub(crate) fn mysql(&self) -> Result<MySqlInstallation<'_>> {
-        match (self.entry.mysql(), &self.files) {
-            (Some(family), Some(files)) => Ok(MySqlInstallation {
-                installation: self,
-                family,
-                files,
-            }),
-            _ => Err(Error::OtherProtocol {
-                server: self.entry.name,
-                protocol: self.entry.protocol(),
-                wanted: Protocol::MySql,
-            }),
-        }
+    /// The folder below which everything of it lies.
+    pub(crate) fn basedir(&self) -> &Path {
+        &self.basedir
     }
 
     /// The error for a server of the system's libraries that complains, in these words, that one is not there.
@@ -231,75 +181,6 @@ impl Installation {
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
         command_line(&self.program, &self.libraries)
-    }
-}
-
-impl MySqlFiles {
-    fn below(basedir: &Path, entry: &Entry) -> Result<Self> {
-        // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
-        let share = ["share/mysql", "share/mariadb", "share"]
-            .map(|folder| basedir.join(folder))
-            .into_iter()
-            .find(|folder| folder.join("english/errmsg.sys").is_file())
-            .ok_or_else(|| Error::Incomplete {
-                server: entry.name,
-                folder: basedir.into(),
-                missing: "messages (english/errmsg.sys)".into(),
-            })?;
-        let plugins = ["lib/mysql/plugin", "lib/mariadb/plugin", "lib/plugin"]
-            .map(|folder| basedir.join(folder))
-            .into_iter()
-            .find(|folder| folder.is_dir());
-        Ok(Self { share, plugins })
-    }
-}
-
-impl<'a> MySqlInstallation<'a> {
-    /// The installation.
-    pub(crate) fn installation(self) -> &'a Installation {
-        self.installation
-    }
-
-    /// How it is made and told what to do.
-    pub(crate) fn family(self) -> &'static MySqlFamily {
-        self.family
-    }
-
-    pub(crate) fn has_plugin(self, library: &str) -> bool {
-        let file = if library.ends_with(".so") {
-            library.to_owned()
-        } else {
-            format!("{library}.so")
-        };
-        self.plugins().is_some_and(|folder| folder.join(file).is_file())
-    }
-
-    /// The folder below which everything of the installation lies.
-    pub(crate) fn basedir(self) -> &'a Path {
-        &self.installation.basedir
-    }
-
-    /// Error messages and character sets.
-    pub(crate) fn share(self) -> &'a Path {
-        &self.files.share
-    }
-
-    /// Libraries that can be loaded; `None` where there are none.
-    pub(crate) fn plugins(self) -> Option<&'a Path> {
-        self.files.plugins.as_deref()
-    }
-
-    /// The statements that make the system tables.
-    pub(crate) fn system_tables(self) -> Result<PathBuf> {
-        ["mysql_system_tables.sql", "mariadb_system_tables.sql"]
-            .map(|file| self.share().join(file))
-            .into_iter()
-            .find(|file| file.is_file())
-            .ok_or_else(|| Error::Incomplete {
-                server: self.installation.entry.name,
-                folder: self.share().into(),
-                missing: "system tables (mariadb_system_tables.sql)".into(),
-            })
     }
 }
 
@@ -325,6 +206,9 @@ pub(crate) fn cache_folder(entry: &Entry) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::catalogue::MARIADB_11_8;
 
@@ -350,10 +234,6 @@ mod tests {
         assert_eq!(found.command(), [program.clone().into_os_string()]);
 
         let found = Installation::find_in(&MARIADB, Some(root.path()), &[]).unwrap();
-        assert_eq!(
-            found.mysql().unwrap().share(),
-            root.path().join("usr/share/mariadb")
-        );
         let path = format!("LD_LIBRARY_PATH={}", libraries.display());
         assert_eq!(
             found.command(),
@@ -413,6 +293,8 @@ mod tests {
         ] {
             fs::write(file, "").unwrap();
         }
+        let program = root.path().join("usr/sbin/mariadbd");
+        fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
         root
     }
 }

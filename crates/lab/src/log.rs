@@ -2,16 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use ciphertax_reactor::stop;
-
-use crate::error::{Error, Result};
-use crate::folder::{NEEDED_MB, PrivateFolder};
-use crate::process::Process;
-use crate::statements::Statements;
+use std::path::Path;
+use std::time::Duration;
 
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
@@ -29,60 +21,11 @@ pub(crate) enum Readiness {
     PortTaken,
 }
 
-/// The server's log from some point on.
-pub(crate) struct Log {
-    folder: PathBuf,
-    start: u64,
-}
-
-impl Log {
-    /// What the server writes from now on.
-    pub(crate) fn from_its_end(folder: &Path) -> Self {
-        let start = fs::metadata(folder.join(LOG)).map_or(0, |metadata| metadata.len());
-        Self {
-            folder: folder.into(),
-            start,
-        }
-    }
-
-    /// Waits for the server's word, and gives it its first statements. Connecting instead could reach a foreign server,
-    /// or ourselves.
-    pub(crate) fn wait_until_ready(&self, process: &Process, statements: &Statements) -> Result<Readiness> {
-        let deadline = Instant::now() + STARTUP;
-        let mut delivered = false;
-        loop {
-            delivered = delivered || statements.deliver()?;
-            let ended = process.has_ended();
-            let text = read_from(&self.folder.join(LOG), self.start);
-            if text.contains("ready for connections") && !ended {
-                return Ok(Readiness::Ready);
-            }
-            if ended && text.contains("Address already in use") {
-                return Ok(Readiness::PortTaken);
-            }
-            if ended {
-                return Err(full_disk(&self.folder).unwrap_or(Error::EndedEarly {
-                    log: tail(&self.folder),
-                }));
-            }
-            if stop::is_over(deadline) {
-                return Err(Error::NotReady {
-                    seconds: STARTUP.as_secs(),
-                    log: tail(&self.folder),
-                });
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-/// The error to report if the log complains about a full disk.
-pub(crate) fn full_disk(folder: &Path) -> Option<Error> {
-    let log = read_from(&folder.join(LOG), 0);
-    let complaint = ["No space left on device", "Disk is full"]
+/// True if a log complains of a full disk.
+pub(crate) fn names_a_full_disk(log: &str) -> bool {
+    ["No space left on device", "Disk is full"]
         .iter()
-        .any(|words| log.contains(words));
-    complaint.then(|| PrivateFolder::disk_full(folder, NEEDED_MB))
+        .any(|words| log.contains(words))
 }
 
 /// The last lines of the log of the server in `folder`, in one line.
@@ -129,19 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_as_such() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(
-            folder.path().join(LOG),
-            "[ERROR] InnoDB: Operating system error number 28",
-        )
-        .unwrap();
-        assert!(full_disk(folder.path()).is_none());
-        fs::write(
-            folder.path().join(LOG),
-            "Error writing file (Errcode: 28 \"No space left on device\")",
-        )
-        .unwrap();
-        assert!(matches!(full_disk(folder.path()), Some(Error::DiskFull { .. })));
+    fn a_full_disk_is_known_by_its_words() {
+        assert!(!names_a_full_disk(
+            "[ERROR] InnoDB: Operating system error number 28"
+        ));
+        assert!(names_a_full_disk(
+            "Error writing file (Errcode: 28 \"No space left on device\")"
+        ));
     }
 }

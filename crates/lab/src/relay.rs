@@ -65,7 +65,7 @@ impl Relay {
         self.address
     }
 
-    /// True if `needle` travelled in clear on one connection in one direction.
+    /// True if `needle` travelled in plaintext on one connection in one direction.
     ///
     /// # Errors
     /// If it was not seen but not everything was kept, so that nothing can be said.
@@ -290,7 +290,10 @@ mod tests {
         let weak = Arc::downgrade(&relay.shared);
         let start = Instant::now();
         drop(relay);
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "a thread waits for what never comes"
+        );
         assert_eq!(weak.strong_count(), 0, "a thread still runs");
         assert_eq!(idle.read(&mut [0]).unwrap(), 0);
         assert!(TcpStream::connect(address).is_err());

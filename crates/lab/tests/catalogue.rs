@@ -1,36 +1,28 @@
 //! What the catalogue says of a server, held against the server itself: it is started, driven, and leaves nothing.
 //!
-//! The distribution's MariaDB is always there. The others have to be installed first, and their tests asked for:
-//! `cargo test -p ciphertax-lab --test catalogue -- --ignored --skip guard`
+//! All but the distribution's MariaDB are fetched, some 200 MB in all, unless they are in the user's cache.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL, MYSQL_5_6,
 };
-use ciphertax_lab::{Account, Error, GuardProgram, Installation, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{Account, Error, Installation, PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{
     Arm, AuthenticationMethod, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion,
     Transport,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::{LoginPath, SessionFacts};
+use ciphertax_testkit::{fetched, files_with, plain, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn mariadb_is_what_the_catalogue_says() {
@@ -38,48 +30,48 @@ fn mariadb_is_what_the_catalogue_says() {
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mariadb-11.8`"]
 fn mariadb_11_8_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MARIADB_11_8);
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mysql`"]
 fn mysql_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MYSQL);
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mysql-5.6`"]
 fn mysql_5_6_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MYSQL_5_6);
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mariadb-10.2`"]
 fn mariadb_10_2_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MARIADB_10_2);
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mariadb-10.11-wolfssl`"]
 fn mariadb_10_11_with_wolfssl_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MARIADB_10_11_WOLFSSL);
 }
 
 #[test]
-#[ignore = "needs `ciphertax servers install mariadb-11.4-wolfssl`"]
 fn mariadb_11_4_with_wolfssl_is_what_the_catalogue_says() {
     hold_to_the_catalogue(&MARIADB_11_4_WOLFSSL);
 }
 
 fn hold_to_the_catalogue(entry: &'static Entry) {
-    let installation = Installation::of(entry).unwrap();
+    let installation = match entry == &MARIADB {
+        true => Installation::of(entry).unwrap(),
+        false => match fetched(entry) {
+            Some(installation) => installation,
+            None => return,
+        },
+    };
     let server = with_everything(entry, &installation).start().unwrap();
     it_is_the_version_with_our_settings(&server, &installation);
     every_account_logs_in_by_its_method(&server);
     nobody_else_has_an_account(&server);
-    passwords_are_forgotten_when_told(&server);
+    passwords_are_forgotten_on_demand(&server);
     no_password_is_in_a_file(&server);
     let mut wrong = Vec::new();
     wrong.extend(tls_versions_that_differ(&server));
@@ -112,7 +104,7 @@ fn with_everything(entry: &'static Entry, installation: &Installation) -> Privat
 
 fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &Installation) {
     let rows = query(
-        &clear(server),
+        &plain(server),
         "SELECT VERSION(), @@max_connections, @@innodb_buffer_pool_size, @@skip_name_resolve, @@log_bin",
     );
     let version = installation.version().unwrap();
@@ -126,9 +118,9 @@ fn it_is_the_version_with_our_settings(server: &PrivateServer, installation: &In
 fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     let methods = server.entry().capabilities.authentication;
     for account in methods.iter().filter_map(|method| server.account(*method)) {
-        let mut options = as_account(clear(server), account);
+        let mut options = as_account(plain(server), account);
         if account.method == AuthenticationMethod::UnixSocket {
-            options.socket = Some(server.socket().to_owned());
+            options.socket = Some(server.socket().unwrap().to_owned());
             options.authentication = Some(AuthenticationMethod::UnixSocket);
         }
         let mut ways = vec![options];
@@ -145,7 +137,7 @@ fn every_account_logs_in_by_its_method(server: &PrivateServer) {
     }
 }
 
-fn passwords_are_forgotten_when_told(server: &PrivateServer) {
+fn passwords_are_forgotten_on_demand(server: &PrivateServer) {
     let forget = server.entry().capabilities.forget_passwords;
     let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
         assert_eq!(forget, None);
@@ -163,7 +155,7 @@ fn passwords_are_forgotten_when_told(server: &PrivateServer) {
         }
     );
     if let Some(statement) = forget {
-        execute(&clear(server), statement);
+        execute(&plain(server), statement);
         assert_eq!(path(), LoginPath::Full);
     }
 }
@@ -172,7 +164,7 @@ fn nobody_else_has_an_account(server: &PrivateServer) {
     // Those of the server itself are locked.
     let statement =
         "SELECT GROUP_CONCAT(user) FROM mysql.user WHERE user NOT LIKE '%.sys' AND user NOT LIKE 'mysql.%'";
-    let users = query(&clear(server), statement).remove(0);
+    let users = query(&plain(server), statement).remove(0);
     let methods = server.entry().capabilities.authentication;
     let mut expected: Vec<&str> = methods
         .iter()
@@ -368,7 +360,7 @@ fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
 
 fn tls_can_be_off(entry: &'static Entry) {
     let server = builder(entry).without_tls().start().unwrap();
-    facts(&clear(&server)).unwrap();
+    facts(&plain(&server)).unwrap();
     let policy = TlsPolicy::new(None, Verification::None);
     let error = facts(&encrypted(&server, policy)).unwrap_err();
     assert!(matches!(error, WireError::TlsNotOffered), "{error}");
@@ -376,7 +368,7 @@ fn tls_can_be_off(entry: &'static Entry) {
 }
 
 fn stop_without_a_trace(server: PrivateServer) {
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     server.stop().unwrap();
     assert!(!folder.exists());
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -397,9 +389,7 @@ fn told(
 }
 
 fn builder(entry: &'static Entry) -> PrivateServerBuilder {
-    PrivateServer::builder()
-        .server(entry)
-        .guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(entry)
 }
 
 fn rsa() -> Certificate {
@@ -432,20 +422,10 @@ fn ca(server: &PrivateServer) -> Verification {
     Verification::HostName(server.ca_file().unwrap().to_owned(), address)
 }
 
-fn clear(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        server.user(),
-        server.password().clone(),
-    )
-}
-
 fn encrypted(server: &PrivateServer, policy: TlsPolicy) -> ConnectOptions {
     ConnectOptions {
         tls: Some(Arc::new(TlsConnector::new(&policy).unwrap())),
-        ..clear(server)
+        ..plain(server)
     }
 }
 
@@ -484,34 +464,4 @@ fn execute(options: &ConnectOptions, statement: &str) {
         let (mut session, _) = Session::connect(reactor, options).await.unwrap();
         session.query(statement).await.unwrap();
     });
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
-}
-
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    bytes
-        .iter()
-        .enumerate()
-        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
 }

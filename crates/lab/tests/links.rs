@@ -1,5 +1,4 @@
-//! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays. What
-//! needs root is skipped for an ordinary user.
+//! Links with real packets: they are as long as they say, real servers answer over them, and nothing of them stays.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -7,8 +6,6 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -17,8 +14,14 @@ use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ciphertax_lab::{DelayRelay, Error, GuardProgram, PrivateServer, RunningLink, tunnel};
-use ciphertax_model::{Link, LinkKind, SshCipher, Tunnel};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
+use ciphertax_model::{Link, LinkKind};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::{
+    OrdinaryUser, copy_program, example, is_root, is_running, not_tested, parent_of, processes_with,
+    temporary_folder, within,
+};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space, unshare_unsafe,
@@ -27,37 +30,19 @@ use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// By how much a busy machine may be late; early it must never be.
-const LATE: Duration = Duration::from_millis(200);
-
 /// How long things may take to go away.
 const SECONDS: Duration = Duration::from_secs(5);
 
-const NOBODY: u32 = 65_534;
-
-#[test]
-#[ignore = "the guard of the links in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-#[ignore = "the process of the links in these tests"]
-fn link() {
-    ciphertax_lab::link::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn opening_a_connection_takes_one_round_trip_more_than_directly() {
     let Some(link) = link_of(rtt(40.0)) else { return };
     let port = echo_inside(&link);
-    let connect = |address| median((0..15).map(|_| time(|| drop(tcp((address, port))))));
+    let connect = |address| fastest((0..15).map(|_| time(|| drop(tcp((address, port))))));
     let (delayed, direct) = (connect(link.delayed_address()), connect(link.direct_address()));
     assert!(delayed >= 40 * MS, "{delayed:?}");
-    assert!(
-        delayed < direct + 40 * MS + LATE,
-        "{delayed:?}, directly {direct:?}"
-    );
+    assert!(delayed < 80 * MS, "{delayed:?}, directly {direct:?}");
     assert!(direct < delayed, "{delayed:?}, directly {direct:?}");
     let report = link.report().unwrap();
     assert_eq!(report.kind, LinkKind::Tun);
@@ -80,10 +65,10 @@ fn a_new_distance_holds_for_connections_that_are_open() {
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
     link.set(&rtt(60.0)).unwrap();
-    let far = median((0..5).map(|_| ask(&mut stream)));
-    assert!((60 * MS..60 * MS + LATE).contains(&far), "{far:?}");
+    let far = fastest((0..15).map(|_| ask(&mut stream)));
+    assert!((60 * MS..120 * MS).contains(&far), "{far:?}");
     link.set(&rtt(0.0)).unwrap();
-    let near = median((0..5).map(|_| ask(&mut stream)));
+    let near = fastest((0..15).map(|_| ask(&mut stream)));
     assert!(near < 60 * MS, "{near:?}");
     assert!(link.set(&rtt(-1.0)).is_err());
     assert!(link.report().unwrap().packets >= before + 20);
@@ -191,12 +176,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
 #[test]
 fn a_server_inside_answers_at_both_addresses() {
     let Some(link) = link_of(rtt(30.0)) else { return };
-    let guard = GuardProgram::this_test_program("guard");
-    let server = PrivateServer::builder()
-        .inside(&link)
-        .guard(guard)
-        .start()
-        .unwrap();
+    let server = PrivateServer::builder(&MARIADB).inside(&link).start().unwrap();
     let direct = server.address();
     assert_eq!(direct.ip(), link.direct_address());
     let greet = |address: SocketAddr| {
@@ -283,7 +263,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
     let folder = temporary_folder();
     for delay in [0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200] {
-        let mut owner = test_program(Path::new("/proc/self/exe"), "owner")
+        let mut owner = Command::new(example("link"))
             .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stdin(Stdio::piped())
@@ -298,7 +278,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         "{:?}",
         devices_here()
     );
-    assert!(within(SECONDS, || processes_in(folder.path()) == 0));
+    assert!(within(SECONDS, || processes_with(folder.path()).is_empty()));
     // A folder made just before there was a guard is left to the next start.
     let folder = Rc::new(folder);
     let mut next = Owner::start_in(&folder, false);
@@ -318,7 +298,7 @@ fn a_killed_guard_takes_the_link_with_it_and_the_next_start_sweeps() {
     // First the owner is stopped, so that it cannot clean up.
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !runs(owner.helpers[0])));
+    assert!(within(SECONDS, || !is_running(owner.helpers[0])));
     assert!(within(SECONDS, || !owner.addresses.exist()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.process.wait().unwrap();
@@ -367,7 +347,7 @@ fn a_killed_link_process_is_known_to_be_gone() {
 
 #[test]
 fn impossible_settings_are_refused_before_anything_starts() {
-    let guard = GuardProgram::new("/nowhere", [""; 0]);
+    let guard = GuardProgram::new("/nowhere");
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let link = Link {
         jitter_ms: 30.0,
@@ -383,9 +363,7 @@ fn impossible_settings_are_refused_before_anything_starts() {
 
 #[test]
 fn a_link_process_started_by_hand_says_what_it_is_for() {
-    let output = test_program(Path::new("/proc/self/exe"), "link")
-        .output()
-        .unwrap();
+    let output = Command::new(example("link")).arg("link").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
     assert!(words.contains("started by ciphertax itself"), "{words}");
 }
@@ -393,17 +371,16 @@ fn a_link_process_started_by_hand_says_what_it_is_for() {
 #[test]
 fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
     if !is_root() {
-        return ordinary_user();
+        return as_an_ordinary_user();
     }
-    let folder = temporary_folder();
-    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let (user, folder) = (OrdinaryUser::find(), temporary_folder());
     let program = folder.path().join("test");
-    fs::copy("/proc/self/exe", &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let output = test_program(&program, "ordinary_user")
+    copy_program(&std::env::current_exe().unwrap(), &program);
+    user.give(folder.path());
+    let mut command = test_program(&program, "as_an_ordinary_user");
+    let output = user
+        .run(&mut command)
         .env("TMPDIR", folder.path())
-        .uid(NOBODY)
-        .gid(NOBODY)
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -416,8 +393,8 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
 
 #[test]
 #[ignore = "run by another test as an ordinary user"]
-fn ordinary_user() {
-    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_test_program("guard")).unwrap_err();
+fn as_an_ordinary_user() {
+    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_program()).unwrap_err();
     assert!(matches!(refused, Error::Link(_)), "{refused}");
     let text = refused.to_string();
     assert!(
@@ -431,18 +408,18 @@ fn ordinary_user() {
 fn a_relay_delays_bytes_but_not_the_handshake() {
     let relay = relay_to(rtt(40.0), echo_here());
     let mut stream = None;
-    let connected = median((0..5).map(|_| time(|| stream = Some(tcp(relay.address())))));
+    let connected = fastest((0..15).map(|_| time(|| stream = Some(tcp(relay.address())))));
     let mut stream = stream.unwrap();
     assert!(connected < 40 * MS, "{connected:?}");
-    let answered = median((0..5).map(|_| ask(&mut stream)));
-    assert!((40 * MS..40 * MS + LATE).contains(&answered), "{answered:?}");
+    let answered = fastest((0..15).map(|_| ask(&mut stream)));
+    assert!((40 * MS..80 * MS).contains(&answered), "{answered:?}");
     let report = relay.report().unwrap();
     assert_eq!(report.kind, LinkKind::Relay);
-    assert_eq!(report.packets, 10);
+    assert_eq!(report.packets, 30);
     assert!(report.kind.caveat().unwrap().contains("handshake"));
 
     relay.set(&rtt(2.0)).unwrap();
-    let nearer = median((0..5).map(|_| ask(&mut stream)));
+    let nearer = fastest((0..15).map(|_| ask(&mut stream)));
     assert!(nearer >= 2 * MS && nearer < 40 * MS, "{nearer:?}");
     let pid = relay.pid();
     relay.stop().unwrap();
@@ -554,7 +531,7 @@ fn lateness_seen_from_outside(link: &RunningLink, one_way: Duration) -> Vec<f64>
             now
         })
         .collect();
-    thread::sleep(one_way + LATE);
+    thread::sleep(one_way + 200 * MS);
     let late = |sent: SystemTime| {
         let due = sent.duration_since(UNIX_EPOCH).unwrap() + one_way;
         (arrival(&receiver).as_secs_f64() - due.as_secs_f64()) * 1e6
@@ -623,21 +600,21 @@ fn rtt(rtt_ms: f64) -> Link {
 
 /// `None` where there can be no link.
 fn link_of(link: Link) -> Option<RunningLink> {
-    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_test_program("guard")).unwrap())
+    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_program()).unwrap())
 }
 
 fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {
-    DelayRelay::start(&link, target, &GuardProgram::this_test_program("guard")).unwrap()
+    DelayRelay::start(&link, target, &GuardProgram::this_program()).unwrap()
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-/// Root in a container often has neither the rights nor the device.
+/// False where there can be no link, which is said: root in a container often has neither the rights nor the device.
 fn may_link() -> bool {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
-    capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists()
+    let may = capabilities(None).unwrap().effective.contains(needed) && Path::new("/dev/net/tun").exists();
+    if !may {
+        not_tested("a link needs the rights of root over networks and mounts, and /dev/net/tun");
+    }
+    may
 }
 
 fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
@@ -710,10 +687,9 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort();
-    times[times.len() / 2]
+/// The one of several that a busy machine disturbed least; early none must be.
+fn fastest(times: impl Iterator<Item = Duration>) -> Duration {
+    times.min().unwrap()
 }
 
 /// Megabits per second once a second has passed, over three seconds.
@@ -771,41 +747,6 @@ impl Addresses {
     }
 }
 
-/// The owner of a link and perhaps a server inside and tunnels to it: prints where they are and ends with its standard
-/// input.
-#[test]
-#[ignore = "started by other tests, to be killed"]
-fn owner() {
-    let guard = GuardProgram::this_test_program("guard");
-    let link = RunningLink::start(&rtt(1.0), &guard).unwrap();
-    let builder = PrivateServer::builder().inside(&link).guard(guard.clone());
-    let server = std::env::var_os("WITH_SERVER").map(|_| builder.start().unwrap());
-    let kinds = [Tunnel::Ssh(SshCipher::Aes256Gcm), Tunnel::Wireguard];
-    let tunnels = server.iter().flat_map(|server| {
-        kinds.map(|kind| tunnel::start(kind, server.address(), Some(&link), &guard).unwrap())
-    });
-    let tunnels: Vec<_> = tunnels.collect();
-    let addresses = [link.delayed_address(), link.direct_address()]
-        .into_iter()
-        .chain(tunnels.iter().map(|tunnel| tunnel.address().ip()));
-    let pids = [link.pid()]
-        .into_iter()
-        .chain(server.iter().map(PrivateServer::pid))
-        .chain(
-            tunnels
-                .iter()
-                .flat_map(|tunnel| tunnel.processes())
-                .map(|process| process.pid),
-        );
-    let words = |words: Vec<String>| words.join(",");
-    println!(
-        "\nowns {} {}",
-        words(addresses.map(|address| address.to_string()).collect()),
-        words(pids.map(|pid| pid.to_string()).collect()),
-    );
-    let _ = std::io::stdin().read_to_end(&mut Vec::new());
-}
-
 /// A process that owns a link.
 struct Owner {
     process: Child,
@@ -825,7 +766,7 @@ impl Owner {
     }
 
     fn start_in(folder: &Rc<TempDir>, with_server: bool) -> Self {
-        let mut command = test_program(Path::new("/proc/self/exe"), "owner");
+        let mut command = Command::new(example("link"));
         command
             .env("TMPDIR", folder.path())
             // As a shell would start it.
@@ -833,7 +774,7 @@ impl Owner {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         if with_server {
-            command.env("WITH_SERVER", "");
+            command.arg("server");
         }
         // Whoever starts the tests in the background makes them, and all they start, ignore Ctrl-C.
         // SAFETY: a system call that touches no memory, so it may be called between fork and exec.
@@ -866,7 +807,7 @@ impl Owner {
         assert!(owner.addresses.exist());
         // The link; the server, ssh and sshd with its session, and both ends of WireGuard.
         assert!(owner.helpers.len() >= if with_server { 1 + 1 + 3 + 2 } else { 1 });
-        assert!(owner.helpers.iter().all(|pid| runs(*pid)));
+        assert!(owner.helpers.iter().all(|pid| is_running(*pid)));
         owner
     }
 
@@ -876,9 +817,7 @@ impl Owner {
 
     /// The guard is the parent of the link's process.
     fn guard(&self) -> Pid {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.helpers[0])).unwrap();
-        let after_name = stat.rsplit(')').next().unwrap();
-        Pid::from_raw(after_name.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap()
+        Pid::from_raw(parent_of(self.helpers[0]).cast_signed()).unwrap()
     }
 
     fn folders(&self) -> usize {
@@ -888,7 +827,7 @@ impl Owner {
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
         for pid in &self.helpers {
-            assert!(within(SECONDS, || !runs(*pid)), "process {pid} still runs");
+            assert!(within(SECONDS, || !is_running(*pid)), "process {pid} still runs");
         }
         assert!(
             within(SECONDS, || !self.addresses.exist()),
@@ -908,44 +847,9 @@ fn devices_here() -> Vec<String> {
         .collect()
 }
 
-/// How many processes have `folder` for temporary files.
-fn processes_in(folder: &Path) -> usize {
-    let needle = folder.as_os_str().as_bytes();
-    let in_folder = |process: &fs::DirEntry| {
-        fs::read(process.path().join("environ")).is_ok_and(|environment| {
-            environment
-                .split(|byte| *byte == 0)
-                .any(|word| word.ends_with(needle))
-        })
-    };
-    fs::read_dir("/proc").unwrap().flatten().filter(in_folder).count()
-}
-
-/// True while the process exists and is not just waiting to be reaped.
-fn runs(pid: u32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-}
-
 /// A program of these tests that runs one of them.
 fn test_program(program: &Path, test: &str) -> Command {
     let mut command = Command::new(program);
     command.args([test, "--exact", "--ignored", "--nocapture"]);
     command
-}
-
-fn temporary_folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(10 * MS);
-    }
-    true
 }

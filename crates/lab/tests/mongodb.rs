@@ -6,29 +6,21 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
-use ciphertax_lab::mongodb::{self, Circumstances};
-use ciphertax_lab::{
-    Account, Error, GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, ProofError, install,
-};
+use ciphertax_lab::mongodb::{self, Conditions};
+use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError, install};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
+use ciphertax_testkit::{contains, files_with, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
@@ -54,7 +46,7 @@ fn accounts_log_in_by_their_method_and_with_their_password_alone() {
     let methods = [AuthenticationMethod::ScramSha1, AuthenticationMethod::MongodbX509];
     let server = methods
         .into_iter()
-        .fold(builder(), PrivateMongoDbBuilder::account)
+        .fold(builder(), PrivateServerBuilder::account)
         .start()
         .unwrap();
     assert_eq!(server.account(AuthenticationMethod::NoLogin), None);
@@ -78,7 +70,7 @@ fn accounts_log_in_by_their_method_and_with_their_password_alone() {
     no_secret_is_readable_or_kept(&server);
 }
 
-fn no_secret_is_readable_or_kept(server: &PrivateMongoDb) {
+fn no_secret_is_readable_or_kept(server: &PrivateServer) {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(server.folder()), 0o700);
     assert_eq!(mode(&server.folder().join("server.pem")), 0o600);
@@ -117,7 +109,7 @@ fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies()
         read_only_member: true,
     };
     let server = builder().replica_set(set).start().unwrap();
-    let members = server.members();
+    let members = server.addresses();
     assert_eq!(members.len(), 4);
     let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
     for (number, member) in members.iter().enumerate() {
@@ -129,8 +121,8 @@ fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies()
         // What can never become the primary is not among the hosts.
         let passive = answer.get("passive").unwrap().is_some();
         assert_eq!(passive, number == 3, "{answer:?}");
-        let everyday = server.account(AuthenticationMethod::ScramSha256).unwrap();
-        assert_eq!(users(&options(*member, everyday)).len(), 1);
+        let default_account = server.account(AuthenticationMethod::ScramSha256).unwrap();
+        assert_eq!(users(&options(*member, default_account)).len(), 1);
         assert!(outcome(&anonymous(*member), &whoami()).is_ok());
     }
     let key = server.folder().join("members.key");
@@ -160,18 +152,18 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         .account(AuthenticationMethod::MongodbX509)
         .start()
         .unwrap();
-    let alone = Circumstances {
+    let alone = Conditions {
         others: Others::None,
-        stranger: None,
+        unknown_client: None,
     };
-    let everyday = options(
+    let default_account = options(
         server.address(),
         server.account(AuthenticationMethod::ScramSha256).unwrap(),
     );
     let plain = Expectation::new(Transport::Plain);
     let tls = Expectation::new(Transport::Tls13);
-    let over_tls = encrypted(&server, everyday.clone(), false);
-    for (options, expectation) in [(&everyday, &plain), (&over_tls, &tls)] {
+    let over_tls = encrypted(&server, default_account.clone(), false);
+    for (options, expectation) in [(&default_account, &plain), (&over_tls, &tls)] {
         let proved = mongodb::prove("it", options, expectation, alone).unwrap();
         let claims: Vec<String> = proved
             .proofs
@@ -188,7 +180,7 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         ];
         assert_eq!(claims, witnesses, "{:?}", proved.proofs);
     }
-    for (options, expectation) in [(&everyday, &tls), (&over_tls, &plain)] {
+    for (options, expectation) in [(&default_account, &tls), (&over_tls, &plain)] {
         let error = mongodb::prove("it", options, expectation, alone).unwrap_err();
         assert!(matches!(error, ProofError::Disproved { .. }), "{error}");
     }
@@ -198,16 +190,16 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
         server.account(AuthenticationMethod::MongodbX509).unwrap(),
     );
     let files = server
-        .strangers_certificate(CertificateKind::EcdsaP256)
+        .unknown_client_certificate(CertificateKind::EcdsaP256)
         .unwrap()
         .unwrap();
-    let stranger = encrypted_with(&server, x509.clone(), Some(files));
+    let unknown = encrypted_with(&server, x509.clone(), Some(files));
     let by_certificate = encrypted(&server, x509, true);
-    let circumstances = Circumstances {
-        stranger: Some(&stranger),
+    let conditions = Conditions {
+        unknown_client: Some(&unknown),
         ..alone
     };
-    let proved = mongodb::prove("it", &by_certificate, &tls, circumstances).unwrap();
+    let proved = mongodb::prove("it", &by_certificate, &tls, conditions).unwrap();
     assert!(
         proved
             .proofs
@@ -258,9 +250,9 @@ fn a_server_that_does_not_start_says_why() {
 }
 
 /// A server that is fetched if it is not there yet.
-fn builder() -> PrivateMongoDbBuilder {
+fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }
 
 fn anonymous(server: SocketAddr) -> ConnectOptions {
@@ -275,7 +267,7 @@ fn options(server: SocketAddr, account: &Account) -> ConnectOptions {
     }
 }
 
-fn encrypted(server: &PrivateMongoDb, options: ConnectOptions, with_certificate: bool) -> ConnectOptions {
+fn encrypted(server: &PrivateServer, options: ConnectOptions, with_certificate: bool) -> ConnectOptions {
     let issue = || {
         server
             .client_certificate(CertificateKind::EcdsaP256)
@@ -286,7 +278,7 @@ fn encrypted(server: &PrivateMongoDb, options: ConnectOptions, with_certificate:
 }
 
 fn encrypted_with(
-    server: &PrivateMongoDb,
+    server: &PrivateServer,
     options: ConnectOptions,
     certificate: Option<ClientCertificateFiles>,
 ) -> ConnectOptions {
@@ -331,34 +323,4 @@ fn outcome(options: &ConnectOptions, command: &RawDocumentBuf) -> Result<RawDocu
         let (mut session, _) = Session::connect(reactor, options).await?;
         session.command(command).await
     })
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
-}
-
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    bytes
-        .iter()
-        .enumerate()
-        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
 }

@@ -2,27 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     Arm, Certificate, CertificateKind, Group, Resumption, TlsLibrary, TlsVersion, Transport,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
+use ciphertax_testkit::run;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn versions_groups_ciphers_and_resumption_are_what_the_catalogue_says() {
@@ -85,7 +79,7 @@ fn certificates_are_what_the_catalogue_says() {
 }
 
 /// What is wrong with what the catalogue promises of an arm; `None` if it is held.
-fn told(server: &PrivateMongoDb, arm: &Arm, kind: CertificateKind) -> Option<String> {
+fn told(server: &PrivateServer, arm: &Arm, kind: CertificateKind) -> Option<String> {
     let certificate = Certificate {
         kind,
         ..Certificate::default()
@@ -100,7 +94,7 @@ fn told(server: &PrivateMongoDb, arm: &Arm, kind: CertificateKind) -> Option<Str
     }
 }
 
-fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> {
+fn facts(server: &PrivateServer, arm: &Arm) -> Result<SessionFacts, WireError> {
     let ca = server.ca_file().unwrap().to_owned();
     let mut policy = TlsPolicy::new(
         arm.transport.tls_version(),
@@ -129,16 +123,7 @@ fn facts(server: &PrivateMongoDb, arm: &Arm) -> Result<SessionFacts, WireError> 
     })
 }
 
-fn builder() -> PrivateMongoDbBuilder {
+fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
+    PrivateServer::builder(&MONGODB)
 }

@@ -5,16 +5,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::install;
+use ciphertax_testkit::{
+    OrdinaryUser, copy_program, example, folders_in, is_root, not_tested, owner_command, parent_of,
+    processes_with, temporary_folder, within,
+};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 const SECONDS: Duration = Duration::from_secs(5);
@@ -36,7 +39,7 @@ fn an_owner_killed_by_sigkill() {
 #[test]
 fn an_owner_of_a_mongodb_killed_by_sigkill() {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let program = example_named("private_mongodb");
+    let program = example("private_mongodb");
     let parent = temporary_folder();
     let command = owner_command(&program, parent.path());
     Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
@@ -52,7 +55,7 @@ fn an_owner_ended_by_sigterm() {
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
     let parent = temporary_folder();
-    let mut command = owner_command(&example(), parent.path());
+    let mut command = owner_command(&owner_program(), parent.path());
     // An owner that decides for itself when to end; what ignores a signal does so in the next program too.
     // SAFETY: a system call that touches no memory.
     unsafe {
@@ -61,7 +64,7 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
             Ok(())
         });
     }
-    let owner = Owner::start_in(example(), command, parent);
+    let owner = Owner::start_in(owner_program(), command, parent);
     // The terminal signals the whole foreground group.
     kill_process_group(owner.pid(), Signal::INT).unwrap();
     thread::sleep(Duration::from_millis(300));
@@ -74,7 +77,7 @@ fn ctrl_c_at_the_terminal_reaches_the_owner_alone() {
 fn an_owner_killed_at_any_moment_of_the_start() {
     let parent = temporary_folder();
     for delay in [0, 2, 5, 10, 20, 50, 100, 150, 200, 250, 300, 400] {
-        let mut process = owner_command(&example(), parent.path()).spawn().unwrap();
+        let mut process = owner_command(&owner_program(), parent.path()).spawn().unwrap();
         thread::sleep(Duration::from_millis(delay));
         process.kill().unwrap();
         process.wait().unwrap();
@@ -85,8 +88,12 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         processes_with(parent.path())
     );
     // A folder made just before there was a guard is left to the next start.
-    let owner = Owner::start_in(example(), owner_command(&example(), parent.path()), parent);
-    assert!(within(SECONDS, || folders_in(owner.parent.path())
+    let owner = Owner::start_in(
+        owner_program(),
+        owner_command(&owner_program(), parent.path()),
+        parent,
+    );
+    assert!(within(SECONDS, || folders_in(owner.parent.path(), "")
         == [owner.folder.clone()]));
     owner.process_ends_and_nothing_is_left();
 }
@@ -119,14 +126,18 @@ fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
     } = owner;
     process.wait().unwrap();
     assert!(folder.exists());
-    let next = Owner::start_in(example(), owner_command(&example(), parent.path()), parent);
+    let next = Owner::start_in(
+        owner_program(),
+        owner_command(&owner_program(), parent.path()),
+        parent,
+    );
     assert!(!folder.exists());
     next.process_ends_and_nothing_is_left();
 }
 
 #[test]
 fn a_guard_started_by_hand_says_what_it_is_for() {
-    let output = Command::new(example())
+    let output = Command::new(owner_program())
         .arg("guard")
         .stdin(Stdio::null())
         .output()
@@ -137,22 +148,17 @@ fn a_guard_started_by_hand_says_what_it_is_for() {
 
 #[test]
 fn it_works_for_an_ordinary_user() {
-    if !rustix::process::geteuid().is_root() {
-        return; // Then every test here has just shown it.
+    if !is_root() {
+        return not_tested("whoever is not root cannot become another user; the other tests have shown it");
     }
-    const NOBODY: u32 = 65_534;
-    let parent = temporary_folder();
-    std::os::unix::fs::chown(parent.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let (user, parent) = (OrdinaryUser::find(), temporary_folder());
+    user.give(parent.path());
     let program = parent.path().join("owner");
-    // By another process: a copy that this one still has open for writing, or that a child forked meanwhile inherited,
-    // cannot be executed.
-    let copied = Command::new("cp").arg(example()).arg(&program).status();
-    assert!(copied.unwrap().success());
+    copy_program(&owner_program(), &program);
     let mut command = owner_command(&program, parent.path());
-    command.uid(NOBODY).gid(NOBODY);
+    user.run(&mut command);
     let owner = Owner::start_in(program, command, parent);
-    let status = fs::read_to_string(format!("/proc/{}/status", owner.server.as_raw_nonzero())).unwrap();
-    assert!(status.contains("Uid:\t65534"), "{status}");
+    assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.expect_nothing_left();
 }
@@ -170,7 +176,11 @@ struct Owner {
 impl Owner {
     fn start() -> Self {
         let parent = temporary_folder();
-        Self::start_in(example(), owner_command(&example(), parent.path()), parent)
+        Self::start_in(
+            owner_program(),
+            owner_command(&owner_program(), parent.path()),
+            parent,
+        )
     }
 
     fn start_in(program: PathBuf, mut command: Command, parent: tempfile::TempDir) -> Self {
@@ -202,9 +212,8 @@ impl Owner {
 
     /// The guard is the server's parent.
     fn guard(&self) -> Pid {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.server.as_raw_nonzero())).unwrap();
-        let after_name = stat.rsplit(')').next().unwrap();
-        Pid::from_raw(after_name.split_whitespace().nth(1).unwrap().parse().unwrap()).unwrap()
+        let server = self.server.as_raw_nonzero().get().unsigned_abs();
+        Pid::from_raw(parent_of(server).cast_signed()).unwrap()
     }
 
     /// True while the server's process exists and is not just waiting to be reaped.
@@ -228,69 +237,11 @@ impl Owner {
             within(SECONDS, || processes_with(self.parent.path()).is_empty()),
             "a process still runs"
         );
-        assert_eq!(folders_in(self.parent.path()), Vec::<PathBuf>::new());
+        assert_eq!(folders_in(self.parent.path(), ""), Vec::<PathBuf>::new());
         assert!(TcpStream::connect(self.address).is_err());
     }
 }
 
-/// In a process group of its own, as a shell would start it.
-fn owner_command(program: &Path, temporary: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env("TMPDIR", temporary)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
-    command
-}
-
-/// Cargo builds examples with the tests, beside the folder of the test programs.
-fn example() -> PathBuf {
-    example_named("private_server")
-}
-
-fn example_named(name: &str) -> PathBuf {
-    let deps = std::env::current_exe().unwrap();
-    deps.ancestors().nth(2).unwrap().join("examples").join(name)
-}
-
-fn temporary_folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
-fn folders_in(parent: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.is_dir()).collect()
-}
-
-/// Command lines of the processes that have `folder` among their arguments or temporary files.
-fn processes_with(folder: &Path) -> Vec<String> {
-    let needle = folder.to_str().unwrap();
-    fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
-        .map(|entry| {
-            let text = |file| {
-                String::from_utf8_lossy(&fs::read(entry.path().join(file)).unwrap_or_default()).into_owned()
-            };
-            (text("cmdline"), text("environ"))
-        })
-        .filter(|(line, environment)| line.contains(needle) || environment.contains(needle))
-        .map(|(line, _)| line)
-        .collect()
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    true
+fn owner_program() -> PathBuf {
+    example("private_server")
 }

@@ -7,28 +7,26 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
+use ciphertax_testkit::{contains, files_with, within};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
     let server = builder().start().unwrap();
-    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pid());
+    let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
     assert!(address.port() < first_ephemeral, "{address}");
     assert!(greeting(address).contains("MariaDB"));
     assert!(server.is_alive());
-    assert!(server.socket().exists());
+    assert!(server.socket().unwrap().exists());
 
     server.stop().unwrap();
     assert!(!folder.exists());
@@ -76,7 +74,7 @@ fn the_password_is_in_no_file_argument_or_debug_text() {
 fn a_server_that_was_killed_is_known_to_be_dead_and_its_folder_goes() {
     let server = builder().start().unwrap();
     let folder = server.folder().to_owned();
-    let pid = rustix::process::Pid::from_raw(server.pid() as i32).unwrap();
+    let pid = rustix::process::Pid::from_raw(server.pids()[0] as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     assert!(within(Duration::from_secs(5), || !server.is_alive()));
     drop(server);
@@ -121,7 +119,7 @@ fn options_reach_the_server_and_its_record() {
         .unwrap();
     assert_eq!(server.settings()["require_secure_transport"], "ON");
     assert_eq!(server.settings()["innodb_buffer_pool_size"], "256M");
-    let line = fs::read(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    let line = fs::read(format!("/proc/{}/cmdline", server.pids()[0])).unwrap();
     assert!(contains(
         &line,
         b"--require-secure-transport=ON\0--tls-version=TLSv1.2"
@@ -140,7 +138,7 @@ fn an_option_the_server_refuses_is_reported_in_its_words() {
 }
 
 fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB)
 }
 
 /// What the server says first, as text.
@@ -168,36 +166,4 @@ fn first_packet(address: std::net::SocketAddr) -> Vec<u8> {
     );
     stream.read_exact(&mut packet[4..]).unwrap();
     packet
-}
-
-fn files_with(folder: &Path, needle: &[u8]) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&entry.path(), needle));
-        } else if kind.is_file() && contains(&fs::read(entry.path()).unwrap(), needle) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    let first = needle[0];
-    bytes
-        .iter()
-        .enumerate()
-        .any(|(at, byte)| *byte == first && bytes[at..].starts_with(needle))
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while Instant::now() < deadline {
-        if condition() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    condition()
 }

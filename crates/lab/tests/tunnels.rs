@@ -7,33 +7,29 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess, select_canary};
-use ciphertax_lab::{GuardProgram, PrivateServer, RunningLink};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::mysql::select_canary;
+use ciphertax_lab::tunnel::{self, RunningTunnel, Side, TunnelProcess};
+use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::{
+    OrdinaryUser, copy_program, example, folders_in, is_root, is_running, not_tested, owner_command,
+    parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
+};
 use ciphertax_wire::mysql::{ConnectOptions, Session};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 const SECONDS: Duration = Duration::from_secs(5);
 
-#[test]
-#[ignore = "the guard of the servers and tunnels in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-#[ignore = "the process of the links in these tests"]
-fn link() {
-    ciphertax_lab::link::main();
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_tunnel_carries_queries_and_is_proved() {
@@ -41,7 +37,7 @@ fn every_tunnel_carries_queries_and_is_proved() {
     for kind in kinds() {
         let mut tunnel = start(kind, server.address());
         let facts = tunnel.facts().clone();
-        let options = options(&server);
+        let options = plain(&server);
         let proofs = tunnel
             .prove(select_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
@@ -66,12 +62,12 @@ fn every_tunnel_carries_queries_and_is_proved() {
 
 #[test]
 fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
-    if !geteuid().is_root() {
-        return; // Links are for root; that others are refused is tested with the links.
+    if !is_root() {
+        return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
-    let options = options(&server);
+    let options = plain(&server);
     for kind in kinds() {
         let mut tunnel = start_over(kind, &server, &link);
         let proofs = tunnel
@@ -111,10 +107,10 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
 
 #[test]
 fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
-    if !geteuid().is_root() {
-        return; // Links are for root; that others are refused is tested with the links.
+    if !is_root() {
+        return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_test_program("guard")).unwrap();
+    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let tunnel = start_over(Tunnel::Ssh(SshCipher::Aes256Gcm), &server, &link);
     link.set(&rtt(500.0)).unwrap();
@@ -137,7 +133,7 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
     let server = server();
     for cipher in SshCipher::ALL {
         let mut tunnel = start(Tunnel::Ssh(cipher), server.address());
-        let proofs = tunnel.prove(select_canary(&options(&server))).unwrap();
+        let proofs = tunnel.prove(select_canary(&plain(&server))).unwrap();
         let both_ways = proofs[1]
             .evidence
             .matches(&format!("cipher: {} ", cipher.name()))
@@ -151,7 +147,7 @@ fn every_cipher_of_ssh_is_the_one_its_processes_use() {
 fn each_side_has_processes_and_they_pay_for_what_flows() {
     const BYTES: usize = 8 << 20;
     let server = server();
-    let options = options(&server);
+    let options = plain(&server);
     for kind in kinds() {
         let tunnel = start(kind, server.address());
         let processes = tunnel.processes();
@@ -214,7 +210,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
     let server = server();
     let wrong = ConnectOptions {
         user: "nobody".into(),
-        ..options(&server)
+        ..plain(&server)
     };
     for kind in kinds() {
         let mut tunnel = start(kind, server.address());
@@ -224,7 +220,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
             "{error}"
         );
         // What stood in the way has gone although the proof failed.
-        assert_eq!(ask(&options(&server), tunnel.address(), "SELECT 1"), "1");
+        assert_eq!(ask(&plain(&server), tunnel.address(), "SELECT 1"), "1");
     }
 }
 
@@ -333,7 +329,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         let parent = temporary_folder();
         let before = devices();
         for delay in [5, 20, 50, 80, 120, 180, 250, 350] {
-            let mut process = owner_command(&example(), parent.path(), kind, target)
+            let mut process = tunnel_command(&example("tunnel"), parent.path(), kind, target)
                 .spawn()
                 .unwrap();
             thread::sleep(Duration::from_millis(delay));
@@ -346,9 +342,11 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
             processes_with(parent.path())
         );
         // A folder made just before there was a guard is left to the next start.
-        let owner = Owner::start_in(&example(), parent, kind, target);
-        assert!(within(SECONDS, || folders_in(owner.parent.path())
-            == [owner.folder.clone()]));
+        let owner = Owner::start_in(&example("tunnel"), parent, kind, target);
+        assert!(within(SECONDS, || folders_in(
+            owner.parent.path(),
+            "ciphertax-server-"
+        ) == [owner.folder.clone()]));
         owner.kill();
         owner.expect_nothing_left();
         if kind == Tunnel::Wireguard {
@@ -383,7 +381,7 @@ fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
         } = owner;
         process.wait().unwrap();
         assert!(folder.exists());
-        let next = Owner::start_in(&example(), parent, kind, echo());
+        let next = Owner::start_in(&example("tunnel"), parent, kind, echo());
         assert!(!folder.exists());
         next.kill();
         next.expect_nothing_left();
@@ -392,45 +390,42 @@ fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
 
 #[test]
 fn it_works_for_an_ordinary_user_except_for_wireguard() {
-    if !geteuid().is_root() {
-        return; // Then every test here has just shown it.
+    if !is_root() {
+        return not_tested("whoever is not root cannot become another user; the other tests have shown it");
     }
-    let parent = temporary_folder();
+    let (user, parent) = (OrdinaryUser::find(), temporary_folder());
     let program = parent.path().join("owner");
-    fs::copy(example(), &program).unwrap();
+    copy_program(&example("tunnel"), &program);
     // As if the user had unpacked the programs himself.
     if let Some(unpacked) = unpacked_tunnels() {
         let cache = parent.path().join("cache/ciphertax");
         fs::create_dir_all(&cache).unwrap();
-        let copied = Command::new("cp").arg("-r").arg(unpacked).arg(cache).status();
-        assert!(copied.unwrap().success());
+        copy_program(&unpacked, &cache);
     }
-    let user = ordinary_user();
-    give(parent.path(), user);
+    user.give(parent.path());
+    let as_user = |kind| {
+        let mut command = tunnel_command(&program, parent.path(), kind, echo());
+        command
+            .env("HOME", parent.path())
+            .env("XDG_CACHE_HOME", parent.path().join("cache"));
+        user.run(&mut command);
+        command
+    };
     for kind in kinds().into_iter().filter(|kind| *kind != Tunnel::Wireguard) {
-        let mut command = owner_command(&program, parent.path(), kind, echo());
-        run_as(&mut command, user, parent.path());
-        let mut process = command.spawn().unwrap();
+        let mut process = as_user(kind).spawn().unwrap();
         let owner = Described::read(&mut process, &program);
         let mut stream = TcpStream::connect(owner.address).unwrap();
         stream.write_all(b"x").unwrap();
         stream.read_exact(&mut [0]).unwrap();
         for pid in &owner.pids {
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            assert!(
-                status.contains(&format!("Uid:\t{}\t", user[0]))
-                    && status.contains("CapEff:\t0000000000000000"),
-                "{status}"
-            );
+            assert!(user.has(*pid), "process {pid} has other rights");
         }
         process.kill().unwrap();
         process.wait().unwrap();
         assert!(within(SECONDS, || !owner.folder.exists()));
         assert!(within(SECONDS, || processes_with(parent.path()).is_empty()));
     }
-    let mut command = owner_command(&program, parent.path(), Tunnel::Wireguard, echo());
-    run_as(&mut command, user, parent.path());
-    let output = command
+    let output = as_user(Tunnel::Wireguard)
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .output()
@@ -441,7 +436,10 @@ fn it_works_for_an_ordinary_user_except_for_wireguard() {
         error.contains("WireGuard needs root") && error.contains("stunnel"),
         "{error}"
     );
-    assert_eq!(folders_in(parent.path()), Vec::<PathBuf>::new());
+    assert_eq!(
+        folders_in(parent.path(), "ciphertax-server-"),
+        Vec::<PathBuf>::new()
+    );
 }
 
 /// One cipher of SSH stands for all where the cipher does not matter; WireGuard only where it can be.
@@ -451,8 +449,9 @@ fn kinds() -> Vec<Tunnel> {
         Tunnel::Stunnel,
         Tunnel::Haproxy,
     ];
-    if geteuid().is_root() {
-        kinds.push(Tunnel::Wireguard);
+    match is_root() {
+        true => kinds.push(Tunnel::Wireguard),
+        false => not_tested("WireGuard needs root"),
     }
     kinds
 }
@@ -462,15 +461,11 @@ fn rtt(rtt_ms: f64) -> Link {
 }
 
 fn server_inside(link: &RunningLink) -> PrivateServer {
-    PrivateServer::builder()
-        .guard(GuardProgram::this_test_program("guard"))
-        .inside(link)
-        .start()
-        .unwrap()
+    PrivateServer::builder(&MARIADB).inside(link).start().unwrap()
 }
 
 fn start_over(kind: Tunnel, server: &PrivateServer, link: &RunningLink) -> RunningTunnel {
-    let guard = GuardProgram::this_test_program("guard");
+    let guard = GuardProgram::this_program();
     tunnel::start(kind, server.address(), Some(link), &guard)
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
@@ -489,7 +484,7 @@ fn a_relay_between_the_halves_keeps_them_apart() {
         Tunnel::Stunnel,
         Tunnel::Haproxy,
     ] {
-        let guard = GuardProgram::this_test_program("guard");
+        let guard = GuardProgram::this_program();
         let tunnel = tunnel::start_with_relay(kind, server.address(), &guard).unwrap();
         connect_and_query(&options, tunnel.address());
         tunnel.set_distance(&link).unwrap();
@@ -528,26 +523,15 @@ fn network_of(pid: u32) -> u64 {
 }
 
 fn start(kind: Tunnel, target: SocketAddr) -> RunningTunnel {
-    tunnel::start(kind, target, None, &GuardProgram::this_test_program("guard"))
+    tunnel::start(kind, target, None, &GuardProgram::this_program())
         .unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 
 fn server() -> PrivateServer {
-    PrivateServer::builder()
-        .guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MARIADB)
         .option("--max-allowed-packet=64M")
         .start()
         .unwrap()
-}
-
-fn options(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions::new(
-        address.ip().to_string(),
-        address.port(),
-        server.user(),
-        server.password().clone(),
-    )
 }
 
 /// The first field of the first row.
@@ -598,11 +582,11 @@ struct Owner {
 
 impl Owner {
     fn start(kind: Tunnel, target: SocketAddr) -> Self {
-        Self::start_in(&example(), temporary_folder(), kind, target)
+        Self::start_in(&example("tunnel"), temporary_folder(), kind, target)
     }
 
     fn start_in(program: &Path, parent: tempfile::TempDir, kind: Tunnel, target: SocketAddr) -> Self {
-        let mut process = owner_command(program, parent.path(), kind, target)
+        let mut process = tunnel_command(program, parent.path(), kind, target)
             .spawn()
             .unwrap();
         let Described {
@@ -652,7 +636,10 @@ impl Owner {
             "{:?}",
             self.devices
         );
-        assert_eq!(folders_in(self.parent.path()), Vec::<PathBuf>::new());
+        assert_eq!(
+            folders_in(self.parent.path(), "ciphertax-server-"),
+            Vec::<PathBuf>::new()
+        );
         assert!(connect(self.address).is_err());
     }
 }
@@ -682,65 +669,16 @@ impl Described {
     }
 }
 
-fn owner_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
+fn tunnel_command(program: &Path, temporary: &Path, kind: Tunnel, target: SocketAddr) -> Command {
     let name = match kind {
         Tunnel::Ssh(cipher) => format!("ssh:{}", cipher.name()),
         Tunnel::Stunnel => "stunnel".into(),
         Tunnel::Haproxy => "haproxy".into(),
         Tunnel::Wireguard => "wireguard".into(),
     };
-    let mut command = Command::new(program);
+    let mut command = owner_command(program, temporary);
+    command.args([name, target.to_string()]);
     command
-        .args([name, target.to_string()])
-        .env("TMPDIR", temporary)
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
-    command
-}
-
-/// Cargo builds examples with the tests, beside the folder of the test programs.
-fn example() -> PathBuf {
-    let deps = std::env::current_exe().unwrap();
-    deps.ancestors().nth(2).unwrap().join("examples/tunnel")
-}
-
-fn run_as(command: &mut Command, [user, group]: [u32; 2], home: &Path) {
-    command
-        .uid(user)
-        .gid(group)
-        .env("HOME", home)
-        .env("XDG_CACHE_HOME", home.join("cache"));
-}
-
-/// User and group of an account that is neither root nor `nobody`, whom some systems treat in a way of its own.
-fn ordinary_user() -> [u32; 2] {
-    fs::read_to_string("/etc/passwd")
-        .unwrap()
-        .lines()
-        .map(|line| line.split(':').collect::<Vec<_>>())
-        .filter(|fields| Path::new(fields[6]).is_file())
-        .map(|fields| [fields[2].parse().unwrap(), fields[3].parse().unwrap()])
-        .find(|[user, _]| (1..65_534).contains(user))
-        .expect("an account besides root")
-}
-
-fn give(folder: &Path, [user, group]: [u32; 2]) {
-    let changed = Command::new("chown")
-        .args(["-R", &format!("{user}:{group}")])
-        .arg(folder)
-        .status();
-    assert!(changed.unwrap().success());
-}
-
-/// What `scripts/setup.sh tunnels` has unpacked for the user of these tests.
-fn unpacked_tunnels() -> Option<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(cache) => PathBuf::from(cache),
-        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache"),
-    };
-    Some(cache.join("ciphertax/tunnels")).filter(|folder| folder.is_dir())
 }
 
 /// A server that sends back what it gets, on each connection at once.
@@ -806,68 +744,7 @@ fn devices() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-fn parent_of(pid: u32) -> u32 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let after_name = stat.rsplit(')').next().unwrap();
-    after_name.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 fn still_running(processes: &[TunnelProcess]) -> Vec<u32> {
     let pids = processes.iter().map(|process| process.pid);
     pids.filter(|pid| is_running(*pid)).collect()
-}
-
-/// True while a process exists and is not just waiting to be reaped.
-fn is_running(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
-}
-
-fn temporary_folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    folder
-}
-
-/// Private folders among the temporary files.
-fn folders_in(parent: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
-    entries
-        .filter(|path| {
-            path.file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("ciphertax-server-")
-        })
-        .collect()
-}
-
-/// Command lines of the processes that have `folder` among their arguments or temporary files.
-fn processes_with(folder: &Path) -> Vec<String> {
-    let needle = folder.to_str().unwrap();
-    fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
-        .map(|entry| {
-            let text = |file| {
-                String::from_utf8_lossy(&fs::read(entry.path().join(file)).unwrap_or_default()).into_owned()
-            };
-            (text("cmdline"), text("environ"))
-        })
-        .filter(|(line, environment)| line.contains(needle) || environment.contains(needle))
-        .map(|(line, _)| line)
-        .collect()
-}
-
-fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    true
 }

@@ -1,9 +1,9 @@
 //! How an account logs in.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::variants::all;
 
 /// How the account of an arm logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,22 @@ impl Authentication {
 }
 
 /// An authentication method, by the server's own name for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AuthenticationMethod {
     /// SHA-1 of a challenge: the default of MySQL until 5.7 and of MariaDB.
     MysqlNativePassword,
@@ -61,45 +75,29 @@ pub enum AuthenticationMethod {
     UnixSocket,
     /// MongoDB's SCRAM with SHA-1 (RFC 5802), over the MD5 of user and password.
     #[serde(rename = "SCRAM-SHA-1")]
+    #[strum(serialize = "SCRAM-SHA-1")]
     ScramSha1,
     /// SCRAM with SHA-256 (RFC 7677): the default of MongoDB since 4.0.
     #[serde(rename = "SCRAM-SHA-256")]
+    #[strum(serialize = "SCRAM-SHA-256")]
     ScramSha256,
     /// The client's certificate, on MongoDB.
     #[serde(rename = "MONGODB-X509")]
+    #[strum(serialize = "MONGODB-X509")]
     MongodbX509,
     /// No login at all, on a MongoDB server without access control.
     #[serde(rename = "none")]
+    #[strum(serialize = "none")]
     NoLogin,
 }
 
 impl AuthenticationMethod {
     /// Every method, in the order help texts list them.
-    pub const ALL: [Self; 9] = [
-        Self::MysqlNativePassword,
-        Self::CachingSha2Password,
-        Self::Sha256Password,
-        Self::Ed25519,
-        Self::UnixSocket,
-        Self::ScramSha1,
-        Self::ScramSha256,
-        Self::MongodbX509,
-        Self::NoLogin,
-    ];
+    pub const ALL: [Self; 9] = all();
 
     /// The name used in study files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::MysqlNativePassword => "mysql_native_password",
-            Self::CachingSha2Password => "caching_sha2_password",
-            Self::Sha256Password => "sha256_password",
-            Self::Ed25519 => "ed25519",
-            Self::UnixSocket => "unix_socket",
-            Self::ScramSha1 => "SCRAM-SHA-1",
-            Self::ScramSha256 => "SCRAM-SHA-256",
-            Self::MongodbX509 => "MONGODB-X509",
-            Self::NoLogin => "none",
-        }
+        self.into()
     }
 
     /// True for SCRAM, whose keys the client derives from the password at some cost, and may keep.
@@ -110,12 +108,6 @@ impl AuthenticationMethod {
     /// True for the methods of MongoDB.
     pub fn is_of_mongodb(self) -> bool {
         self.is_scram() || matches!(self, Self::MongodbX509 | Self::NoLogin)
-    }
-}
-
-impl fmt::Display for AuthenticationMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

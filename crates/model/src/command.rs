@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::nearest::hint;
+use crate::variants::all;
 
 /// A program that is run once a slice, and what of it counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +34,8 @@ pub enum Counts {
 }
 
 /// What stands for something of the arm in an argument, as `{host}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Placeholder {
     /// The arm's name.
     Arm,
@@ -118,43 +120,11 @@ impl fmt::Display for Command {
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Self; 15] = [
-        Self::Arm,
-        Self::Host,
-        Self::Port,
-        Self::Socket,
-        Self::User,
-        Self::Database,
-        Self::SslMode,
-        Self::SslCa,
-        Self::SslCert,
-        Self::SslKey,
-        Self::TlsVersion,
-        Self::Cipher,
-        Self::Folder,
-        Self::MyCnf,
-        Self::SysbenchCnf,
-    ];
+    pub const ALL: [Self; 15] = all();
 
     /// The name between the braces; in capitals and after `CIPHERTAX_`, that of the environment variable.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Arm => "arm",
-            Self::Host => "host",
-            Self::Port => "port",
-            Self::Socket => "socket",
-            Self::User => "user",
-            Self::Database => "database",
-            Self::SslMode => "ssl_mode",
-            Self::SslCa => "ssl_ca",
-            Self::SslCert => "ssl_cert",
-            Self::SslKey => "ssl_key",
-            Self::TlsVersion => "tls_version",
-            Self::Cipher => "cipher",
-            Self::Folder => "folder",
-            Self::MyCnf => "my_cnf",
-            Self::SysbenchCnf => "sysbench_cnf",
-        }
+        self.into()
     }
 }
 
@@ -198,10 +168,8 @@ fn placeholder(name: &str) -> Result<Placeholder, String> {
         ));
     }
     let known = Placeholder::ALL.map(Placeholder::name);
-    Placeholder::ALL
-        .into_iter()
-        .find(|placeholder| placeholder.name() == name)
-        .ok_or_else(|| format!("there is no placeholder {{{name}}}{}", hint(name, &known)))
+    name.parse()
+        .map_err(|_| format!("there is no placeholder {{{name}}}{}", hint(name, &known)))
 }
 
 #[cfg(test)]

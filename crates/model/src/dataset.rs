@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::variants::all;
+
 /// The tables `sbtest1`, `sbtest2`, … that the `oltp` workloads ask, in sysbench's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -54,8 +56,22 @@ impl fmt::Display for Dataset {
 }
 
 /// How rows are picked, with the parameters that sysbench has by default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Distribution {
     /// Every row as often as any other.
     Uniform,
@@ -71,15 +87,10 @@ pub enum Distribution {
 
 impl Distribution {
     /// Every distribution, in the order help texts list them.
-    pub const ALL: [Self; 4] = [Self::Uniform, Self::Special, Self::Pareto, Self::Zipfian];
+    pub const ALL: [Self; 4] = all();
 
     /// The name used in study files and by sysbench.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Uniform => "uniform",
-            Self::Special => "special",
-            Self::Pareto => "pareto",
-            Self::Zipfian => "zipfian",
-        }
+        self.into()
     }
 }

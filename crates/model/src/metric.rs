@@ -1,48 +1,76 @@
 //! The metrics a comparison is made of.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::study::Pace;
+use crate::load::Pace;
 
 /// What is compared between an arm and the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// User and system time of the client's load threads, per operation.
+    #[strum(serialize = "client CPU per operation")]
     ClientCpuPerOp,
     /// User and system time of the server process, per operation.
+    #[strum(serialize = "server CPU per operation")]
     ServerCpuPerOp,
     /// User and system time of the processes of the arm's tunnel, per operation. The baseline may have none, so it is
     /// measured and not compared.
+    #[strum(serialize = "tunnel CPU per operation")]
     TunnelCpuPerOp,
     /// Operations per second of a slice's measured time.
+    #[strum(serialize = "throughput")]
     Throughput,
     /// Arithmetic mean of the latencies.
+    #[strum(serialize = "mean latency")]
     LatencyMean,
     /// Median latency.
+    #[strum(serialize = "median latency")]
     LatencyP50,
     /// 95th percentile of the latency.
+    #[strum(serialize = "p95 latency")]
     LatencyP95,
     /// 99th percentile of the latency.
+    #[strum(serialize = "p99 latency")]
     LatencyP99,
     /// Arithmetic mean of the response times in open loop: from when an operation should have begun to its end.
+    #[strum(serialize = "mean response time")]
     ResponseMean,
     /// Median response time in open loop.
+    #[strum(serialize = "median response time")]
     ResponseP50,
     /// 95th percentile of the response time in open loop.
+    #[strum(serialize = "p95 response time")]
     ResponseP95,
     /// 99th percentile of the response time in open loop.
+    #[strum(serialize = "p99 response time")]
     ResponseP99,
     /// Bytes on the wire in both directions, per operation, above TCP.
+    #[strum(serialize = "bytes per operation")]
     BytesPerOp,
     /// Arithmetic mean of the time that a new connection takes until it is logged in: all phases before the first query.
+    #[strum(serialize = "mean time to connect")]
     ConnectMean,
     /// Arithmetic mean of the time of a new connection's first query.
+    #[strum(serialize = "mean time of the first query")]
     FirstQueryMean,
     /// Arithmetic mean of both together, which is what a user waits for.
+    #[strum(serialize = "mean time to the first query's answer")]
     TimeToFirstQueryMean,
 }
 
@@ -119,24 +147,7 @@ impl Metric {
 
     /// The name a reader sees.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::ClientCpuPerOp => "client CPU per operation",
-            Self::ServerCpuPerOp => "server CPU per operation",
-            Self::TunnelCpuPerOp => "tunnel CPU per operation",
-            Self::Throughput => "throughput",
-            Self::LatencyMean => "mean latency",
-            Self::LatencyP50 => "median latency",
-            Self::LatencyP95 => "p95 latency",
-            Self::LatencyP99 => "p99 latency",
-            Self::ResponseMean => "mean response time",
-            Self::ResponseP50 => "median response time",
-            Self::ResponseP95 => "p95 response time",
-            Self::ResponseP99 => "p99 response time",
-            Self::BytesPerOp => "bytes per operation",
-            Self::ConnectMean => "mean time to connect",
-            Self::FirstQueryMean => "mean time of the first query",
-            Self::TimeToFirstQueryMean => "mean time to the first query's answer",
-        }
+        self.into()
     }
 
     /// Which way this metric moves when a feature costs something.
@@ -153,11 +164,5 @@ impl Metric {
             self,
             Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp
         )
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.label())
     }
 }

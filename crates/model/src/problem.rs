@@ -14,14 +14,14 @@ pub struct StudyError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyProblem {
     /// Where.
-    pub place: Place,
+    pub position: Position,
     /// What is wrong, and what is expected instead.
     pub message: String,
 }
 
 /// Where something is wrong with a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// In its text.
     Text {
         /// The text's name, in general its file's.
@@ -71,11 +71,11 @@ impl fmt::Display for StudyError {
 /// `study.toml:12:13: what is wrong`, as compilers say it.
 impl fmt::Display for StudyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.position, self.message)
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { file, line, column } => write!(f, "{file}:{line}:{column}"),

@@ -46,9 +46,23 @@ impl fmt::Display for ReplicaSet {
 
 /// Which member of a replica set is read from, by MongoDB's own names.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ReadPreference {
     /// The primary.
     #[default]
@@ -62,16 +76,6 @@ pub enum ReadPreference {
 impl ReadPreference {
     /// The name used in study files and by MongoDB.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Primary => "primary",
-            Self::Secondary => "secondary",
-            Self::Nearest => "nearest",
-        }
-    }
-}
-
-impl fmt::Display for ReadPreference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -11,14 +12,13 @@ use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::certificate::{Certificate, CertificateKind};
 use crate::command::Command;
-use crate::contradictions::{Contradiction, contradictions};
 use crate::dataset::Dataset;
-use crate::file::StudyText;
 use crate::link::{Link, LinkKind};
-use crate::problem::{Place, StudyError, StudyProblem};
+use crate::load::Load;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::ycsb::{RequestDistribution, YcsbMix, YcsbTable};
+use crate::workload::Workload;
+use crate::ycsb::{YcsbMix, YcsbTable};
 
 /// The name of the arm that repeats the baseline in every block and so measures the noise floor.
 pub const BASELINE_AGAIN: &str = "baseline again";
@@ -101,6 +101,11 @@ pub struct Precision {
     pub cpu: f64,
     /// For throughput; in open loop for the mean response time.
     pub throughput: f64,
+}
+
+impl Precision {
+    /// What a half-width may be, as a fraction of the value.
+    pub const HALF_WIDTH: RangeInclusive<f64> = 0.0005..=0.5;
 }
 
 impl Default for Precision {
@@ -198,273 +203,6 @@ impl fmt::Display for Site {
     }
 }
 
-/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Workload {
-    /// One row deleted by primary key, prepared.
-    OltpDelete,
-    /// One row inserted, its id chosen by the server, as text.
-    OltpInsert,
-    /// One row by primary key, prepared.
-    OltpPointSelect,
-    /// A transaction of ten point selects and four selects of 100 rows each: plain, summed, ordered, distinct.
-    OltpReadOnly,
-    /// A transaction of what `oltp_read_only` and `oltp_write_only` do.
-    OltpReadWrite,
-    /// The indexed column of one row updated, prepared.
-    OltpUpdateIndex,
-    /// A column without an index updated in one row, prepared.
-    OltpUpdateNonIndex,
-    /// A transaction of an indexed and an unindexed update, and of a row deleted and inserted again.
-    OltpWriteOnly,
-    /// Rows of ten values of the indexed column, prepared.
-    SelectRandomPoints,
-    /// Rows counted in ten ranges of the indexed column, prepared.
-    SelectRandomRanges,
-    /// Statements of half a mebibyte that insert some 40,000 small rows each, a table for each connection.
-    BulkInsert,
-    /// New connection, one query, close.
-    Connect,
-    /// New connection, one row inserted and counted, close.
-    ConnectInsertCount,
-    /// New connection, close.
-    ConnectOnly,
-    /// Results of one mebibyte: the record layer.
-    BulkRead,
-    /// YCSB's core workload A: half reads, half updates.
-    YcsbA,
-    /// YCSB's core workload B: reads, and 5 % updates.
-    YcsbB,
-    /// YCSB's core workload C: reads alone.
-    YcsbC,
-    /// YCSB's core workload D: reads of the records inserted last, and 5 % inserts.
-    YcsbD,
-    /// YCSB's core workload E: scans, and 5 % inserts.
-    YcsbE,
-    /// YCSB's core workload F: half reads, half records read and then updated.
-    YcsbF,
-    /// YCSB with the shares that the cell's `mix` says.
-    Ycsb,
-    /// YCSB's load phase: records inserted in batches into an empty table.
-    YcsbLoad,
-    /// Whatever a program of the user's own asks.
-    Command,
-}
-
-impl Workload {
-    /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; 24] = [
-        Self::OltpDelete,
-        Self::OltpInsert,
-        Self::OltpPointSelect,
-        Self::OltpReadOnly,
-        Self::OltpReadWrite,
-        Self::OltpUpdateIndex,
-        Self::OltpUpdateNonIndex,
-        Self::OltpWriteOnly,
-        Self::SelectRandomPoints,
-        Self::SelectRandomRanges,
-        Self::BulkInsert,
-        Self::Connect,
-        Self::ConnectInsertCount,
-        Self::ConnectOnly,
-        Self::BulkRead,
-        Self::YcsbA,
-        Self::YcsbB,
-        Self::YcsbC,
-        Self::YcsbD,
-        Self::YcsbE,
-        Self::YcsbF,
-        Self::Ycsb,
-        Self::YcsbLoad,
-        Self::Command,
-    ];
-
-    /// The name used in study files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OltpDelete => "oltp_delete",
-            Self::OltpInsert => "oltp_insert",
-            Self::OltpPointSelect => "oltp_point_select",
-            Self::OltpReadOnly => "oltp_read_only",
-            Self::OltpReadWrite => "oltp_read_write",
-            Self::OltpUpdateIndex => "oltp_update_index",
-            Self::OltpUpdateNonIndex => "oltp_update_non_index",
-            Self::OltpWriteOnly => "oltp_write_only",
-            Self::SelectRandomPoints => "select_random_points",
-            Self::SelectRandomRanges => "select_random_ranges",
-            Self::BulkInsert => "bulk_insert",
-            Self::Connect => "connect",
-            Self::ConnectInsertCount => "connect_insert_count",
-            Self::ConnectOnly => "connect_only",
-            Self::BulkRead => "bulk_read",
-            Self::YcsbA => "ycsb_a",
-            Self::YcsbB => "ycsb_b",
-            Self::YcsbC => "ycsb_c",
-            Self::YcsbD => "ycsb_d",
-            Self::YcsbE => "ycsb_e",
-            Self::YcsbF => "ycsb_f",
-            Self::Ycsb => "ycsb",
-            Self::YcsbLoad => "ycsb_load",
-            Self::Command => "command",
-        }
-    }
-
-    /// What one operation asks, in words.
-    pub fn asks(self) -> &'static str {
-        match self {
-            Self::OltpDelete => "one row deleted by primary key, prepared statement",
-            Self::OltpInsert => "one row inserted",
-            Self::OltpPointSelect => "one row by primary key, prepared statement",
-            Self::OltpReadOnly => "transaction of 14 selects, prepared statements",
-            Self::OltpReadWrite => "transaction of 14 selects and 4 writes, prepared statements",
-            Self::OltpUpdateIndex => "an indexed column of one row updated, prepared statement",
-            Self::OltpUpdateNonIndex => "a column of one row updated, prepared statement",
-            Self::OltpWriteOnly => "transaction of 4 writes, prepared statements",
-            Self::SelectRandomPoints => "rows of 10 indexed values, prepared statement",
-            Self::SelectRandomRanges => "rows counted in 10 ranges of an index, prepared statement",
-            Self::BulkInsert => "statements of 512 KiB that insert small rows",
-            Self::Connect => "new connection, one query, close",
-            Self::ConnectInsertCount => "new connection, one row inserted and counted, close",
-            Self::ConnectOnly => "new connection, close",
-            Self::BulkRead => "results of 1 MiB",
-            Self::YcsbA => "half reads, half updates of records",
-            Self::YcsbB => "reads of records, 5 % updates",
-            Self::YcsbC => "reads of records",
-            Self::YcsbD => "reads of the latest records, 5 % inserts",
-            Self::YcsbE => "scans of records, 5 % inserts",
-            Self::YcsbF => "half reads, half reads with updates of records",
-            Self::Ycsb => "records, in a mix of your own",
-            Self::YcsbLoad => "records inserted in batches",
-            Self::Command => "a program of your own",
-        }
-    }
-
-    /// True if an operation makes a connection of its own.
-    pub fn makes_connections(self) -> bool {
-        matches!(self, Self::Connect | Self::ConnectInsertCount | Self::ConnectOnly)
-    }
-
-    /// The shares of a core workload of YCSB; `None` for all others.
-    pub fn ycsb_mix(self) -> Option<YcsbMix> {
-        let none = YcsbMix::default();
-        Some(match self {
-            Self::YcsbA => YcsbMix {
-                read: 0.5,
-                update: 0.5,
-                ..none
-            },
-            Self::YcsbB => YcsbMix {
-                read: 0.95,
-                update: 0.05,
-                ..none
-            },
-            Self::YcsbC => YcsbMix { read: 1.0, ..none },
-            Self::YcsbD => YcsbMix {
-                read: 0.95,
-                insert: 0.05,
-                distribution: RequestDistribution::Latest,
-                ..none
-            },
-            Self::YcsbE => YcsbMix {
-                scan: 0.95,
-                insert: 0.05,
-                ..none
-            },
-            Self::YcsbF => YcsbMix {
-                read: 0.5,
-                read_modify_write: 0.5,
-                ..none
-            },
-            _ => return None,
-        })
-    }
-
-    /// True if an operation is a query for one row or record by its key, over a connection that stays open.
-    pub fn is_key_lookup(self) -> bool {
-        matches!(self, Self::OltpPointSelect | Self::YcsbC)
-    }
-
-    /// True for YCSB's workloads, which ask the table `usertable`.
-    pub fn is_ycsb(self) -> bool {
-        self.ycsb_mix().is_some() || matches!(self, Self::Ycsb | Self::YcsbLoad)
-    }
-
-    /// True if rows of the data set are gone for good afterwards.
-    pub fn deletes_rows(self) -> bool {
-        self == Self::OltpDelete
-    }
-}
-
-/// How hard a database is asked: a closed loop, in which every connection sends its next request when the last was
-/// answered, unless `rate` says when operations begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// Connections of each arm; for workloads that make connections, connections being opened at a time.
-    pub connections: u32,
-    /// Load threads; `None` lets the engine choose by connections and CPUs. Together with its server the load has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workers: Option<u32>,
-    /// How long a load thread waits for more sockets to become ready before it answers them all, in microseconds.
-    /// The same for all arms. 0 answers each as soon as it is ready.
-    #[serde(default)]
-    pub gather_us: u32,
-    /// Operations of a slice, all connections together, instead of a time: a batch, done as fast as possible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
-    /// Operations begun per second, all connections together, at even distances: an open loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<u32>,
-}
-
-impl Load {
-    /// A closed loop over so many connections.
-    pub const fn closed(connections: u32) -> Self {
-        Self {
-            connections,
-            workers: None,
-            gather_us: 0,
-            batch: None,
-            rate: None,
-        }
-    }
-
-    /// True where a cell says none.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// When operations begin, and what ends a slice. No validated load says both `batch` and `rate`.
-    pub const fn pace(&self) -> Pace {
-        match (self.batch, self.rate) {
-            (Some(operations), _) => Pace::Batch { operations },
-            (None, Some(rate)) => Pace::Open { rate },
-            (None, None) => Pace::Closed,
-        }
-    }
-}
-
-/// When operations begin, and what ends a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Pace {
-    /// A closed loop: each operation of a connection begins when the one before has ended, for the time of a slice.
-    #[default]
-    Closed,
-    /// The same until so many operations are done.
-    Batch {
-        /// Operations of a slice, all connections together.
-        operations: u32,
-    },
-    /// An open loop: operations begin at given times, whether or not those before have ended.
-    Open {
-        /// Operations per second, all connections together.
-        rate: u32,
-    },
-}
-
 fn default_slice_s() -> f64 {
     0.5
 }
@@ -478,30 +216,12 @@ fn default_chain_length() -> u8 {
 }
 
 impl Study {
-    /// Parses and validates the text of a study. [`StudyText`] takes a file's name, scales and settings too.
-    ///
-    /// # Errors
-    /// Says everything that is wrong with it, each with its line and column.
-    pub fn from_toml(text: &str) -> Result<Self, StudyError> {
-        StudyText::new("study", text).study()
-    }
-
-    /// Checks what the types alone cannot.
-    ///
-    /// # Errors
-    /// Names all contradictions.
-    pub fn validated(self) -> Result<Self, StudyError> {
-        let name = format!("study {}", self.name);
-        let problem = |contradiction: Contradiction| StudyProblem {
-            place: Place::Study(name.clone()),
-            message: contradiction.message,
-        };
-        let problems: Vec<StudyProblem> = contradictions(&self).into_iter().map(problem).collect();
-        match problems.is_empty() {
-            true => Ok(self),
-            false => Err(StudyError::new(name, problems)),
-        }
-    }
+    /// The time that may be spent measuring, in seconds: at most a day.
+    pub const TIME_S: RangeInclusive<f64> = 1.0..=86_400.0;
+    /// How long a slice may be, in seconds.
+    pub const SLICE_S: RangeInclusive<f64> = 0.05..=10.0;
+    /// How many certificates a private server may send.
+    pub const CHAIN_LENGTH: RangeInclusive<u8> = 1..=4;
 
     /// The arm all others are compared with.
     pub fn baseline(&self) -> &Arm {

@@ -1,13 +1,12 @@
 //! What a client asks of TLS besides the version.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::CertificateKind;
+use crate::variants::all;
 
-/// What a client asks of TLS besides the version. Whatever is asked for is pinned: what cannot be had is an error.
+/// What a client asks of TLS besides the version. Whatever is asked for is pinned: what is not available is an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TlsSettings {
@@ -39,46 +38,56 @@ impl TlsSettings {
 }
 
 /// A group of the key exchange, by its name in the registry of IANA.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 pub enum Group {
     /// Curve25519 (RFC 7748).
     #[serde(rename = "X25519")]
+    #[strum(serialize = "X25519")]
     X25519,
     /// NIST P-256.
     #[serde(rename = "P-256")]
+    #[strum(serialize = "P-256")]
     P256,
     /// NIST P-384.
     #[serde(rename = "P-384")]
+    #[strum(serialize = "P-384")]
     P384,
     /// X25519 and ML-KEM-768 together: safe as long as one of them is, against quantum computers too.
     #[serde(rename = "X25519MLKEM768")]
+    #[strum(serialize = "X25519MLKEM768")]
     X25519MlKem768,
 }
 
 impl Group {
     /// Every group, in the order help texts list them.
-    pub const ALL: [Self; 4] = [Self::X25519, Self::P256, Self::P384, Self::X25519MlKem768];
+    pub const ALL: [Self; 4] = all();
 
     /// The name used in study files; OpenSSL takes it too.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::X25519 => "X25519",
-            Self::P256 => "P-256",
-            Self::P384 => "P-384",
-            Self::X25519MlKem768 => "X25519MLKEM768",
-        }
-    }
-}
-
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 
 /// Whether a session takes up an earlier one instead of making a full handshake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Resumption {
     /// Every connection makes a full handshake.
     #[default]
@@ -92,11 +101,7 @@ pub enum Resumption {
 impl Resumption {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::SessionId => "session_id",
-            Self::Ticket => "ticket",
-        }
+        self.into()
     }
 }
 
@@ -113,23 +118,24 @@ pub enum VerificationMode {
 }
 
 /// The client's TLS library.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 pub enum TlsLibrary {
     /// OpenSSL, of the 3.5 series with long-term support.
     #[default]
     #[serde(rename = "openssl")]
+    #[strum(serialize = "openssl")]
     OpenSsl,
     /// rustls with aws-lc-rs. TLS 1.2 and 1.3 only.
     #[serde(rename = "rustls")]
+    #[strum(serialize = "rustls")]
     Rustls,
 }
 
 impl TlsLibrary {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenSsl => "openssl",
-            Self::Rustls => "rustls",
-        }
+        self.into()
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::variants::all;
+
 /// How bytes travel between client and server. A plain arm is proved plain, a TLS arm is encrypted on every connection:
 /// there is no "preferred", because a baseline that may be encrypted is no baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -59,39 +61,48 @@ impl fmt::Display for Transport {
 }
 
 /// A TLS protocol version, written as servers write it (`TLSv1.3`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 pub enum TlsVersion {
     /// RFC 2246.
     #[serde(rename = "TLSv1")]
+    #[strum(serialize = "TLSv1")]
     V1_0,
     /// RFC 4346.
     #[serde(rename = "TLSv1.1")]
+    #[strum(serialize = "TLSv1.1")]
     V1_1,
     /// RFC 5246.
     #[serde(rename = "TLSv1.2")]
+    #[strum(serialize = "TLSv1.2")]
     V1_2,
     /// RFC 8446.
     #[serde(rename = "TLSv1.3")]
+    #[strum(serialize = "TLSv1.3")]
     V1_3,
 }
 
 impl TlsVersion {
     /// Every version, the oldest first.
-    pub const ALL: [Self; 4] = [Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3];
+    pub const ALL: [Self; 4] = all();
 
     /// The name that OpenSSL and the servers built on it report for a session.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::V1_0 => "TLSv1",
-            Self::V1_1 => "TLSv1.1",
-            Self::V1_2 => "TLSv1.2",
-            Self::V1_3 => "TLSv1.3",
-        }
-    }
-}
-
-impl fmt::Display for TlsVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use ciphertax_model::{Place, Study, StudyText};
+use ciphertax_model::{Position, Study, StudyText};
 use proptest::prelude::*;
 
 const STUDY: &str = include_str!("../../cli/studies/quick.toml");
@@ -82,13 +82,13 @@ fn check(text: &str, settings: &[String]) {
         }
         Err(error) => {
             for problem in error.problems() {
-                match &problem.place {
-                    Place::Text { line, column, .. } => {
+                match &problem.position {
+                    Position::Text { line, column, .. } => {
                         let written = text.split('\n').nth(line - 1).unwrap();
                         assert!(*column <= written.chars().count() + 1, "{problem}");
                     }
-                    Place::Setting(setting) => assert!(settings.contains(setting)),
-                    Place::Study(name) => assert_eq!(name, "x"),
+                    Position::Setting(setting) => assert!(settings.contains(setting)),
+                    Position::Study(name) => assert_eq!(name, "x"),
                 }
                 assert!(!problem.message.contains('\n'), "{problem}");
             }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use ciphertax_model::{Place, StudyText};
+use ciphertax_model::{Position, StudyText};
 use insta::assert_snapshot;
 
 fn refusal(text: &str) -> String {
@@ -88,7 +88,7 @@ authentication = { method = "native" }
 [[cell]]
 name = "select"
 workload = "oltp_pointselect"
-load = { connections = 8.5, workers = -1, gather_us = 99999999999 }
+load = { connections = 8.5, workers = -1, poll_delay_us = 99999999999 }
 arms = ["plain", 3]
 "#
     ), @r#"
@@ -113,9 +113,15 @@ arms = ["plain", 3]
     study.toml:32:12: "workload" cannot be "oltp_pointselect"; did you mean "oltp_point_select"?
     study.toml:33:24: "connections" must be a whole number, not a number with a fraction
     study.toml:33:39: "workers" is -1; it must lie between 0 and 4294967295
-    study.toml:33:55: "gather_us" is 99999999999; it must lie between 0 and 4294967295
+    study.toml:33:59: "poll_delay_us" is 99999999999; it must lie between 0 and 4294967295
     study.toml:34:18: an entry of "arms" must be a string, not a whole number
     "#);
+}
+
+#[test]
+fn a_key_of_a_former_release_is_refused_with_its_new_name() {
+    let message = changed("connections = 8 }", "connections = 8, gather_us = 100 }");
+    assert_snapshot!(message, @r#"study.toml:21:27: "gather_us" is now "poll_delay_us""#);
 }
 
 #[test]
@@ -188,7 +194,7 @@ transport = "tls"
 [[cell]]
 name = "far"
 workload = "connect"
-load = { connections = 0, gather_us = 20000 }
+load = { connections = 0, poll_delay_us = 20000 }
 link = { rtt_ms = 1e9, bandwidth_mbit = 0 }
 arms = ["old", "odl", "old"]
 
@@ -221,7 +227,7 @@ arms = ["plain"]
     study.toml:40:40: arm "new": AES256-SHA exchanges keys without a group; leave group out or take a cipher whose name begins with ECDHE- or TLS_
     study.toml:43:8: the arm name "baseline again" is taken by the noise-floor arm
     study.toml:49:24: cell "far": connections must lie between 1 and 100000
-    study.toml:49:39: cell "far": gather_us must be at most 10000
+    study.toml:49:43: cell "far": poll_delay_us must be at most 10000
     study.toml:50:19: rtt_ms is 1000000000; it must lie between 0 and 10000 milliseconds
     study.toml:50:41: bandwidth_mbit is 0; it must lie between 0.01 and 100000 Mbit/s
     study.toml:51:8: cell "far": its arms must include "plain", the baseline they are compared with
@@ -392,12 +398,12 @@ fn a_problem_has_a_place_that_programs_can_read() {
     let [problem] = error.problems() else {
         panic!("{error}");
     };
-    let place = Place::Text {
+    let place = Position::Text {
         file: "study.toml".into(),
         line: 3,
         column: 1,
     };
-    assert_eq!(problem.place, place);
+    assert_eq!(problem.position, place);
 }
 
 #[test]

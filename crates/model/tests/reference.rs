@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ciphertax_model::Study;
+use ciphertax_model::{Dataset, Load, Precision, Study, YcsbTable};
 use serde_json::Value;
 
 #[test]
@@ -26,6 +26,49 @@ fn the_reference_mentions_every_key_and_every_name() {
         missing.is_empty(),
         "docs/study-files.md does not mention {missing:?}"
     );
+}
+
+#[test]
+fn the_reference_says_between_what_numbers_may_lie() {
+    let reference = reference();
+    let whole = |range: std::ops::RangeInclusive<u32>| (f64::from(*range.start()), f64::from(*range.end()));
+    for (key, (least, most)) in [
+        ("time_s", Study::TIME_S.into_inner()),
+        ("slice_s", Study::SLICE_S.into_inner()),
+        ("cpu", Precision::HALF_WIDTH.into_inner()),
+        ("throughput", Precision::HALF_WIDTH.into_inner()),
+        ("connections", whole(Load::CONNECTIONS)),
+        ("poll_delay_us", whole(Load::POLL_DELAY_US)),
+        ("rate", whole(Load::RATE)),
+        ("tables", (1.0, Dataset::MOST_TABLES.into())),
+        ("table_size", (1.0, Dataset::MOST_ROWS.into())),
+        ("record_count", (1.0, Dataset::MOST_ROWS.into())),
+        ("field_count", (1.0, YcsbTable::MOST_FIELDS.into())),
+        ("field_length", (1.0, YcsbTable::LONGEST_FIELD.into())),
+        ("batch_size", (1.0, YcsbTable::LARGEST_BATCH.into())),
+        ("load_threads", (1.0, YcsbTable::MOST_LOADERS.into())),
+    ] {
+        let range = format!("{} – {}", grouped(least), grouped(most));
+        let row = reference
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{key}` |")));
+        assert!(row.unwrap().contains(&range), "{key}: {range}");
+    }
+}
+
+/// A number with a comma between its thousands.
+fn grouped(number: f64) -> String {
+    let text = number.to_string();
+    let (whole, fraction) = text
+        .split_once('.')
+        .map_or((text.as_str(), ""), |_| text.split_at(1));
+    let groups: Vec<&str> = whole
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap())
+        .collect();
+    groups.join(",") + fraction
 }
 
 #[test]

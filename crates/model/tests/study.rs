@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, CertificateKind, Dataset, Distribution, Study, Transport, Workload};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, Load, ReadPreference,
+    Resumption, SshCipher, Study, TlsLibrary, TlsVersion, Transport, Workload,
+};
 
 const STUDY: &str = r#"
 name = "small"
@@ -138,7 +141,14 @@ fn defaults_are_those_of_the_method() {
         (study.slice_s, study.precision.cpu, study.precision.throughput),
         (0.5, 0.01, 0.03)
     );
-    assert_eq!(study.cells[0].load.gather_us, 0);
+    assert_eq!(study.cells[0].load.poll_delay_us, 0);
+}
+
+#[test]
+fn a_load_recorded_by_a_former_release_is_read() {
+    let recorded = r#"{ "connections": 64, "gather_us": 100 }"#;
+    let load: Load = serde_json::from_str(recorded).unwrap();
+    assert_eq!(load.poll_delay_us, 100);
 }
 
 #[test]
@@ -228,7 +238,7 @@ fn every_workload_is_read_back_by_its_name() {
 fn the_core_workloads_of_ycsb_have_shares_that_add_up() {
     for workload in Workload::ALL {
         if let Some(mix) = workload.ycsb_mix() {
-            assert!(workload.is_ycsb());
+            assert!(workload.asks_usertable());
             let sum: f64 = mix.shares().iter().sum();
             assert!((sum - 1.0).abs() < 1e-9, "{}: {sum}", workload.name());
         }
@@ -322,4 +332,34 @@ fn a_login_adds_protection_to_a_server_without_access_control_and_nothing_to_one
     assert!(!study([open("tls1.3"), scram("plain")]).adds_protection("scram"));
     let other = arm("sha-1", "SCRAM-SHA-1", "plain");
     assert!(!study([scram("plain"), other]).adds_protection("sha-1"));
+}
+
+#[test]
+fn names_are_those_of_study_files_and_are_read_back() {
+    fn expect<T: Copy + serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(
+        all: impl IntoIterator<Item = T>,
+        name: impl Fn(T) -> &'static str,
+    ) {
+        for one in all {
+            assert_eq!(serde_json::to_value(one).unwrap(), name(one));
+            assert_eq!(serde_json::from_value::<T>(name(one).into()).unwrap(), one);
+        }
+    }
+    expect(CertificateKind::ALL, CertificateKind::name);
+    expect(Distribution::ALL, Distribution::name);
+    expect(AuthenticationMethod::ALL, AuthenticationMethod::name);
+    expect(Group::ALL, Group::name);
+    expect(SshCipher::ALL, SshCipher::name);
+    expect(TlsVersion::ALL, TlsVersion::name);
+    expect(
+        [Resumption::Off, Resumption::SessionId, Resumption::Ticket],
+        Resumption::name,
+    );
+    expect([TlsLibrary::OpenSsl, TlsLibrary::Rustls], TlsLibrary::name);
+    let preferences = [
+        ReadPreference::Primary,
+        ReadPreference::Secondary,
+        ReadPreference::Nearest,
+    ];
+    expect(preferences, ReadPreference::name);
 }

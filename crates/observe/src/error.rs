@@ -14,6 +14,9 @@ pub enum Error {
         /// Its number.
         pid: u32,
     },
+    /// It cannot be read whose usage is asked for, for this reason.
+    #[error("{0}")]
+    Unmetered(String),
     /// The kernel does not tell.
     #[error("cannot read {what}: {cause}")]
     Read {

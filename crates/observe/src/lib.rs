@@ -3,9 +3,11 @@
 //! Nothing here samples: every figure is the difference of two readings of a clock or counter that the kernel keeps
 //! anyway, so watching a process costs it nothing.
 
+mod clock;
 mod error;
 mod host;
 mod listener;
+mod meter;
 pub mod placement;
 mod process_cpu;
 mod run_queue;
@@ -15,7 +17,8 @@ mod thread_cpu;
 pub use error::{Error, Result};
 pub use host::host;
 pub use listener::{Listener, is_of_this_machine, listener, socket_listener};
-pub use process_cpu::{ProcessCpu, settle};
+pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
+pub use process_cpu::ProcessCpu;
 pub use run_queue::{RunQueueWaits, thread_run_queue_wait_ns};
 pub use system_cpu::SystemCpu;
 pub use thread_cpu::ThreadUsage;

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_records::CpuTime;
 use procfs::FromRead;
 use procfs::process::Stat;
 
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::tick_ns;
 
@@ -35,13 +35,8 @@ impl ProcessCpu {
     pub fn open(pid: u32) -> Result<Self> {
         let ended = || Error::ProcessEnded { pid };
         let stat = File::open(format!("/proc/{pid}/stat")).map_err(|_| ended())?;
-        let number = libc::pid_t::try_from(pid).map_err(|_| ended())?;
-        let mut clock = 0;
-        // SAFETY: writes one clock number to `clock`, which outlives the call.
-        match unsafe { libc::clock_getcpuclockid(number, &raw mut clock) } {
-            0 => Ok(Self { pid, clock, stat }),
-            _ => Err(ended()),
-        }
+        let clock = clock::of_process(pid).ok_or_else(ended)?;
+        Ok(Self { pid, clock, stat })
     }
 
     /// The process.
@@ -72,28 +67,21 @@ impl ProcessCpu {
     /// # Errors
     /// If the process has ended.
     pub fn context_switches(&self) -> Result<u64> {
-        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).map_err(|_| self.ended())?;
-        let mut text = String::new();
-        let mut sum = 0;
-        for thread in threads.flatten() {
-            // A thread may end between being listed and being read.
-            if read_into(&mut text, thread.path().join("status")).is_ok() {
-                sum += context_switches_in(&text);
-            }
-        }
-        Ok(sum)
+        context_switches(self.pid).ok_or_else(|| self.ended())
     }
 
+    /// Waits until the clock has stood still for `quiet_for`, but no longer than `at_most`. Says whether it did: what a
+    /// process does after its last answer belongs to the slice before.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+        clock::settle(quiet_for, at_most, || self.total_ns())
+    }
+
+    /// CPU time since the process began, and nothing else.
     fn total_ns(&self) -> Result<u64> {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: writes to `time`, which outlives the call.
-        match unsafe { libc::clock_gettime(self.clock, &raw mut time) } {
-            0 => Ok(nanoseconds(time)),
-            _ => Err(self.ended()),
-        }
+        clock::read(self.clock).ok_or_else(|| self.ended())
     }
 
     fn ended(&self) -> Error {
@@ -101,30 +89,18 @@ impl ProcessCpu {
     }
 }
 
-/// Waits until the CPU clock of `process` has stood still for `quiet_for`, but no longer than `at_most`. Says whether it
-/// became quiet: what a process does after its last answer belongs to the slice before.
-///
-/// # Errors
-/// If the process has ended.
-pub fn settle(process: &ProcessCpu, quiet_for: Duration, at_most: Duration) -> Result<bool> {
-    let deadline = Instant::now() + at_most;
-    let mut before = process.total_ns()?;
-    loop {
-        thread::sleep(quiet_for);
-        let now = process.total_ns()?;
-        if now == before {
-            return Ok(true);
+/// Context switches of all present threads of a process since each began; `None` if it has ended.
+pub(crate) fn context_switches(pid: u32) -> Option<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let mut text = String::new();
+    let mut sum = 0;
+    for thread in threads.flatten() {
+        // A thread may end between being listed and being read.
+        if read_into(&mut text, thread.path().join("status")).is_ok() {
+            sum += context_switches_in(&text);
         }
-        if Instant::now() >= deadline {
-            return Ok(false);
-        }
-        before = now;
     }
-}
-
-/// A clock's reading in nanoseconds; CPU clocks are never negative.
-pub(crate) fn nanoseconds(time: libc::timespec) -> u64 {
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+    Some(sum)
 }
 
 fn read_into(text: &mut String, path: PathBuf) -> io::Result<usize> {

@@ -29,13 +29,12 @@ pub struct RunQueueWaits {
 impl RunQueueWaits {
     /// Reads those of the process `pid`, which may belong to any user; `None` if it has ended or the kernel does not say.
     pub fn of(pid: u32) -> Option<Self> {
-        let process = Process::new(pid.try_into().ok()?).ok()?;
-        // A thread may end between being listed and being read.
-        let read = |task: ProcResult<procfs::process::Task>| {
-            let task = task.ok()?;
-            Some((task.tid, task.schedstat().ok()?))
-        };
-        let threads: HashMap<i32, Schedstat> = process.tasks().ok()?.filter_map(read).collect();
+        Self::of_all([pid])
+    }
+
+    /// Reads those of several processes together; `None` if all have ended or the kernel does not say.
+    pub(crate) fn of_all(pids: impl IntoIterator<Item = u32>) -> Option<Self> {
+        let threads: HashMap<i32, Schedstat> = pids.into_iter().filter_map(threads_of).flatten().collect();
         let is_counted = threads.values().any(|thread| thread.pcount > 0);
         is_counted.then_some(Self { threads })
     }
@@ -54,4 +53,15 @@ impl RunQueueWaits {
         }
         (ran_ns as f64 >= LEAST_SEEN * cpu_ns as f64).then_some(waited_ns)
     }
+}
+
+/// The threads of a process that live.
+fn threads_of(pid: u32) -> Option<impl Iterator<Item = (i32, Schedstat)>> {
+    let process = Process::new(pid.try_into().ok()?).ok()?;
+    // A thread may end between being listed and being read.
+    let read = |task: ProcResult<procfs::process::Task>| {
+        let task = task.ok()?;
+        Some((task.tid, task.schedstat().ok()?))
+    };
+    Some(process.tasks().ok()?.filter_map(read))
 }

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use ciphertax_records::CpuTime;
 
-use crate::process_cpu::nanoseconds;
+use crate::clock;
 
 /// What the calling thread has used since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,12 +18,7 @@ pub struct ThreadUsage {
 impl ThreadUsage {
     /// Reads the calling thread's usage: two system calls, less than a microsecond.
     pub fn now() -> Self {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: writes to `time`, which outlives the call. The clock exists in every Linux, so it cannot fail.
-        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        let total_ns = clock::own(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: writes to `usage`, for which all zeros is valid too. It fails for wrong arguments alone.
         let usage = unsafe {
@@ -32,8 +27,8 @@ impl ThreadUsage {
         };
         Self {
             cpu: CpuTime {
-                total_ns: nanoseconds(time),
-                system_ns: microseconds(usage.ru_stime) * 1_000,
+                total_ns,
+                system_ns: clock::microseconds(usage.ru_stime) * 1_000,
             },
             context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
         }
@@ -49,10 +44,6 @@ impl ThreadUsage {
             context_switches: self.context_switches.saturating_sub(earlier.context_switches),
         }
     }
-}
-
-fn microseconds(time: libc::timeval) -> u64 {
-    time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_observe::{Error, ProcessCpu, settle};
+use ciphertax_observe::{Error, ProcessCpu};
 
 #[test]
 fn the_clock_agrees_with_the_kernels_account_of_the_child() {
@@ -17,7 +17,9 @@ fn the_clock_agrees_with_the_kernels_account_of_the_child() {
     let mut child = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read line");
     let clock = ProcessCpu::open(child.id()).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
-    settle(&clock, Duration::from_millis(1), Duration::from_secs(1)).unwrap();
+    clock
+        .settle(Duration::from_millis(1), Duration::from_secs(1))
+        .unwrap();
     let cpu = clock.read().unwrap();
     let expected = usage_at_the_end_of(child);
     let ratio = cpu.total_ns as f64 / expected as f64;
@@ -69,10 +71,18 @@ fn threads_that_have_ended_are_counted() {
 fn a_sleeping_process_settles_and_a_busy_one_does_not() {
     let mut sleeping = shell("read line");
     let clock = ProcessCpu::open(sleeping.id()).unwrap();
-    assert!(settle(&clock, Duration::from_millis(1), Duration::from_secs(5)).unwrap());
+    assert!(
+        clock
+            .settle(Duration::from_millis(1), Duration::from_secs(5))
+            .unwrap()
+    );
     let mut busy = shell("while :; do :; done");
     let clock = ProcessCpu::open(busy.id()).unwrap();
-    assert!(!settle(&clock, Duration::from_millis(20), Duration::from_millis(100)).unwrap());
+    assert!(
+        !clock
+            .settle(Duration::from_millis(20), Duration::from_millis(100))
+            .unwrap()
+    );
     for child in [&mut sleeping, &mut busy] {
         child.kill().unwrap();
         child.wait().unwrap();

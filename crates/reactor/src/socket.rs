@@ -62,8 +62,8 @@ impl Socket {
 
     /// Connects to the Unix socket at `path`.
     ///
-    /// Such a connection is made at once or not at all. Where the server's queue is full no event tells when it has room,
-    /// so the whole thread waits for that, up to a second.
+    /// Such a connection is made at once or not at all. Where the server's queue is full no event tells when it has
+    /// room, so the whole thread waits for that, up to a second.
     ///
     /// # Errors
     /// What the kernel says: no such file, refused, the path is too long, …

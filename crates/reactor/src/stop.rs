@@ -13,8 +13,8 @@ thread_local! {
     static HEEDED: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`. Whatever this thread waits for within it, by a reactor or by the functions below, ends soon after `flag`
-/// becomes true, as if its time were up.
+/// Runs `work`. Whatever this thread waits for within it, by a reactor or by the functions below, ends soon after
+/// `flag` becomes true, as if its time were up.
 pub fn heed<T>(flag: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     let _until_the_end = Restore(HEEDED.replace(Some(Arc::clone(flag))));
     work()

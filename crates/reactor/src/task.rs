@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::alarm::Alarms;
-use crate::gather::{self, Gather};
+use crate::poll_delay::{self, PollDelay};
 use crate::stop;
 
 const EVENTS_PER_WAIT: usize = 256;
@@ -36,7 +36,7 @@ pub struct Reactor {
     current: Cell<u32>,
     deadline: Cell<Option<Instant>>,
     stop: RefCell<Stop>,
-    gather: Cell<Gather>,
+    poll_delay: Cell<PollDelay>,
 }
 
 /// Somebody's wish to stop, which the tasks that now run heed.
@@ -93,7 +93,7 @@ impl Reactor {
     /// # Errors
     /// When the kernel gives no epoll instance, for example because too many files are open.
     pub fn new() -> io::Result<Rc<Self>> {
-        gather::sleep_precisely();
+        poll_delay::sleep_precisely();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let alarms = Alarms::new()?;
         // Edge-triggered: what has rung need not be read.
@@ -106,13 +106,13 @@ impl Reactor {
             current: Cell::new(0),
             deadline: Cell::new(None),
             stop: RefCell::default(),
-            gather: Cell::new(Gather::NONE),
+            poll_delay: Cell::new(PollDelay::NONE),
         }))
     }
 
     /// Sets how long the loop waits for more sockets before it serves those that are ready.
-    pub fn set_gather(&self, gather: Gather) {
-        self.gather.set(gather);
+    pub fn set_poll_delay(&self, poll_delay: PollDelay) {
+        self.poll_delay.set(poll_delay);
     }
 
     /// Gives the tasks that run until `deadline`.
@@ -137,9 +137,20 @@ impl Reactor {
         .await
     }
 
-    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set for half
-    /// a second. Returns the outputs in the order of the
-    /// tasks; `None` for a task that had not ended and was dropped.
+    /// The output of `future`; `None` if it has not ended at `instant`, when it is given up.
+    pub async fn until<F: Future>(&self, instant: Instant, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let mut sleep = pin!(self.sleep_until(instant));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => sleep.as_mut().poll(context).map(|_| None),
+        })
+        .await
+    }
+
+    /// Drives all `tasks` until each has ended, `deadline` has passed, or the flag that the thread heeds has been set
+    /// for half a second. Returns the outputs in the order of the tasks; `None` for a task that had not ended and was
+    /// dropped.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
@@ -192,7 +203,7 @@ impl Reactor {
 
     /// Waits for sockets and alarms, and notes the tasks to poll. False once the deadline has passed.
     fn wait(&self, events: &mut Vec<epoll::Event>, ready: &mut Vec<u32>) -> io::Result<bool> {
-        self.gather.get().wait();
+        self.poll_delay.get().wait();
         loop {
             events.clear();
             // Looked at even when sockets are ready: a peer that always has more to say does not move the deadline.

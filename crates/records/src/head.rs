@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Proof, SessionFacts};
+use crate::server_id::ServerId;
 
 /// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
 /// made again at any time.
@@ -54,12 +55,6 @@ impl Head {
             arms: Vec::new(),
             left_out: Vec::new(),
         }
-    }
-
-    /// The server of this name, else the first: the user's own is the only one of its run.
-    pub fn server(&self, name: &str) -> Option<&ServerRecord> {
-        let named = self.servers.iter().find(|server| server.name == name);
-        named.or(self.servers.first())
     }
 
     /// What the study asks of an arm: of the repeated baseline what it asks of the baseline.
@@ -127,8 +122,15 @@ pub enum RunStatus {
 /// Which server answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
-    /// The name that cells and sessions refer to it by, unique in its run.
+    /// What cells and sessions refer to it by.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub id: ServerId,
+    /// What it is called in reports, unique in its run.
     pub name: String,
+    /// The names of the cells that are measured on it. Of several servers of a cell, that of the baseline comes first in the
+    /// run. Empty in records of former releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<String>,
     /// `MariaDB`, `MySQL`, …
     pub product: String,
     /// The server's own version string.
@@ -191,15 +193,6 @@ pub struct ArmRecord {
     pub sessions: Vec<SessionRecord>,
 }
 
-impl ArmRecord {
-    /// What its sessions with a server were, or with one of its own beside it; `None` if it was not measured there.
-    pub fn on(&self, server: &str) -> Option<&SessionRecord> {
-        let is_there =
-            |session: &&SessionRecord| session.server == server || session.beside.as_deref() == Some(server);
-        self.sessions.iter().find(is_there)
-    }
-}
-
 /// An arm that was not measured because the server cannot do what it asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
@@ -212,9 +205,15 @@ pub struct LeftOut {
 /// What the sessions of an arm with one server were, and how that was proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRecord {
-    /// Name of the server.
+    /// The server.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub server_id: ServerId,
+    /// Its name.
     pub server: String,
-    /// Name of the baseline's server, where the arm needed one of its own.
+    /// The baseline's server, where the arm needed one of its own.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub beside_id: ServerId,
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The evidence that the arm is what it says.

@@ -23,6 +23,7 @@ mod resume;
 mod run;
 mod sample;
 mod samples;
+mod server_id;
 mod trace;
 
 pub use connects::{ConnectRow, PhaseRow};
@@ -48,4 +49,5 @@ pub use sample::{
     VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, Samples};
+pub use server_id::ServerId;
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::connects::{ConnectRow, PhaseRow};
 use crate::consequences::{CapacityRow, ChurnRow, Finding, PublishedRow};
 use crate::sample::VoidReason;
+use crate::server_id::ServerId;
 
 /// What follows from the head and the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +64,10 @@ impl Results {
 pub struct CellRecord {
     /// Its name in the study.
     pub name: String,
-    /// Name of the server it was measured on.
+    /// The server it was measured on, that of the baseline.
+    #[serde(default, skip_serializing_if = "ServerId::is_unknown")]
+    pub server_id: ServerId,
+    /// Its name.
     pub server: String,
     /// Load threads; 0 where a program of the user's own was the load.
     pub workers: u32,

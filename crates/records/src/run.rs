@@ -4,8 +4,9 @@ use ciphertax_model::{Cell, Link};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::head::{Head, ServerRecord};
+use crate::head::{ArmRecord, Head, ServerRecord, SessionRecord};
 use crate::results::{CellRecord, Results};
+use crate::server_id::ServerId;
 
 /// The version of the format of `run.json` that is written.
 pub const SCHEMA: &str = "ciphertax.run/3";
@@ -80,7 +81,21 @@ impl Run {
 
     /// The server a cell was measured on.
     pub fn server_of(&self, cell: &CellRecord) -> Option<&ServerRecord> {
-        self.head.servers.iter().find(|server| server.name == cell.server)
+        let mut servers = self.head.servers.iter();
+        servers.find(|server| server.id.is_same(&server.name, &cell.server_id, &cell.server))
+    }
+}
+
+impl ArmRecord {
+    /// What its sessions in a cell were, with the cell's server or with one of its own beside it; `None` if it was not measured
+    /// there.
+    pub fn sessions_in(&self, cell: &CellRecord) -> Option<&SessionRecord> {
+        let is_of_cell = |id: &ServerId, name: &str| id.is_same(name, &cell.server_id, &cell.server);
+        self.sessions.iter().find(|session| {
+            let beside = session.beside.as_deref();
+            is_of_cell(&session.server_id, &session.server)
+                || beside.is_some_and(|beside| is_of_cell(&session.beside_id, beside))
+        })
     }
 }
 

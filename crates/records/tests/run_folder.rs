@@ -24,7 +24,12 @@ const HEAD: &str = r#"{
 }"#;
 
 /// A sample as the release before wrote it.
-const SAMPLE: &str = r#"{"cell":"c","block":0,"position":0,"arm":"plain","start_ns":0,"duration_ns":500000000,"operations":[],"client_cpu":{"total_ns":1,"system_ns":1},"server_cpu":null,"bytes_sent":1,"bytes_received":1,"client_context_switches":1,"server_context_switches":null,"steal_ns":0,"workers":1}"#;
+const SAMPLE: &str = concat!(
+    r#"{"cell":"c","block":0,"position":0,"arm":"plain","start_ns":0,"duration_ns":500000000,"#,
+    r#""operations":[],"client_cpu":{"total_ns":1,"system_ns":1},"server_cpu":null,"bytes_sent":1,"#,
+    r#""bytes_received":1,"client_context_switches":1,"server_context_switches":null,"steal_ns":0,"#,
+    r#""workers":1}"#
+);
 
 #[test]
 fn a_line_that_a_crash_cut_off_is_passed_over() {

@@ -1,6 +1,7 @@
 //! The answer: what each arm costs per query and per new connection, on both sides.
 
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::Metric;
+use ciphertax_model::workload::Unit;
 use ciphertax_records::{ArmRecord, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::FEWEST_BLOCKS;
 
@@ -49,8 +50,9 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
             };
             let query = of_arm(&|cell| cell.asked.workload.is_key_lookup())
                 .or_else(|| of_arm(&|cell| !cell.asked.workload.makes_connections()));
-            let connection = of_arm(&|cell| cell.asked.workload == Workload::Connect)
-                .or_else(|| of_arm(&|cell| cell.asked.workload.makes_connections()));
+            let connection =
+                of_arm(&|cell| cell.asked.workload.descriptor().operation == Unit::ConnectionWithLookup)
+                    .or_else(|| of_arm(&|cell| cell.asked.workload.makes_connections()));
             if query.or(connection).is_some() {
                 answers.push(Answer {
                     arm,

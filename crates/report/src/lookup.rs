@@ -241,7 +241,7 @@ pub(crate) fn load_threads(cell: MeasuredCell<'_>) -> String {
     };
     format!(
         "{threads}, waits {} µs for more ready sockets",
-        cell.asked.load.gather_us
+        cell.asked.load.poll_delay_us
     )
 }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_reactor::stop;
-use ciphertax_wire::{Protocol, Target};
+use ciphertax_wire::Target;
 
+use crate::databases;
 use crate::error::RunError;
-use crate::mongodb::MongoDbHost;
-use crate::mysql::MySqlHost;
 
 /// Removes what a run left on a server: the schema or the database that is marked as ciphertax's own, and nothing else. Tells
 /// whether there was one.
@@ -16,18 +15,12 @@ use crate::mysql::MySqlHost;
 /// # Errors
 /// When the server cannot be used, what is there is not marked, or a run is measuring.
 pub fn clean(target: &Target, stop: &Arc<AtomicBool>) -> Result<bool, RunError> {
-    stop::heed(stop, || match target {
-        Target::MySql(target) => MySqlHost::clean(target),
-        Target::MongoDb(target) => MongoDbHost::clean(target),
-    })
+    stop::heed(stop, || databases::target(target).clean())
 }
 
 /// What ciphertax makes on such a server.
 pub fn made_on(target: &Target) -> &'static str {
-    match target.protocol() {
-        Protocol::MySql => "the schema ciphertax",
-        Protocol::MongoDb => "the database ciphertax",
-    }
+    databases::target(target).made()
 }
 
 /// The command that removes what is left on a server; without the password.

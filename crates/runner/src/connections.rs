@@ -31,8 +31,8 @@ impl Limit {
     }
 }
 
-/// Connections that a run has open at a time, at most: all arms of all cells keep theirs open from the beginning on. Those of
-/// a program of the user's own come on top, since only it knows how many it opens.
+/// Connections that a run has open at a time, at most: all arms of all cells keep theirs open from the beginning on.
+/// Those of a program of the user's own come on top, since only it knows how many it opens.
 fn needed(study: &Study) -> u64 {
     let own = || study.cells.iter().filter(|cell| cell.command.is_none());
     let connections = |cell: &Cell| u64::from(cell.load.connections);
@@ -43,9 +43,10 @@ fn needed(study: &Study) -> u64 {
     let passing = own()
         .filter(|cell| cell.workload.makes_connections())
         .map(connections);
-    // One that has ended may be counted until the next has begun. Before every slice a connection is opened to see whether new ones are still what the arm says.
+    // One that has ended may be counted until the next has begun. Before every slice a connection is opened to see
+    // whether new ones are still what the arm says.
     let passing = (2 * passing.max().unwrap_or(0)).max(1);
-    let loading = match own().any(|cell| cell.workload.is_ycsb()) {
+    let loading = match own().any(|cell| cell.workload.asks_usertable()) {
         true => LOADERS.max(study.ycsb.load_threads.into()),
         false => LOADERS,
     };

@@ -1,14 +1,15 @@
-//! The distance between the load and a private server.
+//! The distance between the load and private servers.
 
 use std::net::SocketAddr;
 
-use ciphertax_lab::{DelayRelay, GuardProgram, LinkReport, PrivateServer, RunningLink};
+use ciphertax_lab::{DelayRelay, LinkReport, RunningLink};
 use ciphertax_model::{Link, LinkKind, Site, Study};
 use ciphertax_records::LinkRecord;
+use ciphertax_supervise::GuardProgram;
 
 use crate::error::RunError;
 
-/// What keeps a server at a distance. It is none at first, so that everything is prepared quickly.
+/// What keeps servers at a distance. It is none at first, so that everything is prepared quickly.
 pub(crate) struct Distance {
     line: Line,
     now: Link,
@@ -19,11 +20,12 @@ pub(crate) struct Distance {
 /// How it is made.
 enum Line {
     Tun(RunningLink),
-    Relay(DelayRelay),
+    /// One before each server.
+    Relays(Vec<DelayRelay>),
 }
 
 impl Distance {
-    /// A link, with room for a server inside; `None` for a site without one.
+    /// A link, with room for servers inside; `None` for a site without one.
     pub(crate) fn link(
         study: &Study,
         site: &Site,
@@ -35,9 +37,9 @@ impl Distance {
         Ok(Some(RunningLink::start(&Link::NONE, guard)?))
     }
 
-    /// The distance of a server that is inside `link`, or has to be reached by a relay; `None` for a site without one.
+    /// The distance of servers that are inside `link`, or have to be reached by relays; `None` for a site without one.
     pub(crate) fn to(
-        server: &PrivateServer,
+        servers: &[SocketAddr],
         link: Option<RunningLink>,
         study: &Study,
         site: &Site,
@@ -45,7 +47,12 @@ impl Distance {
     ) -> Result<Option<Self>, RunError> {
         let line = match link {
             Some(link) => Line::Tun(link),
-            None if site.distant => Line::Relay(DelayRelay::start(&Link::NONE, server.address(), guard)?),
+            None if site.distant => {
+                let relays = servers
+                    .iter()
+                    .map(|server| DelayRelay::start(&Link::NONE, *server, guard));
+                Line::Relays(relays.collect::<Result<_, _>>()?)
+            }
             None => return Ok(None),
         };
         let mut all = Vec::new();
@@ -62,11 +69,17 @@ impl Distance {
         }))
     }
 
-    /// Where the server is reached at this distance.
-    pub(crate) fn address(&self, server: &PrivateServer) -> SocketAddr {
+    /// Where the servers are reached at this distance, in the same order.
+    pub(crate) fn addresses(&self, servers: &[SocketAddr]) -> Vec<SocketAddr> {
         match &self.line {
-            Line::Tun(link) => (link.delayed_address(), server.address().port()).into(),
-            Line::Relay(relay) => relay.address(),
+            Line::Tun(link) => {
+                let delayed = link.delayed_address();
+                servers
+                    .iter()
+                    .map(|server| (delayed, server.port()).into())
+                    .collect()
+            }
+            Line::Relays(relays) => relays.iter().map(DelayRelay::address).collect(),
         }
     }
 
@@ -77,7 +90,7 @@ impl Distance {
         }
         match &self.line {
             Line::Tun(link) => link.set(&wanted)?,
-            Line::Relay(relay) => relay.set(&wanted)?,
+            Line::Relays(relays) => relays.iter().try_for_each(|relay| relay.set(&wanted))?,
         }
         self.now = wanted;
         Ok(true)
@@ -86,11 +99,13 @@ impl Distance {
     /// How exactly it was kept, here and by other relays at the same distance; `None` if what kept it is gone. Of several
     /// relays the latest counts.
     pub(crate) fn record(&self, others: impl Iterator<Item = LinkReport>) -> Option<LinkRecord> {
-        let own = match &self.line {
-            Line::Tun(link) => link.report(),
-            Line::Relay(relay) => relay.report(),
-        }
-        .ok()?;
+        let own: Vec<LinkReport> = match &self.line {
+            Line::Tun(link) => vec![link.report().ok()?],
+            Line::Relays(relays) => {
+                let reports = relays.iter().map(|relay| relay.report().ok());
+                reports.collect::<Option<_>>()?
+            }
+        };
         let LinkReport {
             kind,
             packets,
@@ -98,14 +113,14 @@ impl Distance {
             lateness_p99_us,
             lateness_max_us,
             drops,
-        } = others.fold(own, |one, other| LinkReport {
+        } = own.into_iter().chain(others).reduce(|one, other| LinkReport {
             kind: one.kind,
             packets: one.packets + other.packets,
             lateness_median_us: one.lateness_median_us.max(other.lateness_median_us),
             lateness_p99_us: one.lateness_p99_us.max(other.lateness_p99_us),
             lateness_max_us: one.lateness_max_us.max(other.lateness_max_us),
             drops: one.drops + other.drops,
-        });
+        })?;
         Some(LinkRecord {
             by: kind,
             distances: self.all.clone(),
@@ -121,7 +136,10 @@ impl Distance {
     pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
         match self.line {
             Line::Tun(link) => link.stop(),
-            Line::Relay(relay) => relay.stop(),
+            Line::Relays(relays) => {
+                let stopped = relays.into_iter().map(DelayRelay::stop);
+                stopped.fold(Ok(()), Result::and)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Names of servers and what the catalogue has under them.
 
-use ciphertax_lab::catalogue::{self, Entry};
+use ciphertax_lab::catalogue;
+pub(crate) use ciphertax_lab::catalogue::Entry;
 
 use crate::error::RunError;
 

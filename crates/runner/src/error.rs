@@ -15,6 +15,9 @@ pub enum RunError {
     /// The private server.
     #[error(transparent)]
     Lab(#[from] ciphertax_lab::Error),
+    /// What ciphertax starts could not be supervised.
+    #[error(transparent)]
+    Supervise(#[from] ciphertax_supervise::Error),
     /// The server cannot be used.
     #[error("{server} cannot be used: {problem}")]
     Server {
@@ -37,7 +40,7 @@ pub enum RunError {
     /// The data set.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// An arm is not what it says, or cannot be had.
+    /// An arm is not what it says, or is not available.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// TLS cannot be prepared.

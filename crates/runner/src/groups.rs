@@ -14,7 +14,8 @@ pub(crate) struct Group<'a> {
     pub(crate) set_up_for: Vec<&'a Arm>,
 }
 
-/// What an arm needs that is a setting of a whole server.
+/// What an arm needs that cannot be switched for a connection, and so is a property of a whole server. A further one is a field
+/// here, what an arm says of it in [`Needs::of`], its words in [`Needs::name`], and the setting of the private server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) certificate: Certificate,
@@ -22,26 +23,53 @@ pub(crate) struct Needs {
     pub(crate) access_control: bool,
 }
 
+impl Needs {
+    /// What an arm needs in the cells of a site.
+    fn of(study: &Study, site: &Site, arm: &Arm) -> Self {
+        Self {
+            certificate: study.certificate_of(arm, site),
+            access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
+        }
+    }
+
+    /// True if a server for one can be set up with the TLS versions and accounts of both: with all that differs in nothing
+    /// else.
+    fn shares_set_up(self, other: Self) -> bool {
+        self.access_control == other.access_control
+    }
+
+    /// `mariadb, ecdsa-p256`, which is the site itself where the baseline is; then what differs from it.
+    fn name(self, site: &Site, baseline: Self) -> String {
+        let with_certificate = Site {
+            certificate: self.certificate,
+            ..site.clone()
+        };
+        let mut name = with_certificate.to_string();
+        if self.access_control != baseline.access_control {
+            name.push_str(match self.access_control {
+                true => ", with access control",
+                false => ", without access control",
+            });
+        }
+        name
+    }
+}
+
 /// The groups of a site, that of the baseline first. Where there are several, the baseline again is one of its own, so that
 /// the noise floor is that of two servers.
 pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
-    let needs = |arm: &Arm| Needs {
-        certificate: study.certificate_of(arm, site),
-        access_control: has_access_control(arm),
-    };
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let like = |needs: Needs| {
-        let alike = arms
-            .iter()
-            .filter(|arm| has_access_control(arm) == needs.access_control);
+    let needs = |arm: &Arm| Needs::of(study, site, arm);
+    let like = |one: Needs| {
+        let alike = arms.iter().filter(|arm| needs(arm).shares_set_up(one));
         alike.copied().collect::<Vec<&Arm>>()
     };
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for arm in arms.iter().copied() {
         let needs = needs(arm);
         match groups.iter_mut().find(|group| group.needs == needs) {
             Some(group) => group.arms.push(arm),
             None => groups.push(Group {
-                name: name(site, needs, groups.first().map_or(needs, |first| first.needs)),
+                name: needs.name(site, groups.first().map_or(needs, |first| first.needs)),
                 needs,
                 arms: vec![arm],
                 set_up_for: like(needs),
@@ -60,24 +88,6 @@ pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<
         groups.insert(1, again);
     }
     groups
-}
-
-/// True for an arm whose server has access control.
-fn has_access_control(arm: &Arm) -> bool {
-    arm.authentication.method != Some(AuthenticationMethod::NoLogin)
-}
-
-/// `mariadb, ecdsa-p256`, which is the site itself where the baseline is.
-fn name(site: &Site, needs: Needs, baseline: Needs) -> String {
-    let with_certificate = Site {
-        certificate: needs.certificate,
-        ..site.clone()
-    };
-    match needs.access_control {
-        same if same == baseline.access_control => with_certificate.to_string(),
-        true => format!("{with_certificate}, with access control"),
-        false => format!("{with_certificate}, without access control"),
-    }
 }
 
 #[cfg(test)]

@@ -2,18 +2,17 @@
 //!
 //! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
-mod access;
-mod cell;
 mod clean;
+mod command;
 mod connections;
 mod counters;
+mod database;
+mod databases;
 mod distance;
 mod entry;
 mod error;
 mod fit;
-mod generator;
 mod groups;
-mod host;
 mod load;
 mod measure;
 mod mongodb;
@@ -23,9 +22,9 @@ mod placement;
 mod play;
 mod progress;
 mod refusals;
-mod rounds;
 mod schedule;
-mod site;
+mod server;
+mod servers;
 mod trust;
 mod whereabouts;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use ciphertax_explain::explain;
 use ciphertax_model::{Arm, Study};
@@ -13,14 +14,15 @@ use ciphertax_records::{
 };
 use ciphertax_wire::Target;
 
-use crate::cell::OpenCell;
 use crate::clean::{made_on, remedy};
+use crate::databases;
 use crate::error::RunError;
 use crate::fit;
+use crate::measure::{Cells, OpenCell};
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
-use crate::rounds::Rounds;
-use crate::site::{OpenSite, Place};
+use crate::schedule::{Course, Rounds, time_of};
+use crate::servers::{Opening, Servers};
 
 /// What is to be played.
 #[derive(Clone)]
@@ -97,8 +99,10 @@ pub fn play(
 /// A study that is ready to be measured.
 struct Player<'a> {
     plan: &'a Plan,
-    sites: Vec<OpenSite>,
-    cells: Vec<OpenCell<'a>>,
+    sites: Vec<Box<dyn Servers>>,
+    courses: Vec<Course<'a>>,
+    /// By course.
+    cells: Vec<OpenCell>,
     head: Head,
     /// What was measured of it before.
     earlier: Vec<Sample>,
@@ -123,22 +127,21 @@ impl<'a> Player<'a> {
             None => (None, Vec::new()),
         };
         let ready = stop::heed(stop, || {
-            for place in places(plan) {
-                sites.push(OpenSite::open(&plan.study, place, &arms, progress, &go_on)?);
-            }
+            open(plan, &arms, &mut sites, progress)?;
             let head = Head {
                 left_out,
                 ..head(plan, &arms, &sites, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
-            let cells = open_cells(plan, &mut sites, &samples, progress)?;
+            let (courses, cells) = open_cells(plan, &mut sites, &samples, progress)?;
             write_run(folder.path(), &Run::new(head.clone(), Results::default()))?;
-            Ok((cells, head))
+            Ok((courses, cells, head))
         });
         match ready {
-            Ok((cells, head)) => Ok(Self {
+            Ok((courses, cells, head)) => Ok(Self {
                 plan,
                 sites,
+                courses,
                 cells,
                 head,
                 earlier: samples,
@@ -167,20 +170,25 @@ impl<'a> Player<'a> {
         let Self {
             plan,
             mut sites,
-            mut cells,
+            mut courses,
+            cells,
             mut head,
             earlier,
             is_new,
         } = self;
         let (measured, samples) = stop::heed(stop, || {
-            let mut rounds = Rounds::begin(&plan.study, &mut sites, &mut folder, earlier);
-            let measured = rounds.measure(&mut cells, progress);
-            let samples = rounds.into_samples();
-            // Closes the connections.
-            drop(cells);
-            (measured, samples)
+            // Ends with this, which closes the connections.
+            let mut cells = Cells {
+                study: &plan.study,
+                sites: &mut sites,
+                open: cells,
+                began: Instant::now() - time_of(&earlier),
+            };
+            let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
+            let measured = rounds.measure(&mut courses, progress);
+            (measured, rounds.into_samples())
         });
-        head.servers = sites.iter().flat_map(OpenSite::records).collect();
+        head.servers = sites.iter().flat_map(|site| site.records()).collect();
 
         progress.stage(&Stage::CleaningUp);
         let cleaned = close_all(plan, sites);
@@ -300,27 +308,43 @@ fn words(head: &Head) -> Vec<String> {
     servers.chain(sessions).collect()
 }
 
-/// Where the cells are measured: on the user's own server, which is all there is, or on private ones.
-fn places(plan: &Plan) -> Vec<Place<'_>> {
-    match &plan.target {
-        Some(target) => vec![Place::Target(target)],
-        None => plan.study.sites().into_iter().map(Place::Private).collect(),
+/// Takes the user's own servers, which is all there is, or starts private ones for every cell, and proves the arms.
+fn open(
+    plan: &Plan,
+    arms: &[Arm],
+    sites: &mut Vec<Box<dyn Servers>>,
+    progress: &mut dyn Progress,
+) -> Result<(), RunError> {
+    let mut opening = Opening {
+        study: &plan.study,
+        arms,
+        servers: 0,
+        progress,
+        go_on: &go_on,
+    };
+    if let Some(target) = &plan.target {
+        sites.push(databases::target(target).open(&mut opening)?);
+        return Ok(());
     }
+    for site in plan.study.sites() {
+        sites.push(databases::private(&site.server)?.open(&mut opening, &site)?);
+    }
+    Ok(())
 }
 
 /// Makes the data sets, starts the load threads of every cell and opens their connections.
 fn open_cells<'a>(
     plan: &'a Plan,
-    sites: &mut [OpenSite],
+    sites: &mut [Box<dyn Servers>],
     earlier: &[Sample],
     progress: &mut dyn Progress,
-) -> Result<Vec<OpenCell<'a>>, RunError> {
+) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
     for site in &mut *sites {
         go_on()?;
         site.load(&plan.study, progress)?;
     }
     progress.stage(&Stage::Opening);
-    let mut cells = Vec::with_capacity(plan.study.cells.len());
+    let (mut courses, mut cells) = (Vec::new(), Vec::new());
     for (number, cell) in plan.study.cells.iter().enumerate() {
         let seed = plan.seed.wrapping_add(number as u64);
         let at = sites.iter().position(|site| site.holds(&plan.study, cell));
@@ -329,19 +353,19 @@ fn open_cells<'a>(
         cells.push(OpenCell::open(
             &plan.study,
             cell,
-            (at, &mut sites[at]),
+            (at, sites[at].as_mut()),
             seed,
-            earlier,
             &go_on,
         )?);
+        courses.push(Course::new(&plan.study, cell, seed, earlier)?);
     }
     go_on()?;
-    Ok(cells)
+    Ok((courses, cells))
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
-    let closed = sites.into_iter().map(OpenSite::close).fold(Ok(()), Result::and);
+fn close_all(plan: &Plan, sites: Vec<Box<dyn Servers>>) -> Result<(), RunError> {
+    let closed = sites.into_iter().map(Servers::close).fold(Ok(()), Result::and);
     closed.map_err(|error| match (&plan.target, error) {
         (None, error) => RunError::NotCleanedUp {
             problem: error.to_string(),
@@ -362,7 +386,7 @@ fn close_all(plan: &Plan, sites: Vec<OpenSite>) -> Result<(), RunError> {
 }
 
 /// What is known before the first slice; of a run that goes on, when it began.
-fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Head>) -> Head {
+fn head(plan: &Plan, arms: &[Arm], sites: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
     let role = |index| match index {
         0 => ArmRole::Baseline,
         1 => ArmRole::BaselineAgain,
@@ -382,7 +406,7 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[OpenSite], before: Option<&Head>) ->
             None => jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         },
         target: plan.target.as_ref().map(Target::url),
-        servers: sites.iter().flat_map(OpenSite::first_records).collect(),
+        servers: sites.iter().flat_map(|site| site.first_records()).collect(),
         arms: arms.collect(),
         ..Head::begin(
             plan.tool.clone(),

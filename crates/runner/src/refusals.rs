@@ -1,20 +1,18 @@
 //! What a study asks for and cannot have, told before anything is started.
 
-use ciphertax_lab::catalogue::Protocol;
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel, Workload};
+use ciphertax_model::{Arm, Cell, LinkKind, PasswordCache, ReadPreference, ReplicaSet, Study, Tunnel};
 use ciphertax_wire::Target;
 
+use crate::databases;
 use crate::entry::entry;
 use crate::error::RunError;
-use crate::load::no_such_workload;
-use crate::mysql::cold;
 use crate::play::Plan;
 
 /// Looks through the whole study.
 ///
 /// # Errors
-/// Lists everything that cannot be had, and what can be had instead.
+/// Lists everything that is not available, and what is instead.
 pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
     let refusals = match &plan.target {
         Some(target) => of_targets(&plan.study, target),
@@ -29,19 +27,27 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
 
 /// Settings that need a server which ciphertax can start, or a place on the server's side.
 fn of_targets(study: &Study, target: &Target) -> Vec<String> {
-    let mut refusals: Vec<String> = study
-        .cells
-        .iter()
-        .flat_map(|cell| of_protocol(study, cell, target.protocol()))
-        .collect();
+    let own = databases::target(target);
+    let cells = study.cells.iter();
+    let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     let is_for = entry(&study.server).map(|entry| entry.protocol());
-    if is_for.is_ok_and(|protocol| protocol != target.protocol()) {
+    if is_for.is_ok_and(|protocol| protocol != own.protocol()) {
         refusals.push(format!(
             "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
             study.name,
             study.server,
-            target.protocol()
+            own.protocol()
         ));
+    }
+    if let Some(without_plain) = own.study_without_plain_arms() {
+        let plain = study.arms.iter().filter(|arm| !arm.transport.is_encrypted());
+        refusals.extend(plain.map(|arm| {
+            format!(
+                "arm {}: the target logs in by a certificate, which TLS alone carries; take a study without a plain arm, as \
+                 {without_plain} is",
+                arm.name
+            )
+        }));
     }
     for arm in &study.arms {
         let needs = [
@@ -51,7 +57,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
         ];
         refusals.extend(needs.into_iter().filter(|(is, _)| *is).map(|(_, what)| {
             format!(
-                "arm {}: {what} can be had on a private server alone, which ciphertax starts; leave the target out",
+                "arm {}: {what} is available on a private server alone, which ciphertax starts; leave the target out",
                 arm.name
             )
         }));
@@ -132,23 +138,24 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         let site = study.site(cell);
         let entry = entry(&site.server)?;
         let capabilities = &entry.capabilities;
-        for refusal in of_protocol(study, cell, entry.protocol()) {
+        for refusal in databases::private(&site.server)?.refuse(study, cell) {
             note(refusal);
         }
-        for arm in cold::in_vain(study, cell) {
+        for arm in cold_in_vain(study, cell) {
             note(format!(
                 "arm {}: a cold password cache is for workloads whose connections ciphertax makes, over and over; cell {} has \
                  another, so name the other arms in the cell's arms",
                 arm.name, cell.name
             ));
         }
-        if capabilities.forget_passwords.is_some() && cold::is_too_much(study, cell) {
-            note(format!(
-                "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
-                 rate, or shorter slices",
-                cell.name,
-                cold::LOGINS
-            ));
+        if site.replica_set.is_some() {
+            for arm in study.arms_of(cell).filter(|arm| arm.tunnel.is_some()) {
+                note(format!(
+                    "arm {}: a tunnel leads to one server, and the clients of a replica set find its members by themselves, past \
+                     the tunnel; leave replica_set out of the cell {}, or name the other arms in the cell's arms",
+                    arm.name, cell.name
+                ));
+            }
         }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
@@ -176,37 +183,14 @@ fn without_wireguard(study: &Study) -> Vec<String> {
     study.cells.iter().filter_map(setting).collect()
 }
 
-/// What databases of this protocol do not have.
-fn of_protocol(study: &Study, cell: &Cell, protocol: Protocol) -> Vec<String> {
-    let mut refusals = Vec::new();
-    match protocol {
-        Protocol::MySql => {
-            if study.site(cell).replica_set.is_some() {
-                refusals.push(format!(
-                    "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
-                    cell.name
-                ));
-            }
-        }
-        Protocol::MongoDb => {
-            let has_it =
-                cell.workload.is_ycsb() || matches!(cell.workload, Workload::Connect | Workload::ConnectOnly);
-            if !has_it {
-                refusals.push(no_such_workload(cell));
-            }
-            if study.link(cell).is_some() {
-                refusals.push(format!(
-                    "cell {}: a link is not to be had before MongoDB; leave it out",
-                    cell.name
-                ));
-            }
-            refusals.extend(study.arms_of(cell).filter(|arm| arm.tunnel.is_some()).map(|arm| {
-                format!(
-                    "arm {}: a tunnel is not to be had before MongoDB; leave it out",
-                    arm.name
-                )
-            }));
-        }
-    }
-    refusals
+/// True if an arm's logins find a server that does not remember the password.
+pub(crate) fn is_cold(arm: &Arm) -> bool {
+    arm.authentication.password_cache == PasswordCache::Cold
+}
+
+/// Cold arms whose connections stay open: a login would be measured by none of them.
+fn cold_in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'a Arm> {
+    study
+        .arms_of(cell)
+        .filter(|arm| is_cold(arm) && !cell.workload.makes_connections())
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciphertax_lab::certificates::ClientCertificateFiles;
-use ciphertax_model::{Arm, CertificateKind, Resumption, Study, TlsVersion, VerificationMode};
+use ciphertax_model::{
+    Arm, AuthenticationMethod, CertificateKind, Resumption, Study, TlsVersion, VerificationMode,
+};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 use crate::error::RunError;
@@ -20,6 +22,10 @@ pub(crate) struct Trust {
     pub(crate) legacy: bool,
     /// The clients' own certificates, by key.
     pub(crate) clients: BTreeMap<CertificateKind, ClientCertificate>,
+    /// Certificates of the same authority that no account has.
+    pub(crate) unknown_clients: BTreeMap<CertificateKind, ClientCertificate>,
+    /// The certificate that every client of a target shows, where its URL names one.
+    pub(crate) own_client: Option<ClientCertificate>,
 }
 
 impl Trust {
@@ -51,7 +57,8 @@ impl Trust {
         let client_certificate = arm
             .tls
             .client_certificate
-            .and_then(|kind| self.clients.get(&kind));
+            .and_then(|kind| self.clients.get(&kind))
+            .or(self.own_client.as_ref());
         Ok(TlsPolicy {
             client_certificate: client_certificate.cloned(),
             cipher: arm.tls.cipher.clone(),
@@ -62,15 +69,30 @@ impl Trust {
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
         })
     }
-}
 
-impl Trust {
-    /// How sessions travel that are not measured: in clear where an arm does, else over TLS as the baseline's, since a server
+    /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` for
+    /// other arms, and where there is no such certificate.
+    ///
+    /// # Errors
+    /// As [`Trust::policy`].
+    pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>, RunError> {
+        let is_by_certificate = arm.authentication.method == Some(AuthenticationMethod::MongodbX509);
+        let kind = arm.tls.client_certificate.filter(|_| is_by_certificate);
+        let Some(unknown) = kind.and_then(|kind| self.unknown_clients.get(&kind)) else {
+            return Ok(None);
+        };
+        Ok(Some(TlsPolicy {
+            client_certificate: Some(unknown.clone()),
+            ..self.policy(arm)?
+        }))
+    }
+
+    /// How sessions travel that are not measured: in plaintext where an arm does, else over TLS as the baseline's, since a server
     /// that is measured without a plain arm may take no other.
     ///
     /// # Errors
     /// As [`Trust::policy`].
-    pub(crate) fn everyday_tls(&self, study: &Study) -> Result<Option<Arc<TlsConnector>>, RunError> {
+    pub(crate) fn default_tls(&self, study: &Study) -> Result<Option<Arc<TlsConnector>>, RunError> {
         if study.arms.iter().any(|arm| !arm.transport.is_encrypted()) {
             return Ok(None);
         }
@@ -86,7 +108,10 @@ impl Trust {
     /// # Errors
     /// When the authority's file cannot be used.
     pub(crate) fn any_tls(&self) -> Result<Arc<TlsConnector>, RunError> {
-        let policy = TlsPolicy::new(None, self.verification.clone());
+        let policy = TlsPolicy {
+            client_certificate: self.own_client.clone(),
+            ..TlsPolicy::new(None, self.verification.clone())
+        };
         Ok(Arc::new(TlsConnector::new(&policy)?))
     }
 }

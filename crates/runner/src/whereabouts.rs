@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
-use ciphertax_observe::{Listener, ProcessCpu, is_of_this_machine, listener, socket_listener};
+use ciphertax_observe::{Listener, ProcessMeter, is_of_this_machine, listener, socket_listener};
 use ciphertax_reactor::stop;
 
 /// Where a server of the user's own runs, as far as it can be seen from here.
 pub(crate) struct Whereabouts {
-    /// The CPU clock of its process; or why there is none, and what would give one.
-    pub(crate) process: Result<ProcessCpu, String>,
+    /// What reads its process; or why nothing does, and what would change that.
+    pub(crate) process: Result<ProcessMeter, String>,
     /// True for a server on this machine.
     pub(crate) same_host: bool,
 }
@@ -40,9 +40,9 @@ impl Whereabouts {
     }
 }
 
-fn process_of(listener: &Listener) -> Result<ProcessCpu, String> {
+fn process_of(listener: &Listener) -> Result<ProcessMeter, String> {
     match listener {
-        Listener::One(pid) => ProcessCpu::open(*pid).map_err(|error| error.to_string()),
+        Listener::One(pid) => ProcessMeter::open(*pid).map_err(|error| error.to_string()),
         Listener::Hidden(user) => Err(format!(
             "it runs as the user {user}, whose processes only that user and root may look at; to have it, run ciphertax as \
              root or as {user}"

@@ -23,13 +23,7 @@ const MOST_COSTS: f64 = 0.05;
 /// Metrics with a target precision: those a reader decides by.
 const JUDGED: [Metric; 3] = [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, Metric::Throughput];
 
-/// The guard of the private servers that this program starts: it starts itself with this one word.
-#[test]
-fn guard() {
-    if env::args().nth(1).as_deref() == Some("guard") {
-        ciphertax_lab::guard::main();
-    }
-}
+ciphertax_testkit::plays_roles!();
 
 #[test]
 #[ignore = "takes a quarter of an hour; `make slow` runs it"]

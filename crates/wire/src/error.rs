@@ -57,9 +57,9 @@ pub enum WireError {
         /// Why.
         problem: String,
     },
-    /// TLS settings that contradict each other, or that the client's library cannot do; the message says what can be had
-    /// instead. Nothing was sent.
-    #[error("the TLS settings cannot be had: {0}")]
+    /// TLS settings that contradict each other, or that the client's library cannot do; the message says what is
+    /// available instead. Nothing was sent.
+    #[error("the TLS settings are not available: {0}")]
     TlsSettings(String),
     /// The server offers no TLS although the arm asks for it.
     #[error("the server does not offer TLS; switch TLS on there, or leave TLS arms out")]
@@ -133,7 +133,7 @@ impl WireError {
         }
     }
 
-    /// True if the server takes no connection in clear. A MongoDB server does not say so, it hangs up.
+    /// True if the server takes no plaintext connection. A MongoDB server does not say so, it hangs up.
     pub fn is_tls_demanded(&self) -> bool {
         // ER_SECURE_TRANSPORT_REQUIRED
         matches!(
@@ -142,8 +142,8 @@ impl WireError {
         )
     }
 
-    /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set has
-    /// another primary, or soon will.
+    /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set
+    /// has another primary, or soon will.
     pub fn is_not_primary(&self) -> bool {
         // ShutdownInProgress, PrimarySteppedDown, NotWritablePrimary, InterruptedAtShutdown,
         // InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary (MongoDB's error_codes.yml)
@@ -156,8 +156,8 @@ impl WireError {
         )
     }
 
-    /// True if there was no TLS session, for a reason that may lie in what of TLS the server has: not in whom it is, in what
-    /// the client was told, or in the network.
+    /// True if there was no TLS session, for a reason that may lie in what of TLS the server has: not in whom it is, in
+    /// what the client was told, or in the network.
     pub fn is_failed_handshake(&self) -> bool {
         matches!(
             self,
@@ -165,8 +165,8 @@ impl WireError {
         ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
     }
 
-    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty where the
-    /// message says it already.
+    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty
+    /// where the message says it already.
     pub fn remedy(&self, protocol: Protocol) -> &'static str {
         if let Self::NotTrusted { why, .. } = self {
             why.remedy(protocol)
@@ -255,5 +255,5 @@ impl fmt::Display for Distrust {
 }
 
 fn first_message(encrypted: bool) -> &'static str {
-    if encrypted { "one of TLS" } else { "in clear" }
+    if encrypted { "one of TLS" } else { "not encrypted" }
 }

@@ -8,7 +8,7 @@ use crate::tls::{TlsSummary, cipher};
 /// What every session of an arm must be. Plain is an expectation like any other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
-    /// In clear, or TLS; of any version only until the arm is proved.
+    /// Plaintext, or TLS; of any version only until the arm is proved.
     pub transport: Transport,
     /// The cipher suite, by its OpenSSL name; `None` for any, until the arm is proved.
     pub cipher: Option<String>,
@@ -31,7 +31,7 @@ pub struct ExpectedLogin {
 
 /// What the client knows of a session it has opened, whatever the protocol.
 pub trait Negotiated {
-    /// The TLS session; `None` in clear.
+    /// The TLS session; `None` for a plaintext one.
     fn tls_summary(&self) -> Option<TlsSummary>;
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;
@@ -66,12 +66,8 @@ impl Expectation {
     /// The same, with what the proof of the arm saw filled in where the arm leaves it open.
     pub fn proved(&self, facts: &SessionFacts) -> Self {
         let tls = facts.tls.as_ref();
-        let version = tls.and_then(|tls| {
-            TlsVersion::ALL
-                .into_iter()
-                .find(|version| version.name() == tls.version)
-        });
-        let group = tls.and_then(|tls| Group::ALL.into_iter().find(|group| group.name() == tls.group));
+        let version: Option<TlsVersion> = tls.and_then(|tls| tls.version.parse().ok());
+        let group: Option<Group> = tls.and_then(|tls| tls.group.parse().ok());
         Self {
             transport: version.map_or(self.transport, pinned),
             cipher: self.cipher.clone().or_else(|| tls.map(|tls| tls.cipher.clone())),
@@ -130,7 +126,7 @@ impl Expectation {
         }
     }
 
-    /// Compares what a witness says of version and cipher, both empty for a session in clear.
+    /// Compares what a witness says of version and cipher, both empty for a plaintext session.
     pub(crate) fn compare(&self, witness: &str, version: &str, cipher: &str) -> Result<(), String> {
         let matches = match self.transport {
             Transport::Tls => !version.is_empty(),
@@ -156,8 +152,8 @@ impl Expectation {
 }
 
 impl ExpectedLogin {
-    /// A login by this method. More than one path have only `caching_sha2_password`, by whether the server remembers the
-    /// password, and SCRAM, by whether the client has kept the keys it derived from it.
+    /// A login by this method. More than one path have only `caching_sha2_password`, by whether the server remembers
+    /// the password, and SCRAM, by whether the client has kept the keys it derived from it.
     pub fn by(method: AuthenticationMethod, cache: PasswordCache) -> Self {
         Self {
             method: method.name().to_owned(),
@@ -210,7 +206,7 @@ fn registered(version: &str) -> &str {
 
 fn session_kind(version: &str) -> String {
     if version.is_empty() {
-        "a session in clear".into()
+        "a plaintext session".into()
     } else {
         format!("a {version} session")
     }

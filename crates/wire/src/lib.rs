@@ -5,6 +5,7 @@
 //! authentication plugins and TLS come from well-kept crates.
 
 mod buffer;
+mod client;
 mod error;
 mod expectation;
 pub mod mongodb;
@@ -12,12 +13,14 @@ pub mod mysql;
 mod protocol;
 mod resolve;
 mod stream;
-pub mod target;
 pub mod tls;
 mod trace;
+mod traffic;
+mod url;
 
+pub use crate::url::{MongoDbTarget, MySqlTarget, Target, TargetError};
+pub use client::{Client, Endpoint};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;
-pub use stream::Traffic;
-pub use target::{MongoDbTarget, MySqlTarget, Target, TargetError};
+pub use traffic::Traffic;

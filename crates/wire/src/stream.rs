@@ -1,52 +1,21 @@
-//! Bytes to and from a server, in clear or through TLS.
+//! Bytes to and from a server, as plaintext or through TLS.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Instant;
 
 use ciphertax_reactor::{Reactor, Socket};
-use ciphertax_records::PhaseTrace;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 use crate::tls::{Offer, Progress, TlsConnector, TlsSession};
+use crate::traffic::{Meter, Traffic};
 
-/// What went over a connection so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
-    /// Bytes given to the socket.
-    pub sent: u64,
-    /// Bytes taken from the socket.
-    pub received: u64,
-    /// Times the client had to wait for the server after it had sent something.
-    pub flights: u32,
-}
-
-impl Traffic {
-    /// What a phase took that began at `began`, when the traffic was `before`.
-    pub fn phase_since(self, began: Instant, before: Self) -> PhaseTrace {
-        PhaseTrace {
-            wall_ns: began.elapsed().as_nanos() as u64,
-            client_cpu_ns: None,
-            bytes_sent: self.sent - before.sent,
-            bytes_received: self.received - before.received,
-            flights: self.flights - before.flights,
-        }
-    }
-}
-
-/// A connection, in clear until [`Stream::start_tls`].
+/// A connection, plaintext until [`Stream::start_tls`].
 pub(crate) struct Stream {
     socket: Socket,
     tls: Option<Box<dyn TlsSession>>,
     meter: Meter,
-}
-
-/// Counts what goes over a connection.
-struct Meter {
-    traffic: Traffic,
-    answer_awaited: bool,
 }
 
 impl Stream {
@@ -72,17 +41,10 @@ impl Stream {
     }
 
     fn connected(socket: Socket, flights: u32) -> Self {
-        let traffic = Traffic {
-            flights,
-            ..Traffic::default()
-        };
         Self {
             socket,
             tls: None,
-            meter: Meter {
-                traffic,
-                answer_awaited: true,
-            },
+            meter: Meter::new(flights),
         }
     }
 
@@ -150,8 +112,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends `farewell`, ends TLS in the same flight, or else what is sent where there is no farewell, and waits until the server has closed: so the port is free for
-    /// the next connection at once, and the server has done its part.
+    /// Sends `farewell`, ends TLS in the same flight, or else what is sent where there is no farewell, and waits until
+    /// the server has closed: so the port is free for the next connection at once, and the server has done its part.
     pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<(), WireError> {
         match &mut self.tls {
             None if farewell.is_empty() => self.socket.finish()?,
@@ -182,29 +144,7 @@ impl Stream {
     }
 
     pub(crate) fn traffic(&self) -> Traffic {
-        self.meter.traffic
-    }
-}
-
-impl Meter {
-    fn sent(&mut self, count: usize) {
-        self.traffic.sent += count as u64;
-        self.answer_awaited = true;
-    }
-
-    /// Counts what was received; nothing at all means that the server closed.
-    fn received(&mut self, count: usize) -> Result<usize, WireError> {
-        self.traffic.received += count as u64;
-        if count == 0 {
-            Err(WireError::Closed)
-        } else {
-            Ok(count)
-        }
-    }
-
-    fn waits(&mut self) {
-        self.traffic.flights += u32::from(self.answer_awaited);
-        self.answer_awaited = false;
+        self.meter.traffic()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
 
-use crate::stream::Traffic;
+use crate::traffic::Traffic;
 
 /// Cuts a connect into phases: each ends where the next begins.
 pub(crate) struct Tracer {
@@ -24,12 +24,14 @@ impl Tracer {
 
     /// Ends a phase. `traffic` is that of the connection so far.
     pub(crate) fn end(&mut self, phase: Phase, traffic: Traffic, client_cpu_ns: Option<u64>) {
+        let now = Instant::now();
         let trace = PhaseTrace {
+            wall_ns: (now - self.phase_began).as_nanos() as u64,
             client_cpu_ns,
-            ..traffic.phase_since(self.phase_began, self.traffic)
+            ..traffic.since(self.traffic)
         };
         self.trace.set(phase, trace);
-        self.phase_began = Instant::now();
+        self.phase_began = now;
         self.traffic = traffic;
     }
 

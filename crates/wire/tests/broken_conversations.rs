@@ -19,12 +19,6 @@ use proptest::prelude::*;
 use common::{Ending, FakeServer, Proxy, Tampering, plain, policy, run, run_within, server, with_policy};
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn a_recorded_conversation_can_be_had_again() {
     let server = FakeServer::start(recording(), Ending::Close);
     assert_eq!(converse(&server.options()).unwrap(), rows());
@@ -81,7 +75,7 @@ proptest! {
     fn a_changed_byte_of_a_tls_session_never_changes_data(place in 0.0..1.0_f64, bits in 1_u8.., kind in 0_usize..4) {
         let options = &every_tls()[kind];
         let (recorded, _) = through(options, Tampering::Nothing);
-        // The greeting comes in clear; what it says is no data.
+        // The greeting is not encrypted; what it says is no data.
         let greeting = 4 + usize::from(recorded[0]);
         let position = greeting + ((recorded.len() - greeting) as f64 * place) as usize;
         let proxy = Proxy::start(server().address(), Tampering::Flip(position, bits));
@@ -145,7 +139,7 @@ fn every_tls() -> &'static [ConnectOptions; 4] {
     })
 }
 
-/// All that the server says in a conversation in clear.
+/// All that the server says in a plaintext conversation.
 fn recording() -> &'static [u8] {
     static RECORDING: OnceLock<Vec<u8>> = OnceLock::new();
     RECORDING.get_or_init(|| {

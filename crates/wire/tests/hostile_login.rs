@@ -29,7 +29,7 @@ fn a_login_without_end_is_ended() {
 }
 
 #[test]
-fn the_password_is_sent_in_clear_to_nobody() {
+fn the_password_is_sent_in_plaintext_to_nobody() {
     let nonce = [NONCE.as_slice(), b"\0"].concat();
     let greeted = greeting("mysql_native_password");
     let scripts = [
@@ -47,7 +47,7 @@ fn the_password_is_sent_in_clear_to_nobody() {
         [greeted.clone(), switch(2, "mysql_old_password", &nonce)].concat(),
         [greeted.clone(), switch(2, "dialog", b"\x02Password: ")].concat(),
         [greeted.clone(), packet(2, [0xFE])].concat(),
-        // The full path of caching_sha2_password and a key that is none; then the question for the password in clear.
+        // The full path of caching_sha2_password and a key that is none; then the question for the plaintext password.
         [
             greeted.clone(),
             switch(2, "caching_sha2_password", &nonce),
@@ -130,16 +130,16 @@ fn a_nonce_that_ends_with_zero_is_taken_whole() {
 }
 
 #[test]
-fn bytes_injected_in_clear_before_the_handshake_are_refused() {
+fn plaintext_bytes_injected_before_the_handshake_are_refused() {
     let injected = [greeting("mysql_native_password"), packet(2, OK), packet(1, OK)].concat();
     for ending in [Ending::Close, Ending::Silence] {
         let server = FakeServer::start(injected.clone(), ending);
         let problem = ask(&server.encrypted_options()).unwrap_err();
         assert!(matches!(problem, WireError::Protocol(_)), "{problem}");
-        assert!(problem.to_string().contains("in clear"), "{problem}");
+        assert!(problem.to_string().contains("plaintext"), "{problem}");
         assert!(
             !contains(&server.heard(), "somebody"),
-            "the login was sent in clear"
+            "the login was sent unencrypted"
         );
     }
 }
@@ -157,7 +157,7 @@ fn a_server_that_answers_the_request_for_tls_with_something_else_is_refused() {
         assert!(matches!(problem, WireError::Tls(_)), "{problem}");
         assert!(
             !contains(&server.heard(), "somebody"),
-            "the login was sent in clear"
+            "the login was sent unencrypted"
         );
     }
 }

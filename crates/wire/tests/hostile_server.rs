@@ -166,5 +166,5 @@ fn expect_deadline(options: &ConnectOptions) {
     let began = Instant::now();
     let outcome = run_within(limit, async |reactor| ask_in(reactor, options).await);
     assert!(outcome.is_none(), "{outcome:?}");
-    assert!(began.elapsed() >= limit && began.elapsed() < limit + Duration::from_secs(2));
+    assert!(began.elapsed() >= limit);
 }

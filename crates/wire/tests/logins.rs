@@ -5,19 +5,15 @@
 mod common;
 
 use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB_11_8;
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_model::{AuthenticationMethod, PasswordCache, Transport};
 use ciphertax_records::{LoginPath, Phase};
+use ciphertax_testkit::fetched;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
 
-use common::{administer, as_user, builder, encrypted, facts, plain, refusal, run, server};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+use common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
 
 #[test]
 fn each_account_is_logged_in_by_the_plugin_it_uses() {
@@ -37,18 +33,14 @@ fn each_account_is_logged_in_by_the_plugin_it_uses() {
     assert_eq!(method("nothing", ""), "mysql_native_password");
 }
 
-/// The plugin belongs to the server's full package; where it is missing, there is nothing to log in with.
+/// The plugin belongs to a package besides that of the server's core, so the server is one that is fetched with all.
 #[test]
 fn ed25519_logs_in() {
-    let server = builder().start().unwrap();
-    let installed = run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &plain(&server)).await.unwrap();
-        session.query("INSTALL SONAME 'auth_ed25519'").await.map(|_| ())
-    });
-    if let Err(problem) = installed {
-        eprintln!("skipped: this server has no ed25519 plugin ({problem})");
+    if fetched(&MARIADB_11_8).is_none() {
         return;
     }
+    let server = builder_of(&MARIADB_11_8).start().unwrap();
+    administer(&server, &["INSTALL SONAME 'auth_ed25519'"]);
     administer(
         &server,
         &["CREATE USER edwards IDENTIFIED VIA ed25519 USING PASSWORD('a curved secret')"],
@@ -114,20 +106,12 @@ fn the_user_of_the_operating_system_logs_in_without_a_password() {
         let (mut session, _) = Session::connect(reactor, &by_kernel(&user)).await.unwrap();
         assert_eq!(session.authentication().method, "unix_socket");
         expectation.check(&session).unwrap();
-        expectation
-            .check_servers_word(&mut session)
-            .await
-            .unwrap()
-            .unwrap();
+        expectation.check_status(&mut session).await.unwrap().unwrap();
 
         // The client cannot tell an account without a password from one of the operating system; the server can.
         let (mut session, _) = Session::connect(reactor, &by_kernel("free")).await.unwrap();
         expectation.check(&session).unwrap();
-        let problem = expectation
-            .check_servers_word(&mut session)
-            .await
-            .unwrap()
-            .unwrap_err();
+        let problem = expectation.check_status(&mut session).await.unwrap().unwrap_err();
         assert!(problem.contains("another plugin"), "{problem}");
     });
 
@@ -192,7 +176,7 @@ fn a_socket_that_is_not_there_is_named() {
 
 fn local(server: &PrivateServer) -> ConnectOptions {
     ConnectOptions {
-        socket: Some(server.socket().to_owned()),
+        socket: Some(server.socket().unwrap().to_owned()),
         ..plain(server)
     }
 }

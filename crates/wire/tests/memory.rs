@@ -7,7 +7,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
@@ -24,7 +24,7 @@ static MEMORY: Memory = Memory {
 };
 
 #[test]
-fn a_packet_that_is_claimed_and_never_comes_costs_no_more_than_its_size() {
+fn a_packet_that_is_claimed_and_never_comes_costs_next_to_nothing() {
     let memory = Watch::begin();
     let claimed = [0xFE, 0xFF, 0xFF, 1, 1];
     let server = FakeServer::start([welcome().as_slice(), &claimed].concat(), Ending::Silence);
@@ -34,7 +34,7 @@ fn a_packet_that_is_claimed_and_never_comes_costs_no_more_than_its_size() {
         session.query("SELECT 1").await.map(|_| ())
     });
     assert!(outcome.is_none(), "{outcome:?}");
-    assert!(memory.most() < 17 * MIB, "{} bytes", memory.most());
+    assert!(memory.most() < 2 * MIB, "{} bytes", memory.most());
 }
 
 #[test]
@@ -42,13 +42,11 @@ fn rows_without_end_end_at_the_deadline_and_are_not_kept() {
     let memory = Watch::begin();
     let server = endless_rows();
     let options = server.options();
-    let began = Instant::now();
     let outcome = run_within(Duration::from_millis(300), async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
         session.query_raw("SELECT 1", |_| Ok(())).await
     });
     assert!(outcome.is_none(), "{outcome:?}");
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert!(memory.most() < 4 * MIB, "{} bytes", memory.most());
 }
 
@@ -69,13 +67,11 @@ fn rows_without_end_are_not_collected() {
 fn a_server_that_does_not_stop_talking_is_left_at_the_deadline() {
     let server = FakeServer::start(welcome(), Ending::Repeat(vec![0; 256 << 10]));
     let options = server.options();
-    let began = Instant::now();
     let outcome = run_within(Duration::from_millis(300), async |reactor| {
         let (session, _) = Session::connect(reactor, &options).await.unwrap();
         session.close().await
     });
     assert!(outcome.is_none(), "{outcome:?}");
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 /// Rows of a hundred bytes, faster than they can be read.

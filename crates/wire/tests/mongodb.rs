@@ -4,14 +4,14 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
@@ -30,12 +30,6 @@ use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use common::{PATIENCE, run, run_within};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
@@ -64,7 +58,7 @@ fn every_login_takes_its_flights_and_is_what_both_sides_say() {
                     ..Expectation::new(Transport::Tls13)
                 };
                 run(async |reactor| {
-                    let mut control = connect(reactor, &deployment.clear(deployment.everyday())).await;
+                    let mut control = connect(reactor, &deployment.clear(deployment.default_login())).await;
                     Session::warm_up(reactor, &options, 1).await.unwrap();
                     let before = ServerCounters::read(&mut control).await.unwrap();
                     let (mut session, trace) = Session::connect(reactor, &options).await.unwrap();
@@ -100,7 +94,7 @@ fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
             (TlsVersion::V1_3, Transport::Tls13),
         ] {
             run(async |reactor| {
-                let mut control = connect(reactor, &deployment.clear(deployment.everyday())).await;
+                let mut control = connect(reactor, &deployment.clear(deployment.default_login())).await;
                 let before = ServerCounters::read(&mut control).await.unwrap();
                 let options = deployment.with_tls(Login::None, version, library);
                 let mut session = connect(reactor, &options).await;
@@ -163,10 +157,10 @@ fn names_with_signs_of_the_protocol_log_in() {
         let account = Account {
             user: "a=b,c=2C".into(),
             password: Secret::new("pencil, Ⅸ and 100 % = fun"),
-            ..account(shared().everyday())
+            ..account(shared().default_login())
         };
         create_account(
-            &mut connect(reactor, &shared().clear(shared().everyday())).await,
+            &mut connect(reactor, &shared().clear(shared().default_login())).await,
             &account,
         )
         .await;
@@ -180,7 +174,7 @@ fn names_with_signs_of_the_protocol_log_in() {
 
 #[test]
 fn both_clients_read_what_the_other_wrote() {
-    let account = account(shared().everyday());
+    let account = account(shared().default_login());
     let theirs = shared().driver(&account);
     let collection = theirs.database("both").collection::<Document>("documents");
     let by_them =
@@ -211,7 +205,7 @@ fn both_clients_read_what_the_other_wrote() {
 #[test]
 fn batches_are_written_and_read_back_whole() {
     run(async |reactor| {
-        let mut session = connect(reactor, &shared().clear(shared().everyday())).await;
+        let mut session = connect(reactor, &shared().clear(shared().default_login())).await;
         let mut request = Request::new();
         for batch in 0..5 {
             request.command(|command| {
@@ -273,9 +267,9 @@ fn batches_are_written_and_read_back_whole() {
 #[test]
 fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
     for options in [
-        shared().clear(shared().everyday()),
-        shared().with_tls(shared().everyday(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
-        shared().with_tls(shared().everyday(), TlsVersion::V1_3, TlsLibrary::Rustls),
+        shared().clear(shared().default_login()),
+        shared().with_tls(shared().default_login(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
+        shared().with_tls(shared().default_login(), TlsVersion::V1_3, TlsLibrary::Rustls),
     ] {
         run(async |reactor| {
             let session = connect(reactor, &options).await;
@@ -287,7 +281,7 @@ fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
 
 #[test]
 fn a_server_of_its_own_is_its_own_primary() {
-    let options = shared().clear(shared().everyday());
+    let options = shared().clear(shared().default_login());
     let seeds = [Address {
         host: options.host.clone(),
         port: options.port,
@@ -323,7 +317,12 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         server.password().clone(),
     );
     let options = ConnectOptions::new("", 0, login.unwrap());
-    let seeds: Vec<_> = server.members().into_iter().map(address).collect();
+    // One of those that are asked accepts connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let asked = [silent.local_addr().unwrap()]
+        .into_iter()
+        .chain(server.addresses());
+    let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);
         let topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
@@ -383,7 +382,7 @@ fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
         read_only_member: false,
     };
     let server = builder().access_control(false).replica_set(set).start().unwrap();
-    let members = server.members().into_iter().map(|member| member.to_string());
+    let members = server.addresses().into_iter().map(|member| member.to_string());
     let members = members.collect::<Vec<_>>().join(",");
     let url = format!("mongodb://{members}/?replicaSet={}", server.set_name().unwrap());
     let client = Client::with_uri_str(url).unwrap();
@@ -396,7 +395,7 @@ fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
 }
 
 /// Waits until the official driver has so many connections, and makes sure that it does not open more.
-fn expect_driver_connections(server: &PrivateMongoDb, expected: usize) {
+fn expect_driver_connections(server: &PrivateServer, expected: usize) {
     let deadline = Instant::now() + PATIENCE;
     while driver_connections(server) < expected && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(200));
@@ -406,7 +405,7 @@ fn expect_driver_connections(server: &PrivateMongoDb, expected: usize) {
 }
 
 /// Connections of the official driver, by the word of all members.
-fn driver_connections(server: &PrivateMongoDb) -> usize {
+fn driver_connections(server: &PrivateServer) -> usize {
     let ask = rawdoc! {
         "aggregate": 1_i32,
         "pipeline": [
@@ -428,13 +427,13 @@ fn driver_connections(server: &PrivateMongoDb) -> usize {
             .unwrap();
         batch.into_iter().count()
     };
-    server.members().into_iter().map(of).sum()
+    server.addresses().into_iter().map(of).sum()
 }
 
 /// Connections that [`driver_connections`] made itself.
 static LOOKS: AtomicI64 = AtomicI64::new(0);
 
-fn total_created(server: &PrivateMongoDb) -> i64 {
+fn total_created(server: &PrivateServer) -> i64 {
     let status = ask_member(
         server.address(),
         &rawdoc! { "serverStatus": 1_i32, "$db": "admin" },
@@ -461,7 +460,7 @@ fn a_server_without_tls_hangs_up_on_it() {
     let without = builder().without_tls().start().unwrap();
     let options = ConnectOptions {
         port: without.address().port(),
-        ..shared().with_tls(shared().everyday(), TlsVersion::V1_3, TlsLibrary::OpenSsl)
+        ..shared().with_tls(shared().default_login(), TlsVersion::V1_3, TlsLibrary::OpenSsl)
     };
     let problem = refusal(&options);
     assert!(
@@ -473,7 +472,7 @@ fn a_server_without_tls_hangs_up_on_it() {
 
 /// A private server with access control, an account of every mechanism, and a client's certificate.
 struct Deployment {
-    server: PrivateMongoDb,
+    server: PrivateServer,
     certificate: ClientCertificate,
 }
 
@@ -505,7 +504,7 @@ impl Deployment {
     }
 
     /// Everybody's login.
-    fn everyday(&self) -> Login {
+    fn default_login(&self) -> Login {
         self.login(AuthenticationMethod::ScramSha256)
     }
 
@@ -550,9 +549,9 @@ impl Deployment {
     }
 }
 
-fn builder() -> PrivateMongoDbBuilder {
+fn builder() -> PrivateServerBuilder {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    PrivateMongoDb::builder().guard(GuardProgram::this_test_program("guard"))
+    PrivateServer::builder(&MONGODB)
 }
 
 fn account(login: Login) -> Account {

@@ -10,18 +10,16 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ciphertax_model::{Secret, TlsVersion};
+use ciphertax_model::TlsVersion;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
-use ciphertax_wire::mongodb::bson::{Binary, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{Account, Address, ConnectOptions, Login, Mechanism, Session, Topology};
+use ciphertax_wire::mongodb::bson::rawdoc;
+use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Mechanism, Session, Topology};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use proptest::prelude::*;
 
+use common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};
 use common::{PASSWORD, contains, run, run_within};
-
-const OP_MSG: i32 = 2013;
 
 #[test]
 fn a_conversation_cut_anywhere_is_a_connection_that_is_gone() {
@@ -213,6 +211,46 @@ fn a_set_whose_members_cannot_be_reached_has_no_primary() {
     });
 }
 
+/// It accepts connections, as its kernel does for it, and never says a word.
+#[test]
+fn a_member_that_says_nothing_does_not_keep_the_primary_from_being_found() {
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let addresses = [&silent, &listener].map(|listener| {
+        let address = listener.local_addr().unwrap();
+        Address {
+            host: address.ip().to_string(),
+            port: address.port(),
+        }
+    });
+    let hosts = addresses.each_ref().map(Address::to_string);
+    let hello = rawdoc! {
+        "setName": "rs", "hosts": [hosts[0].as_str(), hosts[1].as_str()], "isWritablePrimary": true,
+        "maxWireVersion": 17_i32, "ok": 1.0,
+    };
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let script = (1..=7).map(|number| answer(number, &hello)).collect();
+            serve(stream.unwrap(), script, Ending::Close);
+        }
+    });
+    let options = ConnectOptions::new("", 0, Login::None);
+    run(async |reactor| {
+        let topology = Topology::discover(reactor, &addresses, &options).await.unwrap();
+        assert_eq!(topology.members.len(), 1);
+        assert_eq!(topology.primary().unwrap().address, addresses[1]);
+
+        let deadline = std::time::Instant::now() + Duration::from_millis(200);
+        let nobody = Topology::wait_for_primary(reactor, &addresses[..1], &options, deadline).await;
+        let problem = nobody.unwrap_err();
+        assert!(problem.is_disconnect(), "{problem}");
+        assert!(
+            problem.to_string().contains("nobody answered in time"),
+            "{problem}"
+        );
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -280,42 +318,6 @@ fn serve(mut stream: TcpStream, script: Vec<Vec<u8>>, ending: Ending) -> Vec<u8>
     }
     let _ = stream.read_to_end(&mut heard);
     heard
-}
-
-fn message(length: i32, answers: i32, code: i32, flags: i32, rest: &[u8]) -> Vec<u8> {
-    let header = [length, 99, answers, code, flags];
-    let mut message: Vec<u8> = header.into_iter().flat_map(i32::to_le_bytes).collect();
-    message.extend_from_slice(rest);
-    message
-}
-
-fn answer(number: i32, document: &RawDocumentBuf) -> Vec<u8> {
-    let length = document.as_bytes().len() as i32 + 21;
-    message(length, number, OP_MSG, 0, &[&[0], document.as_bytes()].concat())
-}
-
-fn greeting() -> RawDocumentBuf {
-    rawdoc! { "isWritablePrimary": true, "maxMessageSizeBytes": 48_000_000_i32, "maxWireVersion": 17_i32, "ok": 1.0 }
-}
-
-fn found() -> RawDocumentBuf {
-    rawdoc! { "cursor": { "firstBatch": [{ "_id": 1_i32, "a": "b" }], "id": 0_i64, "ns": "d.t" }, "ok": 1.0 }
-}
-
-fn binary(text: &str) -> Binary {
-    Binary {
-        subtype: BinarySubtype::Generic,
-        bytes: text.as_bytes().to_vec(),
-    }
-}
-
-fn account(mechanism: Mechanism) -> Account {
-    Account {
-        mechanism,
-        user: "somebody".into(),
-        password: Secret::new(PASSWORD),
-        source: "admin".into(),
-    }
 }
 
 /// Logs in and counts the documents of a small collection.

@@ -16,12 +16,6 @@ use mysql_async::{Conn, Error, OptsBuilder, Row, SslOpts, Value};
 
 use common::{as_user, encrypted, plain, policy, refusal, run, server, with_policy};
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
 /// Values at the borders of the length encoding, with what is easily confused or mangled.
 const ROWS: &str = "SELECT 1, NULL, '', 'NULL', x'00', x'FB', x'FE', 'ünïcödé 🦀 漢字', -0.5, NOW(0) - NOW(0) \
     UNION ALL SELECT 2, '', NULL, REPEAT('a', 250), REPEAT('b', 251), REPEAT('c', 65535), REPEAT('d', 65536), \

@@ -27,12 +27,6 @@ use common::{
 };
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
 fn wrong_credentials_are_refused_by_name() {
     for options in [
         plain(server()),
@@ -49,7 +43,7 @@ fn wrong_credentials_are_refused_by_name() {
                 password: Secret::default(),
                 ..options.clone()
             },
-            as_user(options, "stranger", "any"),
+            as_user(options, "unknown", "any"),
         ] {
             let problem = refusal(&refused);
             assert!(
@@ -179,7 +173,8 @@ fn a_certificate_that_is_not_trusted_is_mended_by_this_databases_options() {
     }
 }
 
-/// PEM files of an authority, of a certificate for 127.0.0.1 and of its key, valid from and until so many days from now.
+/// PEM files of an authority, of a certificate for 127.0.0.1 and of its key, valid from and until so many days from
+/// now.
 fn self_made(folder: &Path, ca_valid: (i64, i64), valid: (i64, i64)) -> [PathBuf; 3] {
     let new_key = || {
         PKey::from_ec_key(EcKey::generate(&EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap()).unwrap())
@@ -428,7 +423,7 @@ fn nobody_listening_is_told_with_the_address() {
     );
 }
 
-/// Why a policy cannot be had.
+/// Why a policy is not available.
 fn impossible(policy: &TlsPolicy) -> String {
     TlsConnector::new(policy)
         .err()

@@ -20,12 +20,6 @@ use common::{
     PATIENCE, Proxy, Tampering, builder, contains, plain, policy, refusal, run, server, with_policy,
 };
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
 /// The combinations that libraries and the server can.
 const KINDS: [(TlsLibrary, TlsVersion, Resumption); 6] = [
     (TlsLibrary::OpenSsl, V1_2, Resumption::SessionId),
@@ -64,7 +58,7 @@ fn a_resumed_session_sends_no_certificate_and_takes_fewer_bytes() {
     }
 }
 
-/// In TLS 1.2 certificates travel in clear, so anybody on the way can tell; in TLS 1.3 only by the number of bytes.
+/// In TLS 1.2 certificates travel unencrypted, so anybody on the way can tell; in TLS 1.3 only by the number of bytes.
 #[test]
 fn a_listener_on_the_way_sees_no_certificate_in_a_resumed_session() {
     let pem = std::fs::read(server().folder().join("server-cert.pem")).unwrap();
@@ -199,7 +193,8 @@ fn a_session_that_should_have_been_resumed_is_told_with_the_reason() {
     });
 }
 
-/// OpenSSL marks the session of a connection that ends without a goodbye; so does the server with those it keeps itself.
+/// OpenSSL marks the session of a connection that ends without a goodbye; so does the server with those it keeps
+/// itself.
 #[test]
 fn connections_that_just_end_leave_their_tickets_to_others() {
     let by_ticket = KINDS

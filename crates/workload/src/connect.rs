@@ -4,84 +4,92 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, Phase, PhaseTrace};
-use ciphertax_wire::Traffic;
-use ciphertax_wire::mysql::Session;
-use ciphertax_wire::tls::TlsSummary;
-use rand::{RngExt, SeedableRng};
+use ciphertax_records::Phase;
+use ciphertax_wire::Negotiated;
+use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::access::{Access, failure};
-use crate::tables::Tables;
+use crate::client::{Client, Session, failure};
+use crate::driver::Driver;
+use crate::job::Job;
 
-const TABLE: &str = "connect_insert_count";
+pub use crate::task::{Nothing, Task};
+
+/// Starts the load threads of a workload that connects, and asks one row or record at most.
+pub(crate) fn start<D: Driver>(job: &Job<'_>, clients: &[D]) -> Result<Option<Engine>, EngineError> {
+    let clients = clients.iter().cloned();
+    match job.cell.workload {
+        ciphertax_model::Workload::Connect => job.start(clients.map(|access| Connect {
+            access,
+            task: D::lookup(job.study),
+        })),
+        ciphertax_model::Workload::ConnectOnly => job.start(clients.map(|access| Connect {
+            access,
+            task: Nothing,
+        })),
+        _ => Ok(None),
+    }
+}
 
 /// Connects, does little or nothing, and closes.
-pub struct Connect {
+pub struct Connect<C, T> {
     /// How the arm reaches its server.
-    pub access: Access,
+    pub access: C,
     /// What a connection is made for.
-    pub errand: Errand,
+    pub task: T,
 }
 
-/// What a connection is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errand {
-    /// One row of `sbtest1`, by primary key, picked uniformly.
-    Select(Tables),
-    /// One row is inserted, and counted: by its id, since a count of all rows would cost an arm the more, the faster it is.
-    /// The table is emptied before every slice, outside the measured time.
-    InsertCount,
-    /// Nothing at all.
-    Nothing,
+/// What outlives the connections of a slot.
+pub struct Dialer<O, T> {
+    /// How its server is reached.
+    options: O,
+    random: Pcg64Mcg,
+    of_task: T,
 }
 
-impl Workload for Connect {
-    /// Only the random numbers outlive a connection.
-    type Connection = Pcg64Mcg;
+impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
+    type Connection = Dialer<<C::Session as Session>::Options, T::State>;
 
-    const KINDS: &'static [&'static str] = &["connect"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::Connect.descriptor().kinds;
 
-    async fn open(&self, _reactor: &Rc<Reactor>, seat: Seat) -> Result<Pcg64Mcg, Failure> {
-        Ok(Pcg64Mcg::seed_from_u64(seat.seed))
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        Ok(Dialer {
+            options: self.access.route(reactor, slot.index).await?,
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
+            of_task: self.task.state(&self.access),
+        })
     }
 
     /// Asks for the server's word; inside a slice a further query would change what is measured.
     async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
-        self.access.forget_passwords(reactor).await?;
-        let mut session = self.access.open(reactor).await?;
-        if self.errand == Errand::InsertCount {
-            let create = format!(
-                "CREATE TABLE IF NOT EXISTS {TABLE} (id INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY, \
-                 k INTEGER NOT NULL) /*! ENGINE = innodb */"
-            );
-            for sql in [create, format!("TRUNCATE TABLE {TABLE}")] {
-                session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
-            }
-        }
-        session.close().await.map_err(failure)?;
-        Ok(())
+        self.access.before_connects(reactor).await?;
+        let mut session = self.access.open(reactor, 0).await?;
+        self.task.prepare(&mut session).await?;
+        session.close().await.map(drop).map_err(failure)
     }
 
     async fn operate(
         &self,
         reactor: &Rc<Reactor>,
-        random: &mut Pcg64Mcg,
+        dialer: &mut Self::Connection,
         recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
+        let Dialer {
+            options,
+            random,
+            of_task,
+        } = dialer;
         let began = Instant::now();
-        let (mut session, mut trace) = Session::connect(reactor, &self.access.options)
-            .await
-            .map_err(failure)?;
+        let (mut session, mut trace) = C::Session::connect(reactor, options).await.map_err(failure)?;
         self.access
-            .expectation
+            .expectation()
             .check(&session)
             .map_err(Failure::FactsDiffer)?;
 
         let before = session.traffic();
-        let queries = self.errand.run(&mut session, random).await?;
+        let queries = self.task.run(of_task, random, &mut session).await?;
         let traffic = session.traffic();
         if queries > 0 {
             let query = traffic.phase_since(began, before);
@@ -92,60 +100,17 @@ impl Workload for Connect {
         let handshake = session.tls_summary();
         let close = session.close().await.map_err(failure)?;
         trace.set_until_now(Phase::Close, began.elapsed().as_nanos() as u64, close);
-        record(recorder, &trace, &authentication, handshake);
-        Ok(operation(queries, traffic, close))
-    }
-}
 
-/// What a connect did, with what went over it before it was closed.
-pub(crate) fn operation(queries: u64, traffic: Traffic, close: PhaseTrace) -> Operation {
-    Operation {
-        queries,
-        bytes_sent: traffic.sent + close.bytes_sent,
-        bytes_received: traffic.received + close.bytes_received,
-        ..Operation::default()
-    }
-}
-
-/// Records a connect that is closed, whatever the protocol.
-pub(crate) fn record(
-    recorder: &RefCell<Recorder>,
-    trace: &ConnectTrace,
-    authentication: &AuthenticationFacts,
-    handshake: Option<TlsSummary>,
-) {
-    let mut recorder = recorder.borrow_mut();
-    recorder.connected(trace, authentication);
-    if let Some(handshake) = handshake {
-        recorder.shook_hands(handshake.offered, handshake.resumed);
-    }
-}
-
-impl Errand {
-    /// Returns the number of statements it took.
-    async fn run(self, session: &mut Session, random: &mut Pcg64Mcg) -> Result<u64, Failure> {
-        match self {
-            Self::Nothing => Ok(0),
-            Self::Select(tables) => {
-                let id = random.random_range(1..=tables.dataset.table_size);
-                let sql = format!("SELECT c FROM sbtest1 WHERE id={id}");
-                let answer = session.query_raw(&sql, |_| Ok(())).await.map_err(failure)?;
-                tables.check(id, 1, answer.rows)?;
-                Ok(1)
-            }
-            Self::InsertCount => {
-                let insert = format!("INSERT INTO {TABLE} (k) VALUES ({})", random.random::<u16>());
-                session.query_raw(&insert, |_| Ok(())).await.map_err(failure)?;
-                let count = format!("SELECT COUNT(*) FROM {TABLE} WHERE id = LAST_INSERT_ID()");
-                let rows = session.query(&count).await.map_err(failure)?;
-                match rows.first().map(|row| row.text(0)).as_deref() {
-                    Some("1") => Ok(2),
-                    found => Err(Failure::Error(format!(
-                        "the row inserted was counted as {}; expected 1: was the table changed?",
-                        found.unwrap_or("nothing")
-                    ))),
-                }
-            }
+        let mut recorder = recorder.borrow_mut();
+        recorder.connected(&trace, &authentication);
+        if let Some(handshake) = handshake {
+            recorder.shook_hands(handshake.offered, handshake.resumed);
         }
+        Ok(Operation {
+            queries,
+            bytes_sent: traffic.sent + close.bytes_sent,
+            bytes_received: traffic.received + close.bytes_received,
+            ..Operation::default()
+        })
     }
 }

@@ -1,29 +1,20 @@
 //! What is asked of a database: the data set, and the operations on it.
+//!
+//! Workloads are written once for all databases, over what a client speaks: [`sql`] for sysbench's scenarios, [`ycsb`]
+//! for records by their keys, [`connect`] for new connections. [`mysql`] and [`mongodb`] hold what is one database's
+//! alone. What a workload needs and does stands in its [descriptor](ciphertax_model::workload::Descriptor).
 
-mod access;
-mod bulk_insert;
-mod bulk_read;
-mod connect;
+mod client;
+pub mod connect;
 pub mod dataset;
-mod digits;
-mod distribution;
-mod insert;
+mod driver;
+mod job;
 pub mod mongodb;
-mod oltp;
-mod point_select;
-mod prepared;
-mod restart;
-mod select_random;
-mod tables;
+pub mod mysql;
+pub mod sql;
+mod task;
 pub mod ycsb;
 
-pub use access::Access;
-pub use bulk_insert::BulkInsert;
-pub use bulk_read::BulkRead;
-pub use connect::{Connect, Errand};
-pub use distribution::Picker;
-pub use insert::Insert;
-pub use oltp::{Oltp, Scenario};
-pub use point_select::PointSelect;
-pub use select_random::{Random, SelectRandom};
-pub use tables::Tables;
+pub use client::{Client, Session};
+pub use driver::Driver;
+pub use job::Job;

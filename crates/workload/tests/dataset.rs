@@ -11,6 +11,7 @@ use std::task::Poll;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, DatasetError};
 
 use common::{administer, empty_server, options, prepare, run, server_with, with_session};
@@ -20,12 +21,6 @@ const DATASET: Dataset = Dataset {
     table_size: 2_500,
     distribution: Distribution::Uniform,
 };
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
 
 #[test]
 fn what_is_prepared_passes_the_check_and_can_be_removed() {
@@ -229,7 +224,7 @@ fn interrupted_load(server: &PrivateServer, rows: u64) {
         let reached = Cell::new(false);
         let options = options(server, None, None);
         let progress = |there| reached.set(there >= rows);
-        let mut load = pin!(dataset::prepare(reactor, &options, &DATASET, progress));
+        let mut load = pin!(dataset::prepare::<Session>(reactor, &options, &DATASET, progress));
         poll_fn(|context| match load.as_mut().poll(context) {
             Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
             Poll::Pending if reached.get() => Poll::Ready(()),
@@ -269,7 +264,7 @@ fn contents(server: &PrivateServer) -> Vec<String> {
 }
 
 #[test]
-fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
+fn a_schema_whose_mark_was_not_written_yet_is_ours() {
     let server = empty_server();
     administer(
         &server,
@@ -284,7 +279,23 @@ fn a_schema_whose_mark_was_not_written_yet_is_ours_and_an_empty_one_nobodys() {
     assert!(!with_session(&server, async |session| dataset::remove(session)
         .await
         .unwrap()));
+}
+
+#[test]
+fn an_empty_schema_of_the_name_is_taken_over_unless_somebody_wrote_a_routine_or_a_view() {
+    let server = empty_server();
+    // What is left of a run that was killed between making the schema and marking it.
     administer(&server, &["CREATE DATABASE ciphertax"]);
-    let refused = with_session(&server, async |session| dataset::remove(session).await);
-    assert!(matches!(refused, Err(DatasetError::Empty)), "{refused:?}");
+    assert!(with_session(&server, async |session| dataset::remove(session)
+        .await
+        .unwrap()));
+    for object in ["PROCEDURE ciphertax.p() SELECT 1", "VIEW ciphertax.v AS SELECT 1"] {
+        administer(
+            &server,
+            &["CREATE DATABASE ciphertax", &format!("CREATE {object}")],
+        );
+        let refused = with_session(&server, async |session| dataset::remove(session).await);
+        assert!(matches!(refused, Err(DatasetError::NotOurs(_))), "{refused:?}");
+        administer(&server, &["DROP DATABASE ciphertax"]);
+    }
 }

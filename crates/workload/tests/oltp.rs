@@ -10,8 +10,10 @@ use std::time::Duration;
 use ciphertax_engine::{Engine, SliceYield, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Distribution, Load, TlsVersion};
-use ciphertax_workload::{
-    Access, BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Tables, dataset,
+use ciphertax_workload::dataset;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::{
+    BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Tables,
 };
 
 use common::{access, administer, server_with, slice, tables, with_session};
@@ -27,13 +29,7 @@ const SCENARIOS: [(Scenario, u64); 6] = [
 ];
 
 #[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
-
-#[test]
-fn every_scenario_runs_on_several_tables_in_clear_and_over_tls_with_every_distribution() {
+fn every_scenario_runs_on_several_tables_in_plaintext_and_over_tls_with_every_distribution() {
     let server = server_with(&tables(3, 200).dataset);
     for (index, distribution) in Distribution::ALL.into_iter().enumerate() {
         let tables = of(distribution);
@@ -112,8 +108,11 @@ fn deletes_of_rows_that_are_gone_are_no_errors_nor_are_reads_where_rows_are_dele
     let left = administer(&server, &["SELECT COUNT(*) FROM ciphertax.sbtest1"]);
     assert_eq!(left, ["0"]);
     let read = |tables| slice(oltp(access(&server, None), tables, Scenario::ReadOnly), SLICE);
-    let told = read(all).first_failure.unwrap();
-    assert!(told.message().contains("was the table changed?"), "{told:?}");
+    let failure = read(all).first_failure.unwrap();
+    assert!(
+        failure.message().contains("was the table changed?"),
+        "{failure:?}"
+    );
     without_failure(read(Tables { thinned: true, ..all }));
 }
 
@@ -162,7 +161,7 @@ fn counts(server: &PrivateServer, table: &str) -> (u64, u64) {
     (rows.parse().unwrap(), last.parse().unwrap())
 }
 
-fn oltp(access: Access, tables: Tables, scenario: Scenario) -> Oltp {
+fn oltp(access: MysqlAccess, tables: Tables, scenario: Scenario) -> Oltp<MysqlAccess> {
     Oltp {
         access,
         tables,

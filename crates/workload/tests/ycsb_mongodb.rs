@@ -2,58 +2,33 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, install};
+use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{
-    Load, ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
+    ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
-use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
-use ciphertax_workload::dataset::{self, DatasetError};
-use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, MongodbConnect, MongodbErrand};
-use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb, YcsbLoad};
+use ciphertax_workload::Client;
+use ciphertax_workload::connect::{Connect, Nothing, Task};
+use ciphertax_workload::dataset::DatasetError;
+use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
+use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-const TABLE: YcsbTable = YcsbTable {
-    record_count: 1050,
-    field_count: 10,
-    field_length: 100,
-    batch_size: 100,
-    load_threads: 3,
-    verify: true,
-};
-const SLICE: Duration = Duration::from_millis(300);
-/// Two connections on one thread, each served at once.
-const LOAD: Load = Load {
-    workers: Some(1),
-    ..Load::closed(2)
-};
-
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in [
-        (Workload::YcsbA, &["read", "update"][..]),
-        (Workload::YcsbB, &["read", "update"]),
-        (Workload::YcsbC, &["read"]),
-        (Workload::YcsbD, &["read", "insert"]),
-        (Workload::YcsbE, &["insert", "scan"]),
-        (Workload::YcsbF, &["read", "read_modify_write"]),
-    ] {
+    for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
         let mut engine = engine(ycsb(&server, TABLE, mix, &keys));
         engine.prepare(0).unwrap().unwrap();
@@ -68,7 +43,7 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
         engine.prepare(0).unwrap().unwrap();
         assert_eq!(documents(&server, "usertable"), 1050, "{workload:?}");
     }
-    run(async |reactor| dataset::mongodb::check(reactor, &options(&server), &TABLE).await).unwrap();
+    run(async |reactor| dataset::check(reactor, &options(&server), &TABLE).await).unwrap();
 }
 
 #[test]
@@ -155,29 +130,44 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
 #[test]
 fn connections_are_traced_and_find_a_document_or_do_nothing() {
     let server = loaded();
-    for (errand, queries) in [(MongodbErrand::Select(TABLE), 1), (MongodbErrand::Nothing, 0)] {
-        let access = access(&server);
-        let yielded = slice(MongodbConnect { access, errand });
-        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-        let count = count_of(&yielded, "connect");
-        assert!(count > 0);
-        assert_eq!(yielded.queries, queries * count);
-        let asked = yielded
-            .phases
-            .iter()
-            .find(|phase| phase.phase == Phase::FirstOperation);
-        assert_eq!(asked.map_or(0, |phase| phase.count), queries * count);
-        for phase in [Phase::Tcp, Phase::Preface, Phase::Close] {
-            assert!(
-                yielded
-                    .phases
-                    .iter()
-                    .any(|sample| sample.phase == phase && sample.count == count)
-            );
-        }
-        let sent: u64 = yielded.phases.iter().map(|phase| phase.bytes_sent).sum();
-        assert_eq!(sent, yielded.bytes_sent);
+    traced(
+        Connect {
+            access: access(&server),
+            task: FindRecord(TABLE),
+        },
+        1,
+    );
+    traced(
+        Connect {
+            access: access(&server),
+            task: Nothing,
+        },
+        0,
+    );
+}
+
+/// Connections that ask so many queries each.
+fn traced<T: Task<MongodbAccess>>(connect: Connect<MongodbAccess, T>, queries: u64) {
+    let yielded = slice(connect);
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    let count = count_of(&yielded, "connect");
+    assert!(count > 0);
+    assert_eq!(yielded.queries, queries * count);
+    let asked = yielded
+        .phases
+        .iter()
+        .find(|phase| phase.phase == Phase::FirstOperation);
+    assert_eq!(asked.map_or(0, |phase| phase.count), queries * count);
+    for phase in [Phase::Tcp, Phase::Preface, Phase::Close] {
+        assert!(
+            yielded
+                .phases
+                .iter()
+                .any(|sample| sample.phase == phase && sample.count == count)
+        );
     }
+    let sent: u64 = yielded.phases.iter().map(|phase| phase.bytes_sent).sum();
+    assert_eq!(sent, yielded.bytes_sent);
 }
 
 #[test]
@@ -191,12 +181,8 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
     );
     let refused = [
         load(&server, TABLE).map(|_| ()),
-        with_session(&server, async |session| {
-            dataset::mongodb::remove(session).await.map(drop)
-        }),
-        with_session(&server, async |session| {
-            dataset::mongodb::refuse_foreign(session).await
-        }),
+        with_session(&server, async |session| dataset::remove(session).await.map(drop)),
+        with_session(&server, async |session| dataset::refuse_foreign(session).await),
     ];
     for outcome in refused {
         assert!(
@@ -214,10 +200,7 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
         &server,
         &rawdoc! { "insert": "ciphertax_proofs", "documents": [{ "by": "ciphertax" }], "$db": DATABASE },
     );
-    with_session(&server, async |session| {
-        dataset::mongodb::refuse_foreign(session).await
-    })
-    .unwrap();
+    with_session(&server, async |session| dataset::refuse_foreign(session).await).unwrap();
     assert_eq!(
         load(&server, TABLE).unwrap().last(),
         Some(&TABLE.record_count.into())
@@ -236,7 +219,7 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
     };
     assert_eq!(load(&server, smaller).unwrap().last(), Some(&40));
     for _ in 0..2 {
-        with_session(&server, async |session| dataset::mongodb::remove(session).await).unwrap();
+        with_session(&server, async |session| dataset::remove(session).await).unwrap();
         assert_eq!(documents(&server, "usertable"), 0);
     }
 }
@@ -352,40 +335,40 @@ fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
 }
 
 /// A replica set of three members, all of which have the table.
-fn loaded_set() -> PrivateMongoDb {
+fn loaded_set() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let set = ReplicaSet {
         members: 3,
         read_only_member: false,
     };
-    let server = PrivateMongoDb::builder()
+    let server = PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
         .replica_set(set)
-        .guard(GuardProgram::this_test_program("guard"))
         .start()
         .unwrap();
     let access = set_access(&server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
-        dataset::mongodb::prepare(reactor, &primary, &TABLE, |_| ()).await?;
+        dataset::prepare(reactor, &primary, &TABLE, |_| ()).await?;
         let (mut session, _) = Session::connect(reactor, &primary).await?;
-        dataset::mongodb::wait_for_members(&mut session, 3).await
+        dataset::wait_for_members(&mut session, 3).await
     })
     .unwrap();
     server
 }
 
-fn set_access(server: &PrivateMongoDb, read_preference: ReadPreference) -> MongodbAccess {
+fn set_access(server: &PrivateServer, read_preference: ReadPreference) -> MongodbAccess {
     MongodbAccess {
         seeds: seeds(server),
+        routes: Vec::new(),
         read_preference,
         ..access(server)
     }
 }
 
 fn ycsb_of_set(
-    server: &PrivateMongoDb,
+    server: &PrivateServer,
     mix: YcsbMix,
     read_preference: ReadPreference,
     keys: &Arc<KeySpace>,
@@ -399,7 +382,7 @@ fn ycsb_of_set(
 }
 
 /// Of each member whether it is the primary, and how many queries and how many writes it was asked for by clients.
-fn asked(server: &PrivateMongoDb) -> Vec<(bool, [u64; 2])> {
+fn asked(server: &PrivateServer) -> Vec<(bool, [u64; 2])> {
     let ask = |member: Address| {
         let options = ConnectOptions::new(member.host, member.port, Login::None);
         let status = run(async |reactor| {
@@ -423,7 +406,7 @@ fn asked(server: &PrivateMongoDb) -> Vec<(bool, [u64; 2])> {
 }
 
 /// Tells a secondary to hold back what the primary writes (`fsync` with a lock), or to catch up.
-fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
+fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     run(async |reactor| {
         let access = set_access(server, ReadPreference::Secondary);
         let mut session = access.open(reactor, 0).await.unwrap();
@@ -431,35 +414,31 @@ fn tell_a_secondary(server: &PrivateMongoDb, command: &RawDocument) {
     });
 }
 
-/// A server that is fetched if it is not there yet, without access control and in clear.
-fn server() -> PrivateMongoDb {
+/// A server that is fetched if it is not there yet, without access control and in plaintext.
+fn server() -> PrivateServer {
     install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-    let guard = GuardProgram::this_test_program("guard");
-    PrivateMongoDb::builder()
+    PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
-        .guard(guard)
         .start()
         .unwrap()
 }
 
-fn loaded() -> PrivateMongoDb {
+fn loaded() -> PrivateServer {
     let server = server();
     assert_eq!(load(&server, TABLE).unwrap().len(), 11);
     server
 }
 
 /// Loads the table, and returns what was heard of the progress.
-fn load(server: &PrivateMongoDb, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
+fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     let options = options(server);
-    run(async |reactor| {
-        dataset::mongodb::prepare(reactor, &options, &table, |count| heard.push(count)).await
-    })?;
+    run(async |reactor| dataset::prepare(reactor, &options, &table, |count| heard.push(count)).await)?;
     Ok(heard)
 }
 
-fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
+fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySpace>) -> Ycsb<MongodbTable> {
     let access = access(server);
     let store = MongodbTable {
         access,
@@ -469,30 +448,31 @@ fn ycsb(server: &PrivateMongoDb, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeyS
     Ycsb::new(store, &table, mix, Arc::clone(keys))
 }
 
-fn access(server: &PrivateMongoDb) -> MongodbAccess {
+fn access(server: &PrivateServer) -> MongodbAccess {
     MongodbAccess {
         options: options(server),
         seeds: Vec::new(),
+        routes: Vec::new(),
         expectation: Expectation::new(Transport::Plain),
         connections: 1,
         read_preference: ReadPreference::Primary,
     }
 }
 
-fn options(server: &PrivateMongoDb) -> ConnectOptions {
+fn options(server: &PrivateServer) -> ConnectOptions {
     let address = server.address();
     ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
 }
 
-fn seeds(server: &PrivateMongoDb) -> Vec<Address> {
+fn seeds(server: &PrivateServer) -> Vec<Address> {
     let address = |member: std::net::SocketAddr| Address {
         host: member.ip().to_string(),
         port: member.port(),
     };
-    server.members().into_iter().map(address).collect()
+    server.addresses().into_iter().map(address).collect()
 }
 
-fn update_all(server: &PrivateMongoDb, change: &RawDocument) {
+fn update_all(server: &PrivateServer, change: &RawDocument) {
     let mut updates = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
     updates.push(rawdoc! { "q": {}, "u": change.to_owned(), "multi": true });
     ask(
@@ -501,7 +481,7 @@ fn update_all(server: &PrivateMongoDb, change: &RawDocument) {
     );
 }
 
-fn documents(server: &PrivateMongoDb, collection: &str) -> u64 {
+fn documents(server: &PrivateServer, collection: &str) -> u64 {
     let counted = ask(
         server,
         &rawdoc! { "count": collection, "query": { "_id": { "$exists": true } }, "$db": DATABASE },
@@ -509,11 +489,11 @@ fn documents(server: &PrivateMongoDb, collection: &str) -> u64 {
     counted.get_i32("n").unwrap() as u64
 }
 
-fn ask(server: &PrivateMongoDb, command: &RawDocument) -> RawDocumentBuf {
+fn ask(server: &PrivateServer, command: &RawDocument) -> RawDocumentBuf {
     with_session(server, async |session| session.command(command).await.unwrap())
 }
 
-fn with_session<T>(server: &PrivateMongoDb, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
     run(async |reactor| {
         let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
         task(&mut session).await
@@ -528,21 +508,4 @@ fn slice<W: ciphertax_engine::Workload>(workload: W) -> SliceYield {
     let mut engine = engine(workload);
     engine.prepare(0).unwrap().unwrap();
     engine.slice(0, SLICE).unwrap()
-}
-
-fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
-    let found = yielded
-        .operations
-        .iter()
-        .find(|operations| operations.kind == kind);
-    found.map_or(0, |operations| operations.count)
-}
-
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
 }

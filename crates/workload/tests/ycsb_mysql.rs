@@ -1,61 +1,37 @@
-//! YCSB's table and workloads on a server of the MySQL family.
+//! YCSB's table and workloads on MySQL-compatible servers.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod common;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ciphertax_engine::Failure;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Workload, YcsbMix, YcsbTable};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
-use ciphertax_workload::ycsb::{KeySpace, MysqlTable, Ycsb, YcsbLoad};
+use ciphertax_workload::mysql::MysqlTable;
+use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{access, administer, empty_server, engine, options, run, slice, tables};
-
-const TABLE: YcsbTable = YcsbTable {
-    record_count: 1050,
-    field_count: 10,
-    field_length: 100,
-    batch_size: 100,
-    load_threads: 3,
-    verify: true,
+use common::{
+    CORE_WORKLOADS, SLICE, TABLE, access, administer, count_of, empty_server, engine, options, run, slice,
+    tables,
 };
-const SLICE: Duration = Duration::from_millis(300);
-const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
 
-#[test]
-#[ignore = "the guard of the private servers in these tests"]
-fn guard() {
-    ciphertax_lab::guard::main();
-}
+const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));
-    for (workload, kinds) in [
-        (Workload::YcsbA, &["read", "update"][..]),
-        (Workload::YcsbB, &["read", "update"]),
-        (Workload::YcsbC, &["read"]),
-        (Workload::YcsbD, &["read", "insert"]),
-        (Workload::YcsbE, &["insert", "scan"]),
-        (Workload::YcsbF, &["read", "read_modify_write"]),
-    ] {
+    for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
         let mut engine = engine(vec![ycsb(&server, TABLE, mix, &keys)]);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
-        let count = |kind: &str| {
-            let found = yielded
-                .operations
-                .iter()
-                .find(|operations| operations.kind == kind);
-            found.map_or(0, |operations| operations.count)
-        };
+        let count = |kind: &str| count_of(&yielded, kind);
         for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
             assert_eq!(count(kind) > 0, kinds.contains(&kind), "{workload:?}: {kind}");
         }
@@ -71,7 +47,7 @@ fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     }
     run(async |reactor| {
         let contents = Contents::from(TABLE);
-        dataset::prepare_contents(
+        dataset::prepare_contents::<Session>(
             reactor,
             &options(&server, None, None),
             &contents,
@@ -238,7 +214,7 @@ fn prepare(
 ) -> Result<(), DatasetError> {
     let options = options(server, None, None);
     run(async |reactor| {
-        dataset::prepare_contents(reactor, &options, contents, &mut Vec::new(), progress).await
+        dataset::prepare_contents::<Session>(reactor, &options, contents, &mut Vec::new(), progress).await
     })
 }
 

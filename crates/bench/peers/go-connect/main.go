@@ -131,7 +131,7 @@ func connectUntil(db *sql.DB, deadline time.Time) (int, error) {
 	return connects, nil
 }
 
-// serversWord asks the server what a session is: protocol version and cipher, or nothing for one in clear.
+// serversWord asks the server what a session is: protocol version and cipher, or nothing for one in plaintext.
 func serversWord(db *sql.DB) (string, error) {
 	connection, err := db.Conn(context.Background())
 	if err != nil {

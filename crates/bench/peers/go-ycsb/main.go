@@ -30,7 +30,7 @@ import (
 type task struct {
 	Host string `json:"host"`
 	Port int    `json:"port"`
-	// CAFile is the certificate authority to trust; nil for connections in clear.
+	// CAFile is the certificate authority to trust; nil for connections in plaintext.
 	CAFile  *string `json:"ca_file"`
 	Threads int     `json:"threads"`
 	// Load inserts the records; otherwise they are asked for.
@@ -45,7 +45,7 @@ type answer struct {
 	// Operations that succeeded, by go-ycsb's own count; those of a load are its inserts.
 	Operations int64   `json:"operations"`
 	Seconds    float64 `json:"seconds"`
-	// Word is protocol version and cipher of a TLS session; empty in clear.
+	// Word is protocol version and cipher of a TLS session; empty in plaintext.
 	Word string `json:"word"`
 }
 

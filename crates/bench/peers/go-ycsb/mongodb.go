@@ -114,7 +114,7 @@ func (b batches) BatchDelete(context.Context, string, []string) error {
 
 var errOnlyInserts = errors.New("batches are of inserts alone")
 
-// tls is what the driver uses too; nil for connections in clear.
+// tls is what the driver uses too; nil for connections in plaintext.
 func (t task) tls() (*tls.Config, error) {
 	if t.CAFile == nil {
 		return nil, nil

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, TABLES, Table, child};
-use ciphertax_engine::{Engine, Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Engine, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_reactor::Reactor;
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::sql::PointSelect;
 use clap::{Parser, Subcommand};
 use procfs::process::Process;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -73,7 +73,7 @@ impl Workload for Nothing {
 
     const KINDS: &'static [&'static str] = &["nothing"];
 
-    async fn open(&self, _reactor: &Rc<Reactor>, _seat: Seat) -> std::result::Result<(), Failure> {
+    async fn open(&self, _reactor: &Rc<Reactor>, _seat: Slot) -> std::result::Result<(), Failure> {
         Ok(())
     }
 

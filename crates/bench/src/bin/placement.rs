@@ -7,7 +7,8 @@ use ciphertax_bench::{Document, Ground, Repeats, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 
 const LOAD: Load = Load::closed(8);
@@ -116,9 +117,9 @@ impl Placed {
     fn new(name: &'static str, server: Option<usize>, load: Option<usize>) -> Result<Self> {
         let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
         if let Some(cpu) = server {
-            confine_process(ground.server().pid(), cpu)?;
+            confine_process(ground.server().pids()[0], cpu)?;
         }
-        let arm = |transport| -> Result<PointSelect> {
+        let arm = |transport| -> Result<PointSelect<MysqlAccess>> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
                 tables: TABLES,

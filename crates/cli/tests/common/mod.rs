@@ -3,24 +3,23 @@
 mod command;
 mod own_mongodb;
 mod own_server;
+mod secrets;
 mod traces;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_records::{Run, Sample, SampleFile};
+use ciphertax_testkit::processes_with;
 use serde_json::Value;
 
+pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
 pub(crate) use command::{Finished, Running};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_server::OwnServer;
-pub(crate) use traces::{command_lines_with, files_with, servers_of};
-
-/// How long anything may take that is expected to end: generous, because the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use secrets::no_secret_is_left;
+pub(crate) use traces::servers_of;
 
 /// How long cleaning up may take after ciphertax was killed.
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
@@ -90,7 +89,7 @@ impl Sandbox {
 
     /// Neither a process nor a file of a private server is there, at the latest after `CLEANED_UP`.
     pub(crate) fn expect_nothing_left(&self) {
-        let processes = || traces::processes_of(self.root());
+        let processes = || processes_with(self.root());
         assert!(
             within(CLEANED_UP, || processes().is_empty()),
             "still running: {:?}",
@@ -100,14 +99,6 @@ impl Sandbox {
             within(CLEANED_UP, || is_empty(&self.temporary())),
             "a folder of a private server is left"
         );
-    }
-}
-
-/// Where the set-up script keeps programs, and where the tests themselves find servers that were fetched.
-pub(crate) fn cache() -> PathBuf {
-    match env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").unwrap()).join(".cache"),
     }
 }
 
@@ -141,18 +132,6 @@ pub(crate) fn samples(run: &Path) -> Vec<Sample> {
 pub(crate) fn samples_so_far(run: &Path) -> Vec<Sample> {
     let samples = SampleFile::open(&run.join("samples.jsonl")).unwrap();
     samples.read_all().unwrap()
-}
-
-/// True as soon as `condition` holds; false if it does not within `time`.
-pub(crate) fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    while !condition() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    true
 }
 
 fn is_empty(folder: &Path) -> bool {

@@ -1,22 +1,24 @@
 //! A MongoDB that ciphertax is given by URL: the "user's own".
 
 use std::fmt::Display;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{GuardProgram, PrivateMongoDb, PrivateMongoDbBuilder};
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_model::{AuthenticationMethod, CertificateKind};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
 use super::PATIENCE;
 
 pub(crate) struct OwnMongoDb {
-    server: PrivateMongoDb,
+    server: PrivateServer,
 }
 
 impl OwnMongoDb {
@@ -25,10 +27,10 @@ impl OwnMongoDb {
         Self::start_with(|builder| builder)
     }
 
-    pub(crate) fn start_with(set_up: impl FnOnce(PrivateMongoDbBuilder) -> PrivateMongoDbBuilder) -> Self {
+    pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
         ciphertax_lab::install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
-        let builder = set_up(PrivateMongoDb::builder().guard(guard));
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+        let builder = set_up(PrivateServer::builder(&MONGODB).guard(guard));
         Self {
             server: builder.start().unwrap(),
         }
@@ -50,12 +52,22 @@ impl OwnMongoDb {
 
     /// Where it is reached, as in a URL.
     pub(crate) fn hosts(&self) -> String {
-        let members: Vec<String> = self.server.members().iter().map(ToString::to_string).collect();
+        let members: Vec<String> = self.server.addresses().iter().map(ToString::to_string).collect();
         members.join(",")
     }
 
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
+    }
+
+    /// Certificate and key of a client in one file, for the account of `MONGODB-X509`.
+    pub(crate) fn client_file(&self) -> PathBuf {
+        let files = self.server.client_certificate(CertificateKind::EcdsaP256);
+        let files = files.unwrap().unwrap();
+        let both = [fs::read(files.certificate).unwrap(), fs::read(files.key).unwrap()].concat();
+        let path = self.server.folder().join("client-both.pem");
+        fs::write(&path, both).unwrap();
+        path
     }
 
     /// Keeps a session with the primary as long as `use_it` lasts, which asks it something.

@@ -4,9 +4,12 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Instant;
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::plain;
+use ciphertax_wire::mysql::Session;
 
 use super::PATIENCE;
 
@@ -21,8 +24,8 @@ impl OwnServer {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
-        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"), ["guard"]);
-        let builder = set_up(PrivateServer::builder().guard(guard));
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+        let builder = set_up(PrivateServer::builder(&MARIADB).guard(guard));
         Self {
             server: builder.start().unwrap(),
         }
@@ -52,7 +55,7 @@ impl OwnServer {
             "mysql://{}:{}@localhost/?socket={}",
             self.server.user(),
             self.server.password().expose(),
-            self.server.socket().display()
+            self.server.socket().unwrap().display()
         )
     }
 
@@ -61,7 +64,7 @@ impl OwnServer {
         self.server.address().port()
     }
 
-    /// The account of everyday use.
+    /// The default account.
     pub(crate) fn user(&self) -> &str {
         self.server.user()
     }
@@ -77,11 +80,7 @@ impl OwnServer {
     /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
     pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
         let reactor = Reactor::new().unwrap();
-        let (host, port) = (
-            self.server.address().ip().to_string(),
-            self.server.address().port(),
-        );
-        let options = ConnectOptions::new(host, port, self.server.user(), self.server.password().clone());
+        let options = plain(&self.server);
         let connect = Session::connect(&reactor, &options);
         let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
         let (mut session, _) = connected.unwrap().unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! What the record cipher costs where there is much to carry.
 
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::Metric;
+use ciphertax_model::workload::Unit;
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::{Interval, Verdict};
 
@@ -11,7 +12,7 @@ use crate::sentence::{change, micros_between};
 const MEGABYTES: f64 = 1.048_576;
 
 pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
-    if cell.asked.workload != Workload::BulkRead {
+    if cell.asked.workload.descriptor().operation != Unit::BulkResult {
         return None;
     }
     let sides: Vec<(&str, &EstimateRow)> = [
@@ -41,7 +42,7 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
         .arms
         .iter()
         .find(|other| other.name == arm)?
-        .on(&cell.found.server)?
+        .sessions_in(cell.found)?
         .facts
         .tls
         .as_ref()?

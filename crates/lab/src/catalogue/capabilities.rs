@@ -24,7 +24,7 @@ pub struct Capabilities {
     pub ciphers: Ciphers,
     /// How sessions can be resumed, by TLS version.
     pub resumption: &'static [VersionResumption],
-    /// How accounts can log in; by the first that of everyday use does.
+    /// How accounts can log in; by the first the default account does.
     pub authentication: &'static [AuthenticationMethod],
     /// The statement that makes it forget the passwords of logins by `caching_sha2_password`; `None` where it never
     /// remembers one, so that every such login is cold.

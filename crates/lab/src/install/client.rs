@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_supervise::child;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::Job;
 use crate::error::{Error, Result};
-use crate::guard;
 
 /// How often a program is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -67,8 +67,8 @@ impl Client {
         Command::new(self.program)
     }
 
-    /// Runs a command in the folder of downloads to its end and returns what it printed. It has no terminal and a process
-    /// group of its own, which is killed when the user asks to stop.
+    /// Runs a command in the folder of downloads to its end and returns what it printed. It has no terminal and a
+    /// process group of its own, which is killed when the user asks to stop.
     pub(super) fn run(self, job: &Job<'_>, command: &mut Command) -> Result<String> {
         let (out, err) = (job.folder.join("stdout"), job.folder.join("stderr"));
         let create = |path: &Path| File::create(path).map_err(Error::write(path));
@@ -79,7 +79,7 @@ impl Client {
             .stderr(create(&err)?)
             .process_group(0);
         // This thread waits for the end, so it lives as long as the program does.
-        guard::die_with_this_thread(command);
+        child::die_with_this_thread(command);
         let status = self.wait(job, command)?;
         let read = |path: &Path| {
             let text = fs::read(path).map_err(Error::read(path))?;

@@ -20,14 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::catalogue::{Entry, Protocol, Source};
+use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
-use crate::folder::free_mb;
 use crate::locate::{Installation, Record, cache_folder};
-use crate::template;
 
 /// Space that the largest server needs while it is put together: packages, files, and its template.
 const NEEDED_MB: u64 = 1500;
@@ -74,8 +73,8 @@ impl fmt::Display for InstallStep {
 /// Installs a server for this user, if it is not there with all that the catalogue promises.
 ///
 /// # Errors
-/// [`Error::Stopped`] soon after `stop` is set; else what could not be fetched, verified, unpacked or run. Nothing of it
-/// stays but what the package clients keep for themselves.
+/// [`Error::Stopped`] soon after `stop` is set; else what could not be fetched, verified, unpacked or run. Nothing of
+/// it stays but what the package clients keep for themselves.
 pub fn install(
     entry: &'static Entry,
     stop: &AtomicBool,
@@ -101,14 +100,7 @@ pub fn install(
     };
     job.finish(artifacts)?;
     let installation = Installation::of(entry)?;
-    match entry.protocol() {
-        Protocol::MySql => {
-            on_step(InstallStep::Initialising);
-            template::prepare(installation.mysql()?)?;
-        }
-        // It makes its first data folder in a moment; what may be missing are libraries of the system.
-        Protocol::MongoDb => drop(installation.version()?),
-    }
+    entry.family.after_install(&installation, on_step)?;
     Ok(installation)
 }
 
@@ -140,14 +132,14 @@ fn lock(
 ) -> Result<File> {
     let path = servers.join(format!(".{}.lock", entry.name));
     let file = File::create(&path).map_err(Error::write(&path))?;
-    let mut told = false;
+    let mut has_said_so = false;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(Errno::WOULDBLOCK) => {}
             Err(errno) => return Err(Error::write(&path)(errno.into())),
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut has_said_so, true) {
             on_step(InstallStep::Waiting);
         }
         if stop.load(Ordering::Relaxed) {

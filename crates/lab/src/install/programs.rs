@@ -25,8 +25,8 @@ pub(super) fn make_executable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes into a server program of the job's root that its loader and libraries are those of the same root, at the place
-/// where it will be. So it needs no wrapper, and goes by its own name in process lists and profiles.
+/// Writes into a server program of the job's root that its loader and libraries are those of the same root, at the
+/// place where it will be. So it needs no wrapper, and goes by its own name in process lists and profiles.
 pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
     let root = job.root();
     let folders = library_folders(&root);

@@ -56,8 +56,8 @@ impl Block {
         )))
     }
 
-    /// Takes the block that a device of this kind is named for; `None` if the device is none of a link, or of a link that
-    /// is still there.
+    /// Takes the block that a device of this kind is named for; `None` if the device is none of a link, or of a link
+    /// that is still there.
     pub(super) fn claim_again(device: &str, kind: &str) -> io::Result<Option<Self>> {
         let number = device
             .strip_prefix(&prefix(kind))

@@ -19,8 +19,8 @@ pub(super) const TUN: &str = "/dev/net/tun";
 /// What kind of device the client's end of the direct way is, in its name.
 const VETH: &str = "eth";
 
-/// Packets that the kernel keeps for the link process while that does not run: 50 ms at a gigabit per second. The link's
-/// own queue is elsewhere.
+/// Packets that the kernel keeps for the link process while that does not run: 50 ms at a gigabit per second. The
+/// link's own queue is elsewhere.
 const KERNEL_QUEUE: u32 = 5_000;
 
 /// Largest packet in bytes, as on Ethernet.
@@ -28,8 +28,9 @@ pub(super) const MTU: usize = 1_500;
 
 /// A namespace, two TUN devices and a veth pair, which all go when this is dropped.
 ///
-/// When the process is killed the TUN devices go at once. The veth pair goes with the namespace, and that may be held for
-/// minutes by connections of a killed server whose last packets nobody carries any more; the next link removes it then.
+/// When the process is killed the TUN devices go at once. The veth pair goes with the namespace, and that may be held
+/// for minutes by connections of a killed server whose last packets nobody carries any more; the next link removes it
+/// then.
 #[derive(Debug)]
 pub(super) struct Devices {
     /// The TUN device in the namespace of this thread.
@@ -44,7 +45,8 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Makes them. This thread is in another namespace meanwhile, so it must not be used for anything else if that fails.
+    /// Makes them. This thread is in another namespace meanwhile, so it must not be used for anything else if that
+    /// fails.
     pub(super) fn make() -> io::Result<Self> {
         remove_stale().map_err(context("cannot look for devices of earlier links"))?;
         let addresses = Block::claim().map_err(context("finds no addresses"))?;
@@ -53,7 +55,8 @@ impl Devices {
         let near = open_tun(&tun).map_err(context("cannot make a TUN device"))?;
 
         let home = File::open(THIS_NAMESPACE).map_err(context("cannot open its namespace"))?;
-        // SAFETY: unlike an unshared table of descriptors, a network namespace changes nothing that other threads rely on.
+        // SAFETY: unlike an unshared table of descriptors, a network namespace changes nothing that other threads rely
+        // on.
         unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
             .map_err(io::Error::from)
             .map_err(context("cannot make a network namespace"))?;

@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::LinkKind;
+use ciphertax_supervise::Conversation;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use super::answer::answer;
 use super::delay_line::DelayLine;
 use super::devices::{Devices, MTU};
-use super::process::answer;
-use super::protocol::Conversation;
 use super::report::Tally;
 use super::settings::Settings;
 use super::timing::timespec;
@@ -20,7 +20,8 @@ use super::timing::timespec;
 /// Packets of one direction that are moved before the other has its turn.
 const TURN: usize = 32;
 
-/// Bytes that may be on the way in one direction, a bound on this process's memory: more than one CPU moves in a second.
+/// Bytes that may be on the way in one direction, a bound on this process's memory: more than one CPU moves in a
+/// second.
 const MOST_ON_THE_WAY: usize = 256 << 20;
 
 /// Moves packets until the owner is gone.
@@ -86,7 +87,8 @@ fn wait(
 /// Sleeps so much less than asked as waking up usually takes.
 ///
 /// Waking takes a few microseconds on some machines and a tenth of a millisecond on others, virtual ones for example.
-/// Who sleeps to the end is late by that; who looks at the clock all the time burns a CPU that the measured programs need.
+/// Who sleeps to the end is late by that; who looks at the clock all the time burns a CPU that the measured programs
+/// need.
 #[derive(Debug, Default)]
 struct Alarm {
     /// What waking up usually takes.

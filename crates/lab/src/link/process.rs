@@ -8,18 +8,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use ciphertax_model::{self as model, LinkKind};
+use ciphertax_model as model;
+use ciphertax_supervise::child::raise_limit_of_files;
+use ciphertax_supervise::{Conversation, MARKER, say};
 
 use super::devices::Devices;
 use super::forward::forward;
-use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
+use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::relay::relay;
-use super::report::Tally;
 use super::settings::Settings;
 use super::timing::{run_first, sleep_precisely};
-use crate::folder::MARKER;
-use crate::guard::raise_limit_of_files;
-use crate::say::say;
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
 pub fn main() -> ExitCode {
@@ -36,24 +34,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Answers a request to a link that runs; `set` changes its settings for what comes from now on.
-pub(super) fn answer(request: Request, kind: LinkKind, tally: &Tally, set: impl FnOnce(Settings)) -> Answer {
-    match request {
-        Request::Report => Answer::Report(tally.report(kind)),
-        Request::Set(link) => match Settings::try_from(&link) {
-            Ok(settings) => {
-                set(settings);
-                Answer::Set
-            }
-            Err(error) => Answer::Refused(error.to_string()),
-        },
-        Request::Start(_) | Request::StartRelay(..) => Answer::Refused("runs already".into()),
-    }
-}
-
 fn serve() -> io::Result<()> {
     let (stream, _) = UnixListener::bind(SOCKET)?.accept()?;
-    let mut owner = Conversation::over(stream);
+    let mut owner = Conversation::over(stream)?;
     sleep_precisely();
     match owner.receive()? {
         None => Ok(()),
@@ -61,7 +44,7 @@ fn serve() -> io::Result<()> {
             Err(error) => owner.send(&Answer::Refused(error.to_string())),
             Ok((settings, devices)) => {
                 end_on_sigterm(&owner);
-                owner.send(&Answer::Started(Place {
+                owner.send(&Answer::Started(Endpoints {
                     near: devices.near_address(),
                     delayed: devices.delayed_address(),
                     direct: devices.direct_address(),

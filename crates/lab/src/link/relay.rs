@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::LinkKind;
+use ciphertax_supervise::Conversation;
 
+use super::answer::answer;
 use super::delay_line::DelayLine;
-use super::process::answer;
-use super::protocol::Conversation;
 use super::report::Tally;
 use super::settings::Settings;
 

@@ -10,20 +10,25 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model as model;
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard::{Guard, GuardProgram, Helper, User};
+use ciphertax_supervise::{Conversation, PrivateFolder, Process};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::devices::TUN;
 use super::error::LinkError;
-use super::protocol::{Answer, Conversation, Place, Request, SOCKET};
+use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::report::LinkReport;
 use super::settings::Settings;
 use super::tools::find_ip;
 use crate::error::Result;
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::sweep_stale;
 use crate::log;
-use crate::process::Process;
-use crate::sweep::sweep_stale;
+
+/// Space that a link needs: a socket and a log.
+const NEEDED_MB: u64 = 1;
+
+/// The log of the link's process in its private folder.
+const LOG: &str = "link.log";
 
 /// How long the process of a link may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -32,23 +37,23 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// everything it made go when this is dropped or when this process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningLink {
-    place: Place,
+    endpoints: Endpoints,
     process: LinkProcess,
 }
 
 impl RunningLink {
-    /// Makes a link: some tens of milliseconds. `program` is also the link's own program, under the name `link` where a
-    /// guard has `guard` (see [`main`](super::main)).
+    /// Makes a link: some tens of milliseconds. `program` is also the link's own program, in the role `link` (see
+    /// [`main`](super::main)).
     ///
     /// # Errors
     /// If the settings are impossible, if the rights, the kernel's TUN devices or a program is missing, or if devices
-    /// or addresses cannot be had; each with its remedy.
+    /// or addresses are not available; each with its remedy.
     pub fn start(link: &model::Link, program: &GuardProgram) -> Result<Self> {
         Settings::try_from(link)?;
         Self::check()?;
         let process = LinkProcess::start(program)?;
         match process.ask(&Request::Start(*link))? {
-            Answer::Started(place) => Ok(Self { place, process }),
+            Answer::Started(endpoints) => Ok(Self { endpoints, process }),
             other => Err(process.nonsense(&other).into()),
         }
     }
@@ -65,25 +70,25 @@ impl RunningLink {
 
     /// Where a server inside, listening on all addresses, is reached at the link's distance.
     pub fn delayed_address(&self) -> IpAddr {
-        self.place.delayed.into()
+        self.endpoints.delayed.into()
     }
 
     /// Where the same server is reached without delay, for control connections.
     pub fn direct_address(&self) -> IpAddr {
-        self.place.direct.into()
+        self.endpoints.direct.into()
     }
 
     /// The network namespace in which a server is at the link's distance, as long as the link lives.
     pub fn namespace(&self) -> &Path {
-        &self.place.namespace
+        &self.endpoints.namespace
     }
 
     /// The link as a tunnel sees it.
     pub(crate) fn far_side(&self) -> FarSide {
         FarSide {
-            near: self.place.near,
-            delayed: self.place.delayed,
-            namespace: self.place.namespace.clone(),
+            near: self.endpoints.near,
+            delayed: self.endpoints.delayed,
+            namespace: self.endpoints.namespace.clone(),
         }
     }
 
@@ -119,7 +124,7 @@ impl RunningLink {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.process.guard.finish()
+        Ok(self.process.guard.finish()?)
     }
 }
 
@@ -193,7 +198,7 @@ impl DelayRelay {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        self.process.guard.finish()
+        Ok(self.process.guard.finish()?)
     }
 }
 
@@ -208,8 +213,13 @@ struct LinkProcess {
 impl LinkProcess {
     fn start(program: &GuardProgram) -> Result<Self> {
         sweep_stale();
-        let mut guard = Guard::start(program, PrivateFolder::create()?)?;
-        let process = Process::open(guard.run(&program.in_role("link"), None)?)?;
+        let mut guard = Guard::start(program, PrivateFolder::create(NEEDED_MB)?)?;
+        let process = Process::open(guard.replace(Helper {
+            command_line: program.in_role("link"),
+            log: LOG.into(),
+            user: User::Owner,
+            namespace: None,
+        })?)?;
         let conversation = connect(&process, guard.folder())?;
         Ok(Self {
             conversation: Mutex::new(conversation),
@@ -241,7 +251,7 @@ impl LinkProcess {
         let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = conversation
             .send(request)
-            .and_then(|()| conversation.receive())
+            .and_then(|()| conversation.receive_within(PATIENCE))
             .map_err(|error| self.gone(&error.to_string()))?;
         match answer {
             Some(Answer::Refused(problem)) => Err(LinkError::Refused { problem }),
@@ -263,7 +273,7 @@ fn gone(process: &Process, folder: &Path, problem: &str) -> LinkError {
     LinkError::Gone {
         pid: process.pid().as_raw_nonzero().get().unsigned_abs(),
         problem: problem.into(),
-        log: log::tail(folder),
+        log: log::tail_of(&folder.join(LOG)),
     }
 }
 
@@ -274,10 +284,7 @@ fn connect(process: &Process, folder: &Path) -> std::result::Result<Conversation
     loop {
         match UnixStream::connect(&socket) {
             Ok(stream) => {
-                stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .map_err(|cause| LinkError::Unreachable { socket, cause })?;
-                return Ok(Conversation::over(stream));
+                return Conversation::over(stream).map_err(|cause| LinkError::Unreachable { socket, cause });
             }
             Err(_) if process.has_ended() => return Err(gone(process, folder, "it ended at once")),
             // The socket is bound a moment before anyone listens.

@@ -1,40 +1,21 @@
 //! What a MongoDB server says of itself: a document of JSON a line.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use ciphertax_reactor::stop;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::error::Error;
-use crate::log::{Readiness, STARTUP, read_from};
-use crate::process::Process;
+use crate::log::read_from;
 
 /// The number of the message `Waiting for connections`.
 const READY: u32 = 23_016;
 
-/// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of each.
+/// How much of the end of the log is looked at for a message, and how much of it goes there: lines, and characters of
+/// each.
 const TAIL_BYTES: u64 = 64 << 10;
 const TAIL_LINES: usize = 4;
 const LONGEST_LINE: usize = 400;
-
-/// The log of a server from some point on.
-#[derive(Debug)]
-pub(super) struct Log {
-    path: PathBuf,
-    start: u64,
-}
-
-/// Why a server is not ready and will not be.
-pub(super) enum Failure {
-    /// The disk has no room for it.
-    DiskFull,
-    /// Any other reason: what it says.
-    Other(Error),
-}
 
 /// A line of the log, as far as it is read.
 #[derive(Deserialize)]
@@ -47,58 +28,23 @@ struct Line {
     attr: Map<String, Value>,
 }
 
-impl Log {
-    /// What the server writes into this file from now on.
-    pub(super) fn from_its_end(path: PathBuf) -> Self {
-        let start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        Self { path, start }
-    }
-
-    /// Waits for the server's word. Connecting instead could reach a foreign server, or ourselves.
-    pub(super) fn wait_until_ready(&self, process: &Process) -> std::result::Result<Readiness, Failure> {
-        let deadline = Instant::now() + STARTUP;
-        loop {
-            let ended = process.has_ended();
-            let text = read_from(&self.path, self.start);
-            if !ended && lines(&text).any(|line| line.id == READY) {
-                return Ok(Readiness::Ready);
-            }
-            if ended && text.contains("Address already in use") {
-                return Ok(Readiness::PortTaken);
-            }
-            if ended && text.contains("No space left on device") {
-                return Err(Failure::DiskFull);
-            }
-            if ended {
-                return Err(Failure::Other(Error::EndedEarly { log: self.tail() }));
-            }
-            if stop::is_over(deadline) {
-                return Err(Failure::Other(Error::NotReady {
-                    seconds: STARTUP.as_secs(),
-                    log: self.tail(),
-                }));
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// The last complaints, in one line; where there are none, the last messages.
-    pub(super) fn tail(&self) -> String {
-        tail_of(&self.path)
-    }
+/// True if there is the message by which a server says that it takes connections.
+pub(super) fn is_ready(log: &str) -> bool {
+    lines(log).any(|line| line.id == READY)
 }
 
-fn tail_of(log: &Path) -> String {
+/// The last complaints, in one line; where there are none, the last messages.
+pub(super) fn complaints(log: &Path) -> String {
     let length = fs::metadata(log).map_or(0, |metadata| metadata.len());
     let text = read_from(log, length.saturating_sub(TAIL_BYTES));
-    let complaints: Vec<String> = text.lines().filter_map(complaint).collect();
-    let chosen = if complaints.is_empty() {
+    let serious: Vec<String> = text.lines().filter_map(complaint).collect();
+    let chosen = if serious.is_empty() {
         text.lines()
             .filter(|line| !line.trim().is_empty())
             .map(message)
             .collect()
     } else {
-        complaints
+        serious
     };
     match chosen.len() {
         0 => "nothing".into(),
@@ -137,33 +83,35 @@ fn parse(line: &str) -> Option<Line> {
 mod tests {
     use super::*;
 
-    const ERROR: &str = r#"{"t":{"$date":"2026-01-01T00:00:00.000+00:00"},"s":"E",  "c":"NETWORK",  "id":23248,   "ctx":"main","msg":"Cannot read certificate file","attr":{"error":"ee key too small"}}"#;
-    const WORD: &str = r#"{"t":{"$date":"2026-01-01T00:00:00.000+00:00"},"s":"I",  "c":"CONTROL",  "id":23138,   "ctx":"main","msg":"Shutting down","attr":{"exitCode":1}}"#;
+    const ERROR: &str =
+        r#"{"s":"E", "id":23248, "msg":"Cannot read certificate file","attr":{"error":"ee key too small"}}"#;
+    const WORD: &str =
+        r#"{"s":"I", "c":"CONTROL", "id":23138, "ctx":"main","msg":"Shutting down","attr":{"exitCode":1}}"#;
 
     #[test]
-    fn complaints_are_told_before_all_else() {
+    fn complaints_come_before_all_else() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        assert_eq!(tail_of(&log), "nothing");
+        assert_eq!(complaints(&log), "nothing");
         fs::write(&log, format!("{WORD}\n{WORD}\n")).unwrap();
         assert_eq!(
-            tail_of(&log),
+            complaints(&log),
             r#"Shutting down: {"exitCode":1} | Shutting down: {"exitCode":1}"#
         );
         fs::write(&log, format!("{ERROR}\n{WORD}\n")).unwrap();
         assert_eq!(
-            tail_of(&log),
+            complaints(&log),
             r#"Cannot read certificate file: {"error":"ee key too small"}"#
         );
     }
 
     #[test]
-    fn what_the_loader_says_is_told() {
+    fn what_the_loader_says_is_a_complaint() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let words =
             "mongod: error while loading shared libraries: libcurl.so.4: cannot open shared object file";
         fs::write(&log, words).unwrap();
-        assert_eq!(tail_of(&log), words);
+        assert_eq!(complaints(&log), words);
     }
 }

@@ -1,7 +1,7 @@
-//! What servers are told once they run: that they are a replica set, and who may do what.
+//! What servers are made once they run: a replica set, with accounts.
 //!
-//! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made from
-//! its own machine. So no password is ever in an argument list or a file.
+//! The first account is made over MongoDB's localhost exception, by which a server without accounts lets one be made
+//! from its own machine. So no password is ever in an argument list or a file.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -14,9 +14,13 @@ use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument};
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
 
-use super::SET_NAME;
 use crate::accounts::Account;
+use crate::catalogue::Entry;
 use crate::error::{Error, Result};
+use crate::server::family::Members;
+
+/// The name of a private replica set.
+pub(super) const SET_NAME: &str = "ciphertax";
 
 /// How long a replica set may take to elect a primary and to copy what it has, which is nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,17 +40,19 @@ const SECONDARY: i64 = 2;
 
 /// Makes servers that have just started a replica set, if they are to be one, and the accounts.
 pub(super) fn set_up(
-    servers: &[SocketAddr],
+    entry: &Entry,
+    members: &Members,
     replica_set: Option<ReplicaSet>,
     accounts: &[Account],
 ) -> Result<()> {
-    run(async |reactor| {
+    let servers = &members.beside[..];
+    run(entry, async |reactor| {
         let first = servers[0];
         let primary = match replica_set {
             None => first,
             Some(set) => {
                 let mut session = connect(reactor, first, Login::None).await?;
-                session.command(&initiation(servers, set)).await?;
+                session.command(&initiation(&members.hosts, set)).await?;
                 find_primary(reactor, servers, |_| true).await?
             }
         };
@@ -66,15 +72,17 @@ pub(super) fn set_up(
 }
 
 /// The primary of a replica set.
-pub(super) fn primary(servers: &[SocketAddr]) -> Result<SocketAddr> {
-    run(async |reactor| find_primary(reactor, servers, |_| true).await)
+pub(super) fn primary(entry: &Entry, servers: &[SocketAddr]) -> Result<SocketAddr> {
+    run(entry, async |reactor| {
+        find_primary(reactor, servers, |_| true).await
+    })
 }
 
 /// Makes the primary step down, and waits for the next, which it returns.
-pub(super) fn step_down(servers: &[SocketAddr], everyday: &Account) -> Result<SocketAddr> {
-    run(async |reactor| {
+pub(super) fn step_down(entry: &Entry, servers: &[SocketAddr], account: &Account) -> Result<SocketAddr> {
+    run(entry, async |reactor| {
         let old = find_primary(reactor, servers, |_| true).await?;
-        let mut session = connect(reactor, old, login(everyday)?).await?;
+        let mut session = connect(reactor, old, login(account)?).await?;
         let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
         session.command(&command).await?;
         find_primary(reactor, servers, |server| server != old).await
@@ -82,8 +90,14 @@ pub(super) fn step_down(servers: &[SocketAddr], everyday: &Account) -> Result<So
 }
 
 /// Runs a task to its end, but for no longer than [`PATIENCE`].
-fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>) -> Result<T> {
-    let failed = |problem: String| Error::SetUp { problem };
+fn run<T>(
+    entry: &Entry,
+    task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>,
+) -> Result<T> {
+    let failed = |problem: String| Error::SetUp {
+        server: entry.name,
+        problem,
+    };
     let reactor = Reactor::new().map_err(|error| failed(error.to_string()))?;
     match reactor.run_one(task(&reactor), Instant::now() + PATIENCE) {
         Ok(Some(outcome)) => outcome.map_err(|error| failed(error.to_string())),
@@ -101,7 +115,7 @@ async fn connect(
     Ok(Session::connect(reactor, &options).await?.0)
 }
 
-/// How an account logs in over a connection in clear.
+/// How an account logs in over a plaintext connection.
 fn login(account: &Account) -> std::result::Result<Login, WireError> {
     Login::by(account.method, account.user.clone(), account.password.clone())
         .ok_or_else(|| WireError::Authentication(format!("{} is not MongoDB's", account.method)))
@@ -155,14 +169,15 @@ fn all_have_the_data(status: &RawDocument) -> bool {
     })
 }
 
-/// The command that makes servers a replica set. One more than its members is for reading only.
-fn initiation(servers: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
+/// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its
+/// members is for reading only.
+fn initiation(hosts: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
     let mut members = RawArrayBuf::new();
-    for (number, server) in (0_i32..).zip(servers) {
+    for (number, host) in (0_i32..).zip(hosts) {
         let votes = number < i32::from(set.members);
         members.push(rawdoc! {
             "_id": number,
-            "host": server.to_string(),
+            "host": host.to_string(),
             "priority": i32::from(votes),
             "votes": i32::from(votes),
         });

@@ -1,12 +1,22 @@
-//! What a private MongoDB server is told.
+//! The settings of a private MongoDB server.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ciphertax_model::{CertificateKind, TlsVersion};
+use ciphertax_model::TlsVersion;
 
-/// Everyday settings, each told although it is the default where a measurement depends on it.
+use crate::certificates::CertificateFiles;
+use crate::server::spec::Spec;
+
+use super::DATA_OPTION;
+use super::set_up::SET_NAME;
+
+/// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
+/// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
+const CACHE_MB: u32 = 1024;
+
+/// Settings of every server, each named although it is the default where a measurement depends on it.
 const PARAMETERS: [(&str, &str); 4] = [
     ("diagnosticDataCollectionEnabled", "false"),
     // Iterations of SCRAM, which clients pay for at every login: MongoDB's defaults.
@@ -28,43 +38,23 @@ const OPLOG_MB: &str = "990";
 /// MongoDB's own list of ciphers with what OpenSSL's security levels forbid: TLS before 1.2 and RSA keys of 1024 bits.
 const EVERY_SECURITY_LEVEL: &str = "HIGH:!EXPORT:!aNULL@STRENGTH:@SECLEVEL=0";
 
-/// What all servers of a deployment are told.
-#[derive(Debug, Clone)]
-pub(super) struct Settings {
-    /// Memory for data and indexes, in megabytes.
-    pub(super) cache_mb: u32,
-    /// Options besides.
-    pub(super) further: Vec<(&'static str, String)>,
-    /// Nobody may do anything without a login.
-    pub(super) access_control: bool,
-    /// The name of the replica set that the server belongs to.
-    pub(super) replica_set: Option<&'static str>,
+/// What all servers of a deployment are started with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings<'a> {
+    pub(super) spec: &'a Spec,
+    /// Their certificate; `None` for servers without TLS.
+    pub(super) tls: Option<&'a CertificateFiles>,
     /// The secret that members of a replica set with access control know each other by.
-    pub(super) key_file: Option<PathBuf>,
-    /// TLS; `None` for a server without it.
-    pub(super) tls: Option<TlsSettings>,
+    pub(super) key_file: Option<&'a Path>,
 }
 
-/// How a server offers TLS.
-#[derive(Debug, Clone)]
-pub(super) struct TlsSettings {
-    /// Its certificate, those of intermediate authorities, and its key.
-    pub(super) bundle: PathBuf,
-    /// The authority of its clients' certificates.
-    pub(super) ca: PathBuf,
-    /// The kind of its key.
-    pub(super) kind: CertificateKind,
-    /// The versions that it offers; empty for its own choice.
-    pub(super) versions: Vec<TlsVersion>,
-}
-
-impl Settings {
-    /// The arguments of a server that keeps its data in `data` and listens on `port` of the loopback address.
+impl Settings<'_> {
+    /// The arguments of a server that keeps its data in `data` and listens on `port`.
     pub(super) fn arguments(&self, data: &Path, port: u16) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![
             data_option(data),
             format!("--port={port}").into(),
-            "--bind_ip=127.0.0.1".into(),
+            format!("--bind_ip={}", self.spec.listens_on()).into(),
             "--nounixsocket".into(),
         ];
         let mut path = |name: &str, path: &Path| {
@@ -72,11 +62,11 @@ impl Settings {
             argument.push(path);
             arguments.push(argument);
         };
-        if let Some(file) = &self.key_file {
+        if let Some(file) = self.key_file {
             path("keyFile", file);
         }
-        if let Some(tls) = &self.tls {
-            path("tlsCertificateKeyFile", &tls.bundle);
+        if let Some(tls) = self.tls {
+            path("tlsCertificateKeyFile", &tls.certificate);
             path("tlsCAFile", &tls.ca);
         }
         for (name, value) in self.options() {
@@ -93,44 +83,45 @@ impl Settings {
     }
 
     /// What matters for a measurement, by the server's own names.
-    pub(super) fn told(&self) -> BTreeMap<String, String> {
+    pub(super) fn of_interest(&self) -> BTreeMap<String, String> {
         let options = self
             .options()
             .into_iter()
             .map(|(name, value)| (name, value.unwrap_or_else(|| "ON".into())));
-        let write_concern = self
-            .replica_set
-            .map(|_| ("defaultWriteConcern", "majority".into()));
+        let set = self.spec.replica_set;
+        let write_concern = set.map(|_| ("defaultWriteConcern", "majority".into()));
+        let further = self.spec.option_settings();
         options
             .chain(self.parameters())
             .chain(write_concern)
+            .chain(further.map(|(name, value)| (name, value.to_owned())))
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
     }
 
     fn options(&self) -> Vec<(&'static str, Option<String>)> {
+        let cache_mb = self.spec.cache_mb.unwrap_or(CACHE_MB);
         let mut options = vec![
             (
                 "wiredTigerCacheSizeGB",
-                Some((f64::from(self.cache_mb) / 1024.0).to_string()),
+                Some((f64::from(cache_mb) / 1024.0).to_string()),
             ),
             ("wiredTigerEngineConfigString", Some(JOURNAL.into())),
         ];
-        let further = self.further.iter();
-        options.extend(further.map(|(name, value)| (*name, Some(value.clone()))));
-        if self.access_control && self.key_file.is_none() {
+        if self.spec.access_control && self.key_file.is_none() {
             options.push(("auth", None));
         }
-        if let Some(name) = self.replica_set {
-            options.push(("replSet", Some(name.into())));
+        if self.spec.replica_set.is_some() {
+            options.push(("replSet", Some(SET_NAME.into())));
             options.push(("oplogSize", Some(OPLOG_MB.into())));
         }
-        if let Some(tls) = &self.tls {
-            // Both kinds of connections are taken, and members of a replica set speak with each other in clear.
+        if self.tls.is_some() {
+            // Both kinds of connections are taken; those of a replica set's members to each other are unencrypted.
             options.push(("tlsMode", Some("allowTLS".into())));
             options.push(("tlsAllowConnectionsWithoutCertificates", None));
-            if !tls.versions.is_empty() {
-                options.push(("tlsDisabledProtocols", Some(disabled(&tls.versions))));
+            let versions = &self.spec.tls_versions[..];
+            if !versions.is_empty() {
+                options.push(("tlsDisabledProtocols", Some(disabled(versions))));
             }
         }
         options
@@ -138,30 +129,19 @@ impl Settings {
 
     fn parameters(&self) -> Vec<(&'static str, String)> {
         let mut parameters = PARAMETERS.map(|(name, value)| (name, value.to_owned())).to_vec();
-        if self.access_control {
+        if self.spec.access_control {
             parameters.push(("authenticationMechanisms", MECHANISMS.into()));
         }
-        if self
-            .tls
-            .as_ref()
-            .is_some_and(TlsSettings::needs_every_security_level)
-        {
+        if self.tls.is_some() && self.spec.needs_every_security_level() {
             parameters.push(("opensslCipherConfig", EVERY_SECURITY_LEVEL.into()));
         }
         parameters
     }
 }
 
-impl TlsSettings {
-    fn needs_every_security_level(&self) -> bool {
-        let old = self.versions.iter().any(|version| *version < TlsVersion::V1_2);
-        old || self.kind == CertificateKind::Rsa1024
-    }
-}
-
-/// The option by which a server finds its data, and by which a server of ours is known (see [`crate::sweep`]).
+/// The option by which a server finds its data.
 fn data_option(data: &Path) -> OsString {
-    let mut option = OsString::from(crate::sweep::DATA_OPTION);
+    let mut option = OsString::from(DATA_OPTION);
     option.push(data);
     option
 }
@@ -187,44 +167,53 @@ fn disabled(versions: &[TlsVersion]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_model::CertificateKind;
+
     use super::*;
+    use crate::catalogue::MONGODB;
+    use crate::server::spec::Tls;
 
     #[test]
     fn old_tls_versions_are_enabled_with_openssls_security_level() {
         let old = settings(CertificateKind::EcdsaP256, &[TlsVersion::V1_0, TlsVersion::V1_3]);
-        assert_eq!(old.told()["tlsDisabledProtocols"], "TLS1_1,TLS1_2");
-        assert_eq!(old.told()["opensslCipherConfig"], EVERY_SECURITY_LEVEL);
+        assert_eq!(old["tlsDisabledProtocols"], "TLS1_1,TLS1_2");
+        assert_eq!(old["opensslCipherConfig"], EVERY_SECURITY_LEVEL);
         let all = settings(CertificateKind::EcdsaP256, &TlsVersion::ALL);
-        assert_eq!(all.told()["tlsDisabledProtocols"], "none");
+        assert_eq!(all["tlsDisabledProtocols"], "none");
         let new = settings(CertificateKind::EcdsaP256, &[TlsVersion::V1_3]);
-        assert!(!new.told().contains_key("opensslCipherConfig"));
+        assert!(!new.contains_key("opensslCipherConfig"));
         let short = settings(CertificateKind::Rsa1024, &[]);
-        assert!(!short.told().contains_key("tlsDisabledProtocols"));
-        assert_eq!(short.told()["opensslCipherConfig"], EVERY_SECURITY_LEVEL);
+        assert!(!short.contains_key("tlsDisabledProtocols"));
+        assert_eq!(short["opensslCipherConfig"], EVERY_SECURITY_LEVEL);
     }
 
     #[test]
-    fn what_matters_for_a_measurement_is_told() {
-        let told = settings(CertificateKind::EcdsaP256, &[]).told();
-        assert_eq!(told["wiredTigerCacheSizeGB"], "0.25");
-        assert_eq!(told["scramSHA256IterationCount"], "15000");
-        assert_eq!(told["tlsMode"], "allowTLS");
-        assert!(!told.contains_key("auth"));
+    fn what_matters_for_a_measurement_is_named() {
+        let settings = settings(CertificateKind::EcdsaP256, &[]);
+        assert_eq!(settings["wiredTigerCacheSizeGB"], "0.25");
+        assert_eq!(settings["scramSHA256IterationCount"], "15000");
+        assert_eq!(settings["tlsMode"], "allowTLS");
+        assert_eq!(settings["maxConns"], "30");
+        assert!(!settings.contains_key("auth"));
     }
 
-    fn settings(kind: CertificateKind, versions: &[TlsVersion]) -> Settings {
-        Settings {
-            cache_mb: 256,
-            further: Vec::new(),
-            access_control: false,
-            replica_set: None,
+    fn settings(kind: CertificateKind, versions: &[TlsVersion]) -> BTreeMap<String, String> {
+        let mut spec = Spec::new(&MONGODB);
+        spec.cache_mb = Some(256);
+        spec.access_control = false;
+        spec.tls = Tls::With(kind);
+        spec.tls_versions = versions.to_vec();
+        spec.options.push("--maxConns=30".into());
+        let files = CertificateFiles {
+            ca: "ca.pem".into(),
+            certificate: "server.pem".into(),
+            key: "server.pem".into(),
+        };
+        let settings = Settings {
+            spec: &spec,
+            tls: Some(&files),
             key_file: None,
-            tls: Some(TlsSettings {
-                bundle: "server.pem".into(),
-                ca: "ca.pem".into(),
-                kind,
-                versions: versions.to_vec(),
-            }),
-        }
+        };
+        settings.of_interest()
     }
 }

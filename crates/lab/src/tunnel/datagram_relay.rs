@@ -128,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_pass_both_ways_and_are_seen_but_strangers_are_ignored() {
-        let [one, other, stranger, middle] = [0; 4].map(|_| {
+    fn datagrams_pass_both_ways_and_are_seen_but_unknown_senders_are_ignored() {
+        let [one, other, unknown, middle] = [0; 4].map(|_| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             socket
@@ -138,7 +138,7 @@ mod tests {
         let relay =
             DatagramRelay::start(middle, [one.local_addr().unwrap(), other.local_addr().unwrap()]).unwrap();
         let mut buffer = [0; 16];
-        stranger.send_to(b"strange", address).unwrap();
+        unknown.send_to(b"foreign", address).unwrap();
         one.send_to(b"there", address).unwrap();
         let length = other.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"there");
@@ -146,7 +146,7 @@ mod tests {
         let length = one.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"back");
         assert!(relay.saw(b"her").unwrap() && relay.saw(b"back").unwrap());
-        assert!(!relay.saw(b"strange").unwrap() && !relay.saw(b"thereback").unwrap());
+        assert!(!relay.saw(b"foreign").unwrap() && !relay.saw(b"thereback").unwrap());
         assert_eq!(relay.bytes_seen(), 9);
     }
 }

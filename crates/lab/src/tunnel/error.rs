@@ -71,6 +71,15 @@ pub enum TunnelError {
         /// The system's word.
         cause: std::io::Error,
     },
+    /// A network device that stays although the programs behind it have ended.
+    #[error(
+        "the network device {device} of the tunnel is still there although its programs have ended; remove it with \
+         `ip link delete {device}`"
+    )]
+    DeviceLeft {
+        /// Its name.
+        device: String,
+    },
     /// A tunnel that is not what it was asked to be.
     #[error("the tunnel {tunnel} is not what it says: {problem}; nothing was measured through it")]
     Disproved {

@@ -1,22 +1,23 @@
 //! One of the programs that make a tunnel.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::Process;
+use ciphertax_supervise::guard::{Guard, Helper};
+use ciphertax_supervise::process_tree::descendants;
+use procfs::net::TcpState;
+use procfs::process;
 
 use crate::error::{Error, Result};
-use crate::family::descendants;
-use crate::guard::{Guard, Helper};
 use crate::log::{self, Readiness};
 use crate::port;
-use crate::process::Process;
 
 use super::error::TunnelError;
-use super::{Side, TunnelProcess};
+use super::process::{Side, TunnelProcess};
 
 /// How long a program may take to become ready.
 pub(super) const STARTUP: Duration = Duration::from_secs(10);
@@ -73,7 +74,7 @@ impl Half {
 
     /// Ends it and waits until it has ended.
     pub(super) fn end(&self, guard: &mut Guard) -> Result<()> {
-        guard.end(self.process.pid())
+        Ok(guard.end(self.process.pid())?)
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -102,6 +103,21 @@ impl Half {
             })
     }
 
+    /// Waits for something that it does after its start.
+    pub(super) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+        let deadline = Instant::now() + STARTUP;
+        while !done() {
+            if self.has_ended() {
+                return Err(self.ended());
+            }
+            if stop::is_over(deadline) {
+                return Err(self.not_ready());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
     pub(super) fn not_ready(&self) -> Error {
         TunnelError::NotReady {
             program: self.name.into(),
@@ -111,7 +127,7 @@ impl Half {
         .into()
     }
 
-    /// The error for a program that ended before it was told to.
+    /// The error for a program that ended before it was asked to.
     pub(super) fn ended(&self) -> Error {
         TunnelError::Ended {
             program: self.name.into(),
@@ -158,20 +174,11 @@ impl Half {
 
 /// True if somebody in the network namespace of this process listens on exactly this address.
 fn is_listening(pid: u32, address: SocketAddrV4) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/net/tcp")).is_ok_and(|table| listens_in(&table, address))
-}
-
-/// Looks into the kernel's table of sockets: number, local and remote address in hexadecimal as they lie in memory, state.
-fn listens_in(table: &str, address: SocketAddrV4) -> bool {
-    const LISTEN: &str = "0A";
-    let local = format!(
-        "{:08X}:{:04X}",
-        u32::from_ne_bytes(address.ip().octets()),
-        address.port()
-    );
-    table.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        fields.next() == Some(&local) && fields.nth(1) == Some(LISTEN)
+    let sockets = process::Process::new(pid.cast_signed()).and_then(|process| process.tcp());
+    sockets.is_ok_and(|sockets| {
+        sockets
+            .iter()
+            .any(|socket| socket.state == TcpState::Listen && socket.local_address == address.into())
     })
 }
 

@@ -6,9 +6,10 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ciphertax_supervise::create_private_file;
+use ciphertax_supervise::guard::{Helper, User};
+
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
-use crate::guard::{Helper, User};
 
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, write_settings};
@@ -139,7 +140,7 @@ impl Pair for Haproxy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_cipher_is_read() {

@@ -2,23 +2,25 @@
 //!
 //! A tunnel has a client half, to which the client connects in place of the server, and a server half, which connects
 //! to the server. Both run on this machine, on loopback addresses or in a network namespace of their own, and belong to
-//! a guard as private servers do (see [`guard`](crate::guard)): they end, and their keys go, however their owner ends.
-//! Over a [link](crate::link) the server half runs beside the server on its far side, so that what crosses the link is the
-//! encrypted stream.
+//! a guard as private servers do (see [`guard`](ciphertax_supervise::guard)): they end, and their keys go, however
+//! their owner ends. Over a [link](crate::link) the server half runs beside the server on its far side, so that what
+//! crosses the link is the encrypted stream.
 //!
 //! What is measured through a tunnel is first proved by [`RunningTunnel::prove`]. Its relays stand in the way only
 //! meanwhile.
 
 mod datagram_relay;
-mod error;
+pub(crate) mod error;
 mod half;
 mod haproxy;
-mod mysql;
 mod pair;
+mod process;
 mod program;
 mod proof;
 mod ssh;
 mod stunnel;
+#[cfg(test)]
+mod testing;
 mod tls;
 mod wireguard;
 
@@ -30,21 +32,24 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{Link, Tunnel};
 use ciphertax_records::Proof;
+use ciphertax_supervise::PrivateFolder;
+use ciphertax_supervise::guard::{Guard, GuardProgram};
 
 use crate::error::Result;
-use crate::folder::PrivateFolder;
-use crate::guard::{Guard, GuardProgram};
+use crate::leftovers::sweep_stale;
 use crate::link::{DelayRelay, LinkReport, RunningLink};
-use crate::sweep::sweep_stale;
 
 pub use error::TunnelError;
 use half::Half;
 use haproxy::Haproxy;
-pub use mysql::select_canary;
 use pair::{Between, RunningPair};
+pub use process::{Side, TunnelProcess};
 use ssh::Ssh;
 use stunnel::Stunnel;
 use wireguard::Wireguard;
+
+/// Space that a tunnel needs: keys, settings and logs.
+const NEEDED_MB: u64 = 10;
 
 /// How long a tunnel's processes must have been the same, and how long that is waited for.
 const STEADY: Duration = Duration::from_millis(100);
@@ -61,9 +66,9 @@ pub fn check(kind: Tunnel) -> Result<()> {
     }
 }
 
-/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and some
-/// round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped before
-/// the link is.
+/// Starts a tunnel that leads to `target` and waits until it is ready: less than a second, or two for WireGuard, and
+/// some round trips of the link. `target` is as seen from inside the link if there is one; the tunnel must be stopped
+/// before the link is.
 ///
 /// # Errors
 /// If a program of it is missing or does not start, and for WireGuard without root.
@@ -93,7 +98,7 @@ fn start_with(
 ) -> Result<RunningTunnel> {
     let prepared = Prepared::new(kind, target, between)?;
     sweep_stale();
-    let mut guard = Guard::start(guard, PrivateFolder::create_for_tunnel()?)?;
+    let mut guard = Guard::start(guard, PrivateFolder::create(NEEDED_MB)?)?;
     let (carrier, address, halves) = prepared.start(&mut guard, target)?;
     let tunnel = RunningTunnel {
         kind,
@@ -107,8 +112,8 @@ fn start_with(
     Ok(tunnel)
 }
 
-/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this process
-/// ends in whatever way.
+/// A tunnel of our own. It ends, and all its files, devices and namespaces go, when this is dropped or when this
+/// process ends in whatever way.
 #[derive(Debug)]
 pub struct RunningTunnel {
     kind: Tunnel,
@@ -117,26 +122,6 @@ pub struct RunningTunnel {
     halves: Vec<Half>,
     carrier: Carrier,
     guard: Guard,
-}
-
-/// A process that carries a tunnel's bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TunnelProcess {
-    /// The program.
-    pub name: &'static str,
-    /// The half it belongs to.
-    pub side: Side,
-    /// Its process number.
-    pub pid: u32,
-}
-
-/// A half of a tunnel: who would pay for it if client and server had a machine each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
-    /// On the client's machine.
-    Client,
-    /// On the server's machine.
-    Server,
 }
 
 impl RunningTunnel {
@@ -157,15 +142,16 @@ impl RunningTunnel {
         &self.facts
     }
 
-    /// Proves that what enters in clear travels encrypted, with the cipher asked for.
+    /// Proves that what enters in plaintext travels encrypted, with the cipher asked for.
     ///
-    /// `exchange` is given an address and a canary; it must send the canary in clear to the server behind that address
-    /// and get it back, and is called twice, the second time with [`RunningTunnel::address`].
-    /// [`select_canary`] does it for MySQL and its kin.
+    /// `exchange` is given an address and a canary; it must send the canary in plaintext to the server behind that
+    /// address and get it back, and is called twice, the second time with [`RunningTunnel::address`].
+    /// [`mysql::select_canary`](crate::mysql::select_canary) and [`mongodb::find_canary`](crate::mongodb::find_canary)
+    /// do it.
     ///
     /// # Errors
-    /// If the canary can be read between the two halves, if it did not travel in clear before them (so that its absence
-    /// would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
+    /// If the canary can be read between the two halves, if it did not travel in plaintext before them (so that its
+    /// absence would prove nothing), if the tunnel's programs name another cipher, or if nothing came back.
     pub fn prove(
         &mut self,
         mut exchange: impl FnMut(SocketAddr, &str) -> std::result::Result<(), String>,
@@ -219,8 +205,8 @@ impl RunningTunnel {
         self.end()
     }
 
-    /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others finds
-    /// them all. Only sshd has such.
+    /// Waits until those processes have ended that only a login needs, so that whoever reads the clocks of the others
+    /// finds them all. Only sshd has such.
     fn wait_for_steady_processes(&self) {
         let deadline = Instant::now() + STEADY_AT_LAST;
         let mut processes = self.processes();
@@ -300,114 +286,5 @@ impl Carrier {
             Self::Pair(pair) => pair.facts(),
             Self::Wireguard(wireguard) => wireguard.facts(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
-    use std::thread;
-
-    use ciphertax_model::SshCipher;
-
-    use super::pair::{Pair, Route, Word};
-    use super::*;
-    use crate::guard::Helper;
-
-    #[test]
-    #[ignore = "the guard of the tunnels in these tests"]
-    fn guard() {
-        crate::guard::main();
-    }
-
-    #[test]
-    fn without_root_wireguard_names_what_works() {
-        if rustix::process::geteuid().is_root() {
-            return;
-        }
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
-        let error = start(Tunnel::Wireguard, echo(), None, &guard)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("needs root") && error.contains("stunnel"),
-            "{error}"
-        );
-    }
-
-    /// What keeps a tunnel of two halves that do not fit together from being measured.
-    pub(super) fn refusal(server: impl Pair + 'static, client: impl Pair + 'static) -> String {
-        let guard = GuardProgram::this_test_program("tunnel::tests::guard");
-        let mut guard = Guard::start(&guard, PrivateFolder::create_for_tunnel().unwrap()).unwrap();
-        let tunnel = Tunnel::Ssh(SshCipher::Aes256Cbc);
-        RunningPair::start(
-            Box::new(Mismatched { server, client }),
-            &mut guard,
-            echo(),
-            &Between::Nothing,
-        )
-        .and_then(|(pair, _, _)| pair.prove(tunnel, &mut guard, "canary", &mut echoed))
-        .unwrap_err()
-        .to_string()
-    }
-
-    #[derive(Debug)]
-    struct Mismatched<S, C> {
-        server: S,
-        client: C,
-    }
-
-    impl<S: Pair, C: Pair> Pair for Mismatched<S, C> {
-        fn names(&self) -> [&'static str; 2] {
-            self.client.names()
-        }
-
-        fn prepare(&self, folder: &Path) -> Result<()> {
-            self.client.prepare(folder)
-        }
-
-        fn server_half(&self, folder: &Path, listen: SocketAddr, target: SocketAddr) -> Result<Helper> {
-            self.server.server_half(folder, listen, target)
-        }
-
-        fn client_half(&self, folder: &Path, listen: SocketAddr, route: &Route) -> Result<Helper> {
-            self.client.client_half(folder, listen, route)
-        }
-
-        fn word(&self, log: &str) -> Option<Word> {
-            self.client.word(log)
-        }
-
-        fn cipher(&self) -> &str {
-            self.client.cipher()
-        }
-
-        fn facts(&self) -> BTreeMap<String, String> {
-            self.client.facts()
-        }
-    }
-
-    /// Sends a canary to [`echo`].
-    pub(super) fn echoed(address: SocketAddr, canary: &str) -> std::result::Result<(), String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(address).map_err(failed)?;
-        stream.write_all(canary.as_bytes()).map_err(failed)?;
-        stream.read_exact(&mut vec![0; canary.len()]).map_err(failed)
-    }
-
-    /// A server that sends back what it gets.
-    pub(super) fn echo() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let mut buffer = [0; 1024];
-                while let Ok(count @ 1..) = stream.read(&mut buffer) {
-                    stream.write_all(&buffer[..count]).unwrap();
-                }
-            }
-        });
-        address
     }
 }

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model::{Link, Tunnel};
 use ciphertax_reactor::stop;
+use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
 use crate::error::Result;
-use crate::guard::{Guard, GuardProgram, Helper};
 use crate::link::{DelayRelay, FarSide};
 use crate::relay::Relay;
 
-use super::Side;
 use super::half::Half;
+use super::process::Side;
 use super::proof::{Evidence, Exchange, disproved, send_through};
 
 /// How long a program may take to write about a session that has ended.
@@ -128,8 +128,8 @@ impl RunningPair {
         self.pair.facts()
     }
 
-    /// Sends a canary through a second, talkative client half that reaches the server half by a relay. The server half is
-    /// the one that is measured, and accepts nothing but the cipher asked for.
+    /// Sends a canary through a second, talkative client half that reaches the server half by a relay. The server half
+    /// is the one that is measured, and accepts nothing but the cipher asked for.
     pub(super) fn prove(
         &self,
         tunnel: Tunnel,

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_reactor::stop;
+use ciphertax_supervise::{child, create_private_file};
 
 use crate::error::{Error, Result};
-use crate::folder::create_private_file;
-use crate::guard;
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
 
 use super::error::TunnelError;
@@ -136,7 +135,7 @@ fn run(command_line: &[OsString], input: &str) -> Result<Said> {
         // Ctrl-C is for the owner alone to act upon.
         .process_group(0);
     // This thread waits for the end, so it lives as long as the process does.
-    guard::die_with_this_thread(&mut command);
+    child::die_with_this_thread(&mut command);
     let failed = |cause| Error::Spawn {
         program: PathBuf::from(&command_line[0]),
         cause,
@@ -206,6 +205,7 @@ fn displayed(command_line: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -216,7 +216,7 @@ mod tests {
         let libraries = cache.path().join("usr/lib/x86_64-linux-gnu");
         fs::create_dir_all(&bin).unwrap();
         fs::create_dir_all(&libraries).unwrap();
-        fs::write(bin.join("carrier"), "").unwrap();
+        write_program(&bin.join("carrier"));
         let find = || {
             Program::find_in(
                 &["carrier"],
@@ -236,11 +236,16 @@ mod tests {
                 "-x".into()
             ]
         );
-        fs::write(system.path().join("carrier"), "").unwrap();
+        write_program(&system.path().join("carrier"));
         assert_eq!(
             find(),
             [system.path().join("carrier").into(), OsString::from("-x")]
         );
+    }
+
+    fn write_program(path: &Path) {
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]

@@ -11,12 +11,12 @@ use crate::relay::Relay;
 
 use super::error::TunnelError;
 
-/// Sends a canary in clear to the server behind an address, and gets it back.
+/// Sends a canary in plaintext to the server behind an address, and gets it back.
 pub(super) type Exchange<'a> = dyn FnMut(SocketAddr, &str) -> std::result::Result<(), String> + 'a;
 
 /// What stands between the two halves and sees all that passes.
 pub(super) trait Witness {
-    /// True if `needle` passed in clear.
+    /// True if `needle` passed in plaintext.
     fn saw(&self, needle: &[u8]) -> Result<bool>;
     /// How many bytes passed.
     fn bytes_seen(&self) -> u64;
@@ -46,7 +46,7 @@ impl Evidence {
         vec![
             Proof {
                 witness: ciphertax_records::Witness::Wire,
-                claim: "a canary value that enters the tunnel in clear does not travel in clear inside it"
+                claim: "a canary value that enters the tunnel in plaintext does not travel in plaintext inside it"
                     .into(),
                 evidence: format!(
                     "a relay before the tunnel read it; a relay between its halves saw {} bytes and not the canary",
@@ -79,7 +79,7 @@ pub(super) fn send_through(
     let before = Relay::start(entry)?;
     exchange(before.address(), canary).map_err(|problem| disproved(tunnel, problem))?;
     if !before.saw(canary.as_bytes())? {
-        let problem = "a canary value did not enter it in clear, so nothing can be said about its inside";
+        let problem = "a canary value did not enter it in plaintext, so nothing can be said about its inside";
         return Err(disproved(tunnel, problem));
     }
     if between.saw(canary.as_bytes())? {
@@ -108,7 +108,7 @@ pub(super) fn disproved(tunnel: Tunnel, problem: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::{echo, echoed};
+    use crate::tunnel::testing::{echo, echoed};
 
     #[test]
     fn a_tunnel_that_does_not_encrypt_is_found_out() {

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ciphertax_model::SshCipher;
+use ciphertax_supervise::guard::{Helper, User};
+use ciphertax_supervise::privilege::NOBODY;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
-use crate::guard::{Helper, User};
-use crate::privilege::NOBODY;
 
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, run_to_success, write_settings};
@@ -181,8 +181,8 @@ impl Pair for Ssh {
         })
     }
 
-    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same for
-    /// the other direction.
+    /// `debug1: kex: server->client cipher: aes256-ctr MAC: umac-64-etm@openssh.com compression: none`, and the same
+    /// for the other direction.
     fn word(&self, log: &str) -> Option<Word> {
         let lines: Vec<&str> = log
             .lines()
@@ -228,7 +228,7 @@ fn quoted(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_ciphers_of_both_directions_are_read() {

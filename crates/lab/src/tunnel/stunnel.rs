@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ciphertax_supervise::guard::{Helper, User};
+
 use crate::error::Result;
-use crate::guard::{Helper, User};
 
 use super::pair::{Pair, Route, Word};
 use super::program::{Program, write_settings};
@@ -120,7 +121,7 @@ impl Pair for Stunnel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::tests::refusal;
+    use crate::tunnel::testing::refusal;
 
     #[test]
     fn the_cipher_is_read() {

@@ -9,7 +9,7 @@ use patch::Additions;
 
 use crate::contradictions::{Path, Step, contradictions};
 use crate::nearest::hint;
-use crate::problem::{Place, StudyError, StudyProblem};
+use crate::problem::{Position, StudyError, StudyProblem};
 use crate::study::Study;
 
 /// The text of a study, and what is to be changed in it.
@@ -19,6 +19,16 @@ pub struct StudyText<'a> {
     text: &'a str,
     scale: Option<&'a str>,
     settings: &'a [String],
+}
+
+impl Study {
+    /// Parses and validates the text of a study. [`StudyText`] takes a file's name, scales and settings too.
+    ///
+    /// # Errors
+    /// Says everything that is wrong with it, each with its line and column.
+    pub fn from_toml(text: &str) -> Result<Self, StudyError> {
+        StudyText::new("study", text).study()
+    }
 }
 
 impl<'a> StudyText<'a> {
@@ -152,24 +162,24 @@ impl<'a> StudyText<'a> {
         faults.sort();
         faults.dedup();
         let problem = |fault: Fault| StudyProblem {
-            place: self.place(fault.origin),
+            position: self.position(fault.origin),
             message: fault.message,
         };
         StudyError::new(self.name, faults.into_iter().map(problem).collect())
     }
 
-    fn place(&self, origin: Option<Origin>) -> Place {
+    fn position(&self, origin: Option<Origin>) -> Position {
         match origin {
-            None => Place::Study(self.name.to_owned()),
+            None => Position::Study(self.name.to_owned()),
             Some(Origin::Text(byte)) => {
                 let (line, column) = line_and_column(self.text, byte);
-                Place::Text {
+                Position::Text {
                     file: self.name.to_owned(),
                     line,
                     column,
                 }
             }
-            Some(Origin::Setting(index)) => Place::Setting(self.settings[index].clone()),
+            Some(Origin::Setting(index)) => Position::Setting(self.settings[index].clone()),
         }
     }
 }

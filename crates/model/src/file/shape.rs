@@ -8,6 +8,9 @@ use super::document::{Content, Fault, Node, Table};
 use crate::nearest::{hint, list, nearest};
 use crate::study::Study;
 
+/// Keys that had another name in former releases: the old one, the new one. Records may still say the old one.
+const RENAMED: [(&str, &str); 1] = [("gather_us", "poll_delay_us")];
+
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Study).to_value());
 
 /// Finds all faults of shape. What is unknown is taken out, so that the rest can still be looked at.
@@ -197,9 +200,9 @@ fn check_table(
             return true;
         }
         if expected.is_closed {
-            let message = format!("unknown key {:?}{}", entry.key, hint(&entry.key, &known));
+            let (message, key) = unknown_key(&entry.key, &known);
             faults.push(Fault::at(entry.origin, message));
-            meant.extend(nearest(&entry.key, known.iter().copied()));
+            meant.extend(key);
         }
         !expected.is_closed
     });
@@ -211,6 +214,19 @@ fn check_table(
                 message: format!("key {key:?} is missing"),
             });
         }
+    }
+}
+
+/// What to say of a key that is not `known`, and which was probably meant.
+fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Option<&'a str>) {
+    let renamed = RENAMED.iter().find(|(old, _)| *old == key);
+    let now = renamed.and_then(|(_, new)| known.iter().copied().find(|known| known == new));
+    match now {
+        Some(new) => (format!("{key:?} is now {new:?}"), now),
+        None => (
+            format!("unknown key {key:?}{}", hint(key, known)),
+            nearest(key, known.iter().copied()),
+        ),
     }
 }
 

@@ -2,30 +2,21 @@
 
 use std::sync::Arc;
 
-use ciphertax_model::{Arm, Cell, Pace, PasswordCache, Study};
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::{AuthenticationMethod, Cell, Pace, Study};
 use ciphertax_wire::mysql::ColdAccounts;
 
-use super::control::Control;
+use super::MySql;
 use crate::error::RunError;
+use crate::refusals::is_cold;
+use crate::server::Control;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
 /// than a second's work of several cores.
-pub(crate) const LOGINS: usize = 1000;
-
-/// True if an arm's logins find a server that does not remember the password.
-pub(crate) fn is_cold(arm: &Arm) -> bool {
-    arm.authentication.password_cache == PasswordCache::Cold
-}
-
-/// Cold arms whose connections stay open: a login would be measured by none of them.
-pub(crate) fn in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'a Arm> {
-    study
-        .arms_of(cell)
-        .filter(|arm| is_cold(arm) && !cell.workload.makes_connections())
-}
+pub(super) const LOGINS: usize = 1000;
 
 /// True if a slice of the cell is sure to have more logins than there are cold accounts.
-pub(crate) fn is_too_much(study: &Study, cell: &Cell) -> bool {
+pub(super) fn is_too_much(study: &Study, cell: &Cell) -> bool {
     let logins = match cell.load.pace() {
         Pace::Closed => 0.0,
         Pace::Batch { operations } => f64::from(operations),
@@ -34,11 +25,19 @@ pub(crate) fn is_too_much(study: &Study, cell: &Cell) -> bool {
     logins > LOGINS as f64 && study.arms_of(cell).any(is_cold)
 }
 
-/// Copies of an account: with its password, whose hash the server has, and with its rights.
+/// Copies of the account of `caching_sha2_password`: with its password, whose hash the server has, and with its rights. `None`
+/// on a server without that account.
 ///
 /// # Errors
 /// The server's own.
-pub(crate) fn cold_accounts(control: &mut Control, user: &str) -> Result<Arc<ColdAccounts>, RunError> {
+pub(super) fn accounts(
+    control: &mut Control<MySql>,
+    server: &PrivateServer,
+) -> Result<Option<Arc<ColdAccounts>>, RunError> {
+    let Some(account) = server.account(AuthenticationMethod::CachingSha2Password) else {
+        return Ok(None);
+    };
+    let user = &account.user;
     // The hash is bytes that no text can hold.
     let hashes = control.pairs(&format!(
         "SELECT user, HEX(authentication_string) FROM mysql.user WHERE user = '{user}' AND host = '%'"
@@ -54,5 +53,5 @@ pub(crate) fn cold_accounts(control: &mut Control, user: &str) -> Result<Arc<Col
     let identified = format!(" IDENTIFIED WITH caching_sha2_password AS 0x{hash}");
     control.run(&format!("CREATE USER {}", each(&identified)))?;
     control.run(&format!("GRANT ALL PRIVILEGES ON *.* TO {}", each("")))?;
-    Ok(Arc::new(ColdAccounts::new(users)))
+    Ok(Some(Arc::new(ColdAccounts::new(users))))
 }

@@ -1,24 +1,21 @@
-//! The session for everything that is not measured: data set, variables, counters.
+//! What is asked of a server over its control session.
 
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ciphertax_model::Study;
-use ciphertax_reactor::Reactor;
 use ciphertax_records::counter;
-use ciphertax_wire::mysql::{ConnectOptions, Session};
-use ciphertax_wire::{Protocol, WireError};
+use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::mysql;
 
-use crate::connections::{Limit, too_many};
+use super::MySql;
+use super::product::product;
+use crate::connections::Limit;
+use crate::database::Description;
 use crate::error::RunError;
-use crate::patience::{unusable, wait_for};
+use crate::server::{Control, PATIENCE};
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Counters of a slice; all are cheap to read on every relative of MySQL.
+/// Counters of a slice; all are cheap to read on every MySQL-compatible server.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
      'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_reads', 'Innodb_os_log_written', \
      'Innodb_row_lock_waits', 'Questions', 'Ssl_accepts', 'Ssl_finished_accepts', 'Uptime')";
@@ -34,97 +31,42 @@ fn name_in_records(name: String) -> String {
     named.map_or(name, |(_, records)| (*records).to_owned())
 }
 
-/// A session of the calling thread.
-pub(crate) struct Control {
-    reactor: Rc<Reactor>,
-    session: Session,
-    server: String,
-    /// Sessions that loaded and were given up, for which the server may still work.
-    given_up: Vec<u32>,
-}
+/// Variables of a server whose value matters to what is measured.
+const SETTINGS: [&str; 5] = [
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "max_connections",
+    "thread_handling",
+    "tls_version",
+];
 
-/// How a server is reached for what is not measured.
-pub(crate) struct Ways {
-    /// The way that is taken.
-    pub(crate) everyday: ConnectOptions,
-    /// Ways over TLS, tried only to tell a server that demands TLS from a wrong password: to both, MariaDB and accounts that
-    /// require TLS answer that access is denied.
-    pub(crate) encrypted: Vec<ConnectOptions>,
-}
+/// Variables that tell which server it is.
+const VERSION: &str = "version";
+const VERSION_COMMENT: &str = "version_comment";
+const TLS_LIBRARY: &str = "version_ssl_library";
 
-impl Control {
-    /// Connects. `url` is that of a target.
-    ///
-    /// # Errors
-    /// Names the server, what went wrong, and the remedy.
-    pub(crate) fn connect(server: &str, ways: &Ways, url: Option<&str>) -> Result<Self, RunError> {
-        let options = &ways.everyday;
-        let broken = |problem: String| RunError::Server {
-            server: server.to_owned(),
-            problem,
-        };
-        let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
-        let log_in =
-            |options| reactor.run_one(Session::connect(&reactor, options), Instant::now() + PATIENCE);
-        let demands_tls = || {
-            let mut encrypted = ways.encrypted.iter();
-            options.tls.is_none() && encrypted.any(|options| matches!(log_in(options), Ok(Some(Ok(_)))))
-        };
-        match log_in(options).map_err(|error| broken(error.to_string()))? {
-            None => Err(broken(format!(
-                "no answer within {} s; is it reachable from here?",
-                PATIENCE.as_secs()
-            ))),
-            Some(Err(error)) if error.is_tls_demanded() || (error.is_access_denied() && demands_tls()) => {
-                Err(broken(format!(
-                    "it demands TLS of this user (require_secure_transport, or REQUIRE SSL of the account), and the study has a \
-                     plain arm; {}",
-                    instead(url)
-                )))
-            }
-            Some(Err(error)) if error.is_access_denied() && options.password.expose().is_empty() => {
-                Err(broken(format!(
-                    "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
-                )))
-            }
-            Some(Err(error)) => Err(broken(format!("{error}{}", error.remedy(Protocol::MySql)))),
-            Some(Ok((session, _))) => Ok(Self {
-                reactor,
-                session,
-                server: server.to_owned(),
-                given_up: Vec::new(),
-            }),
-        }
-    }
-
+impl Control<MySql> {
     /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's CPU.
     /// The claim ends with the session.
-    pub(crate) fn claim(&mut self) -> Result<(), RunError> {
+    pub(super) fn claim(&mut self) -> Result<(), RunError> {
         let rows = self.pairs("SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')")?;
         match rows.first_key_value() {
-            Some((granted, holder)) if granted == "0" => Err(RunError::Server {
-                server: self.server.clone(),
-                problem: format!(
-                    "another ciphertax measures it, over the server's connection {holder}; wait for its end, or KILL \
-                     that connection if it is left from a run that is gone"
-                ),
-            }),
+            Some((granted, holder)) if granted == "0" => Err(self.unusable(format!(
+                "another ciphertax measures it, over the server's connection {holder}; wait for its end, or KILL that \
+                 connection if it is left from a run that is gone"
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// Makes sure that the run leaves connections to other clients.
-    ///
-    /// # Errors
-    /// Says how many it opens, how many there are, and how to take fewer.
-    pub(crate) fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
-        let mut limits = Vec::new();
+    /// The limits on connections. A compatible server that does not know one of the questions has no such limit.
+    pub(super) fn limits(&mut self) -> Vec<Limit> {
         let numbers = |rows: BTreeMap<String, String>| rows.into_values().find_map(|text| text.parse().ok());
         let most = self.variables(&["max_connections"]).map(numbers);
         let open = self
             .pairs("SHOW GLOBAL STATUS LIKE 'Threads_connected'")
             .map(numbers);
-        // A relative of MySQL that does not know one of these has no such limit.
+        let mut limits = Vec::new();
         if let (Ok(Some(most)), Ok(Some(open))) = (most, open) {
             limits.push(Limit {
                 name: "max_connections",
@@ -133,10 +75,7 @@ impl Control {
             });
         }
         limits.extend(self.limit_of_user().ok().flatten());
-        match too_many(study, &limits) {
-            None => Ok(()),
-            Some(problem) => Err(unusable(&self.server, problem)),
-        }
+        limits
     }
 
     /// The limit that the server or the account sets to the connections of a user; `None` for none.
@@ -156,17 +95,23 @@ impl Control {
         }))
     }
 
-    /// Opens a session and closes it again.
-    pub(crate) fn visit(&self, options: &ConnectOptions) -> Result<(), RunError> {
-        let visit = async {
-            let session = Session::connect(&self.reactor, options).await;
-            session.map(drop).map_err(DatasetError::from)
-        };
-        finish(&self.reactor, &self.server, PATIENCE, visit)
+    /// Which server it is, by its own words.
+    pub(super) fn describe(&mut self) -> Result<Description, RunError> {
+        let identity = [VERSION, VERSION_COMMENT, TLS_LIBRARY];
+        let names: Vec<&str> = identity.into_iter().chain(SETTINGS).collect();
+        let mut variables = self.variables(&names)?;
+        let mut taken = |name: &str| variables.remove(name).unwrap_or_default();
+        let (version, comment) = (taken(VERSION), taken(VERSION_COMMENT));
+        Ok(Description {
+            product: product(&version, &comment).to_owned(),
+            version,
+            tls_library: taken(TLS_LIBRARY),
+            settings: variables,
+        })
     }
 
     /// The server's variables of these names.
-    pub(crate) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
+    pub(super) fn variables(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, RunError> {
         let list = names
             .iter()
             .map(|name| format!("'{name}'"))
@@ -177,7 +122,7 @@ impl Control {
     }
 
     /// The server's counters now; what is not a number is left out.
-    pub(crate) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
         let pairs = self.pairs(COUNTERS)?;
         Ok(pairs
             .into_iter()
@@ -190,59 +135,51 @@ impl Control {
     ///
     /// # Errors
     /// Names what is missing, and the statement that gives it.
-    pub(crate) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
-        let Self {
-            reactor,
-            session,
-            server,
-            ..
-        } = self;
-        let look = async {
+    pub(super) fn refuse_what_cannot_be_removed(&mut self) -> Result<(), RunError> {
+        let refused = self.ask_dataset(PATIENCE, async |session| {
             dataset::refuse_foreign(session).await?;
-            match dataset::refuse_without_drop(session).await {
-                Err(DatasetError::Wire(error)) if error.is_access_denied() => {
-                    let rows = session.query("SELECT CURRENT_USER()").await?;
-                    let account = rows.first().map(|row| row.text(0)).unwrap_or_default();
-                    Ok(Some((error, account)))
-                }
+            match mysql::refuse_without_drop(session).await {
+                Err(DatasetError::Wire(error)) if error.is_access_denied() => Ok(Some(error)),
                 allowed => allowed.map(|()| None),
             }
-        };
-        match finish(reactor, server, PATIENCE, look)? {
-            None => Ok(()),
-            Some((error, account)) => Err(unusable(
-                server,
-                format!(
-                    "{error}; ciphertax could not remove what it makes there, so it makes nothing; have its administrator \
-                     run: {}",
-                    grant(&account)
-                ),
-            )),
-        }
+        })?;
+        let Some(error) = refused else { return Ok(()) };
+        let account = self.account()?;
+        Err(self.unusable(format!(
+            "{error}; ciphertax could not remove what it makes there, so it makes nothing; have its administrator run: {}",
+            grant(&account)
+        )))
     }
 
-    /// Makes the data set, over sessions opened by `options`.
-    pub(crate) fn prepare(
+    /// Makes the data set, over sessions of its own. `given_up` gets the numbers of those for which the server may still work
+    /// after a failure.
+    pub(super) fn prepare(
         &mut self,
-        options: &ConnectOptions,
         contents: &Contents,
+        given_up: &mut Vec<u32>,
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         let mut opened = Vec::new();
-        let prepare = dataset::prepare_contents(&self.reactor, options, contents, &mut opened, progress);
-        let prepared = wait_for(&self.reactor, &self.server, contents.patience(), prepare);
+        let prepare = dataset::prepare_contents::<Session>(
+            &self.reactor,
+            &self.ways[0],
+            contents,
+            &mut opened,
+            progress,
+        );
+        let prepared = self.wait_for(contents.patience(), prepare);
         if !matches!(prepared, Ok(Ok(()))) {
-            self.given_up = opened;
+            *given_up = opened;
         }
         match prepared? {
             Err(DatasetError::Wire(error)) if error.is_missing_right() => {
                 let account = self.account()?;
-                Err(unusable(
-                    &self.server,
-                    format!("{error}; have its administrator run: {}", grant(&account)),
-                ))
+                Err(self.unusable(format!(
+                    "{error}; have its administrator run: {}",
+                    grant(&account)
+                )))
             }
-            outcome => told(&self.server, outcome),
+            outcome => outcome.map_err(|error| self.of_dataset(error)),
         }
     }
 
@@ -254,35 +191,28 @@ impl Control {
 
     /// Removes the data set if there is one, and tells whether there was. That takes a session of its own: this one may have
     /// been cut off in the middle of an answer, or ended by the server meanwhile.
-    pub(crate) fn remove(&self, options: &ConnectOptions, patience: Duration) -> Result<bool, RunError> {
+    pub(super) fn remove(&self, given_up: &[u32], patience: Duration) -> Result<bool, RunError> {
         let remove = async {
-            let (mut session, _) = Session::connect(&self.reactor, options).await?;
-            dataset::end_sessions(&mut session, &self.given_up).await?;
+            let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
+            mysql::end_sessions(&mut session, given_up).await?;
             let removed = dataset::remove(&mut session).await?;
             session.close().await?;
             Ok(removed)
         };
-        wait_for(&self.reactor, &self.server, patience, remove)?.map_err(|error| match error {
-            DatasetError::Wire(error) => unusable(&self.server, error.to_string()),
+        self.wait_for(patience, remove)?.map_err(|error| match error {
+            DatasetError::Wire(error) => self.unusable(error.to_string()),
             error => error.into(),
         })
     }
 
     /// Runs a statement that answers nothing.
-    pub(crate) fn run(&mut self, sql: &str) -> Result<(), RunError> {
+    pub(super) fn run(&mut self, sql: &str) -> Result<(), RunError> {
         self.pairs(sql).map(|_| ())
     }
 
     /// The rows of a query with two columns.
-    pub(crate) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
-        let Self {
-            reactor,
-            session,
-            server,
-            ..
-        } = self;
-        let query = async { session.query(sql).await.map_err(DatasetError::from) };
-        let rows = finish(reactor, server, PATIENCE, query)?;
+    pub(super) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
+        let rows = self.ask(async |session| session.query(sql).await)?;
         Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
     }
 }
@@ -297,33 +227,6 @@ fn grant(account: &str) -> String {
         quoted(user),
         quoted(host)
     )
-}
-
-/// What can be measured on a server that demands TLS.
-fn instead(url: Option<&str>) -> String {
-    let url = url.unwrap_or("TARGET");
-    format!(
-        "compare TLS versions with each other: ciphertax run mysql-tls-versions '{url}', or take a study of your own without \
-         a plain arm"
-    )
-}
-
-fn finish<T>(
-    reactor: &Reactor,
-    server: &str,
-    patience: Duration,
-    task: impl Future<Output = Result<T, DatasetError>>,
-) -> Result<T, RunError> {
-    told(server, wait_for(reactor, server, patience, task)?)
-}
-
-/// The outcome of a task, whose errors name the server.
-fn told<T>(server: &str, outcome: Result<T, DatasetError>) -> Result<T, RunError> {
-    outcome.map_err(|error| match error {
-        DatasetError::Wire(WireError::Server { .. }) => error.into(),
-        DatasetError::Wire(error) => unusable(server, error.to_string()),
-        error => error.into(),
-    })
 }
 
 #[cfg(test)]

@@ -1,201 +1,263 @@
-//! Servers that speak MySQL's protocol.
+//! MySQL, and servers that are compatible with it.
 
-pub(crate) mod cold;
-pub(crate) mod command;
+mod cold;
 mod control;
+mod counted;
+mod environment;
 mod product;
-mod server;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_model::{Arm, Link, Site, Study, Tunnel, Workload};
-use ciphertax_observe::ProcessCpu;
-use ciphertax_records::{CpuTime, LinkRecord, ServerRecord, SessionRecord};
-use ciphertax_wire::MySqlTarget;
-use ciphertax_wire::mysql::ConnectOptions;
-use ciphertax_wire::tls::Verification;
-use ciphertax_workload::Access as MySqlAccess;
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::mysql::{prove, select_canary};
+use ciphertax_lab::{Account, PrivateServer, Proved};
+use ciphertax_model::{Arm, Cell, Secret, Study};
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
+use ciphertax_wire::tls::TlsConnector;
+use ciphertax_wire::{Expectation, MySqlTarget, Target};
+use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::mysql::MysqlAccess;
 
-use crate::access::Access;
+use crate::command::{Counted, Reached};
+use crate::connections::Limit;
+use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
-use crate::groups::Group;
-use crate::host::{Host, ProvedArm};
-use crate::patience::unusable;
-
-use control::{Control, Ways};
-pub(crate) use server::Server;
-use server::{IDENTITY, SETTINGS};
+use crate::refusals::is_cold;
+use crate::server::{Control, Endpoint, TargetServers};
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
 
-/// A server that speaks MySQL's protocol, ready for its data set; nothing was written to it.
-pub(crate) struct MySqlHost {
-    pub(crate) server: Server,
-    pub(crate) control: Control,
-    record: ServerRecord,
-    /// What it holds; `None` for nothing yet.
-    loaded: Option<Contents>,
+/// A server that speaks MySQL's protocol.
+#[derive(Default)]
+pub(crate) struct MySql {
+    /// The statement after which a private server remembers no password, where there is one.
+    forget_passwords: Option<&'static str>,
+    /// Accounts for arms whose logins the server must not remember.
+    cold_accounts: Option<Arc<ColdAccounts>>,
+    /// Sessions that loaded and were given up, for which the server may still work.
+    given_up: Vec<u32>,
 }
 
-impl MySqlHost {
-    /// Starts a private server for a group of arms.
-    ///
-    /// # Errors
-    /// When it cannot be had or started.
-    pub(crate) fn private(study: &Study, site: &Site, group: &Group<'_>) -> Result<Self, RunError> {
-        Self::open(study, &group.set_up_for, Server::private(study, site, group)?)
-    }
+/// Who logs in.
+#[derive(Clone)]
+pub(crate) struct Login {
+    user: String,
+    password: Secret,
+}
 
-    /// Takes the user's own server.
-    ///
-    /// # Errors
-    /// When it cannot be used.
-    pub(crate) fn external(study: &Study, target: &MySqlTarget, arms: &[&Arm]) -> Result<Self, RunError> {
-        let mut host = Self::open(study, arms, Server::external(study, target)?)?;
-        host.control.refuse_what_cannot_be_removed()?;
-        Ok(host)
-    }
-
-    /// Removes what a run left on the user's own server, and tells whether there was anything.
-    ///
-    /// # Errors
-    /// When the server cannot be used, what is there is not ciphertax's own, or a run is measuring.
-    pub(crate) fn clean(target: &MySqlTarget) -> Result<bool, RunError> {
-        let mut server = Server::of(target);
-        let connect = |server: &Server| {
-            let ways = Ways {
-                everyday: server.options(),
-                encrypted: Vec::new(),
-            };
-            Control::connect(server.display(), &ways, server.url())
-        };
-        // By the way that the URL means, then by the other.
-        let over_tls = !matches!(target.verification, Verification::None);
-        server.use_tls(over_tls)?;
-        let mut control = connect(&server).or_else(|refusal| {
-            server.use_tls(!over_tls)?;
-            connect(&server).map_err(|_| refusal)
-        })?;
-        control.claim()?;
-        control.remove(&server.options(), REMOVAL)
-    }
-
-    fn open(study: &Study, arms: &[&Arm], mut server: Server) -> Result<Self, RunError> {
-        let ways = Ways {
-            everyday: server.options(),
-            encrypted: server.encrypted(study),
-        };
-        let mut control = Control::connect(server.display(), &ways, server.url())?;
-        control.claim()?;
-        if !server.is_private() {
-            control.leave_connections_to_others(study)?;
-        }
-        if arms.iter().copied().any(cold::is_cold) {
-            server.make_cold_accounts(&mut control)?;
-        }
-        let names: Vec<&str> = IDENTITY.into_iter().chain(SETTINGS).collect();
-        let record = server.record(&control.variables(&names)?);
-        Ok(Self {
-            server,
-            control,
-            record,
-            loaded: None,
-        })
+/// The user's own server.
+pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
+    TargetServers {
+        database: MySql::default(),
+        endpoints: vec![Endpoint {
+            socket: target.socket.clone(),
+            ..Endpoint::new(&target.host, target.port)
+        }],
+        login: Login {
+            user: target.user.clone(),
+            password: target.password.clone(),
+        },
+        verification: target.verification.clone(),
+        client_certificate: None,
+        needs_tls: false,
+        display: target.to_string(),
+        url: Target::MySql(target.clone()).url(),
     }
 }
 
-impl Host for MySqlHost {
-    fn record(&self) -> ServerRecord {
-        self.record.clone()
+impl Database for MySql {
+    const MADE: &'static str = "the schema ciphertax";
+    const TLS_VERSIONS_STUDY: &'static str = "mysql-tls-versions";
+    const DEMANDS_TLS: &'static str =
+        "it demands TLS of this user (require_secure_transport, or REQUIRE SSL of the account)";
+    // MariaDB answers so, and every server to an account that requires TLS.
+    const DENIAL_MAY_MEAN_TLS: bool = true;
+    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
+
+    type Login = Login;
+    type Options = ConnectOptions;
+    type Session = Session;
+    type Access = MysqlAccess;
+
+    fn of_private(server: &PrivateServer) -> Self {
+        Self {
+            forget_passwords: server.entry().capabilities.forget_passwords,
+            ..Self::default()
+        }
     }
 
-    fn prove(&mut self, arm: &Arm) -> Result<ProvedArm, RunError> {
-        let (options, expectation) = self.server.arm(arm)?;
-        let proved = self.server.prove(arm, &options, &expectation)?;
-        Ok(ProvedArm {
-            access: Access::MySql(MySqlAccess {
-                forget_passwords: self.server.forgets_passwords_for(arm),
-                options: ConnectOptions {
-                    database: Some(dataset::SCHEMA.to_owned()),
-                    ..options
-                },
-                expectation: proved.expectation,
-                connections: 1,
-            }),
-            session: SessionRecord {
-                server: self.record.name.clone(),
-                beside: None,
-                proofs: proved.proofs,
-                facts: proved.facts,
+    fn login_of(account: &Account) -> Login {
+        Login {
+            user: account.user.clone(),
+            password: account.password.clone(),
+        }
+    }
+
+    fn user_and_password(login: &Login) -> (String, Secret) {
+        (login.user.clone(), login.password.clone())
+    }
+
+    fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
+        ConnectOptions {
+            socket: endpoint.socket.clone(),
+            tls,
+            ..ConnectOptions::new(&endpoint.host, endpoint.port, &login.user, login.password.clone())
+        }
+    }
+
+    fn options_of_arm(&self, options: ConnectOptions, arm: &Arm) -> ConnectOptions {
+        ConnectOptions {
+            authentication: arm.authentication.method,
+            cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
+            ..options
+        }
+    }
+
+    fn lacks_password(options: &ConnectOptions) -> bool {
+        options.password.expose().is_empty()
+    }
+
+    fn expectation(arm: &Arm, _login: &Login) -> Expectation {
+        Expectation::of(arm)
+    }
+
+    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+        control.claim()
+    }
+
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+        Ok(control.limits())
+    }
+
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+        control.refuse_what_cannot_be_removed()
+    }
+
+    fn set_up(
+        &mut self,
+        control: &mut Control<Self>,
+        server: &PrivateServer,
+        arms: &[&Arm],
+    ) -> Result<(), RunError> {
+        if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {
+            self.cold_accounts = cold::accounts(control, server)?;
+        }
+        Ok(())
+    }
+
+    fn describe(
+        &self,
+        control: &mut Control<Self>,
+        _private: Option<&Entry>,
+    ) -> Result<Description, RunError> {
+        control.describe()
+    }
+
+    fn prove(
+        &self,
+        _control: &Control<Self>,
+        arm: &str,
+        options: &ConnectOptions,
+        expectation: &Expectation,
+        _conditions: Conditions<'_, Self>,
+    ) -> Result<Proved, RunError> {
+        Ok(prove(arm, options, expectation)?)
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(select_canary(options))
+    }
+
+    fn access(
+        &self,
+        arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        _measured: &[Endpoint],
+    ) -> MysqlAccess {
+        MysqlAccess {
+            options: ConnectOptions {
+                database: Some(dataset::SCHEMA.to_owned()),
+                ..options
             },
-        })
+            expectation,
+            connections: 1,
+            forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
+        }
     }
 
-    fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
-        let asks = |is_meant: fn(Workload) -> bool| study.cells.iter().any(|cell| is_meant(cell.workload));
-        let contents = Contents {
-            sbtest: asks(|workload| !workload.is_ycsb()).then_some(study.dataset),
-            usertable: asks(Workload::is_ycsb).then_some(study.ycsb),
-        };
-        self.loaded = Some(contents);
-        let options = self.server.options();
+    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
+        &access.options
+    }
+
+    fn load(
+        &mut self,
+        control: &mut Control<Self>,
+        study: &Study,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, RunError> {
+        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
         let of = contents.rows();
         progress(0, of);
-        self.control
-            .prepare(&options, &contents, |rows| progress(rows, of))
+        control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
+        Ok(true)
     }
 
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        self.control.counters()
+    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
+        control.remove(&self.given_up, REMOVAL)
     }
 
-    fn processes(&self) -> &[ProcessCpu] {
-        self.server.process.as_slice()
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        control.counters()
     }
 
-    fn death(&self) -> Option<String> {
-        self.server.death()
-    }
-
-    fn cpu(&self) -> Option<usize> {
-        self.server.cpu
+    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
+        let mut refusals = Vec::new();
+        if study.site(cell).replica_set.is_some() {
+            refusals.push(format!(
+                "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
+                cell.name
+            ));
+        }
+        let forgets = private.is_some_and(|entry| entry.capabilities.forget_passwords.is_some());
+        if forgets && cold::is_too_much(study, cell) {
+            refusals.push(format!(
+                "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
+                 rate, or shorter slices",
+                cell.name,
+                cold::LOGINS
+            ));
+        }
+        refusals
     }
 
     /// Cold arms may have made it forget passwords: a program cannot tell it twice.
-    fn remind(&self, access: &Access) {
-        if let (true, Access::MySql(access)) = (self.server.forgets_passwords(), access) {
+    fn remind(&self, control: &Control<Self>, access: &MysqlAccess) {
+        if self.cold_accounts.is_some() {
             // A server that is gone is noticed by the next who asks it something.
-            let _ = self.control.visit(&access.options);
+            let _ = control.visit(&access.options);
         }
     }
 
-    fn tunnel_cpu(&self, tunnel: Tunnel) -> BTreeMap<u32, CpuTime> {
-        self.server.tunnel_cpu(tunnel)
+    fn url(reached: &Reached<'_, Self>) -> String {
+        environment::url(reached)
     }
 
-    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        self.server.set_distance(wanted)
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        environment::files(reached)
     }
 
-    fn link_record(&self) -> Option<LinkRecord> {
-        self.server.link_record()
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        counted::counted(at_the_end, change)
     }
 
-    fn as_mysql(&mut self) -> Option<&mut MySqlHost> {
-        Some(self)
-    }
-
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        let removed = match (self.server.death(), &self.loaded) {
-            // What a private server holds goes with it.
-            _ if self.server.is_private() => Ok(()),
-            (_, None) => Ok(()),
-            (Some(death), _) => Err(unusable(self.server.display(), death)),
-            (None, Some(_)) => self.control.remove(&self.server.options(), REMOVAL).map(drop),
-        };
-        removed.and(self.server.stop())
+    /// After a greeting, which begins with its length.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
+        let header = answers.get(..4)?;
+        Some(4 + usize::from(header[0]) + (usize::from(header[1]) << 8) + (usize::from(header[2]) << 16))
     }
 }

@@ -10,8 +10,9 @@ use ciphertax_records::{ConnectTrace, LoginPath, Phase};
 
 use super::login::{self, Attempt};
 use super::message::Messages;
-use super::options::ConnectOptions;
+use super::options::{ConnectOptions, Login};
 use super::reply::number;
+use super::scram::ScramKeys;
 use super::session::Session;
 use super::unreadable;
 use crate::error::WireError;
@@ -23,8 +24,48 @@ use crate::trace::Tracer;
 /// What MongoDB 4.4 says of itself: the first to know `hello` and logins that begin with it.
 const OLDEST_WIRE_VERSION: i64 = 9;
 
+impl Session {
+    /// Connects, negotiates TLS where asked for, greets, and logs in; the trace tells what each phase took. The phase
+    /// `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    pub async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        connect(reactor, options, Offer::WhatThereIs).await
+    }
+
+    /// Where keys are kept and where sessions are resumed: makes sure that the next `connections` connections at a time
+    /// find the account's keys, and an earlier TLS session to take up, by full handshakes and logins until there are
+    /// enough. Otherwise, and when there are enough, it does nothing, so it may be called before every measurement.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    pub async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            session.close().await
+        };
+        if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
+            && !keys.has(account)
+        {
+            handshake().await?;
+        }
+        match &options.tls {
+            Some(tls) => tls.warm_up(connections, handshake).await,
+            None => Ok(()),
+        }
+    }
+}
+
 /// Connects, negotiates TLS where asked for, greets (the phase `preface`), and logs in.
-pub(super) async fn connect(
+async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
@@ -63,8 +104,8 @@ pub(super) async fn connect(
     ))
 }
 
-/// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one. Compression
-/// is not offered, so it is not had.
+/// Says `hello`, along with the first `step` of a login, and returns the answer to that step, if there is one.
+/// Compression is not offered, so it is not had.
 async fn greet(
     messages: &mut Messages,
     step: Option<&RawDocument>,

@@ -115,7 +115,7 @@ impl Logins {
 pub enum Others {
     /// Nobody.
     None,
-    /// The other members of its replica set, in clear.
+    /// The other members of its replica set, over plaintext connections.
     InClear,
     /// Anybody.
     #[default]

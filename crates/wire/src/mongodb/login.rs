@@ -56,8 +56,8 @@ impl<'a> Attempt<'a> {
         step
     }
 
-    /// Takes the login to its end, beginning with the answer that the greeting brought, if it brought one: a server that
-    /// does not know the user, or speculation, leaves it out.
+    /// Takes the login to its end, beginning with the answer that the greeting brought, if it brought one: a server
+    /// that does not know the user, or speculation, leaves it out.
     pub(super) async fn complete(
         mut self,
         messages: &mut Messages,

@@ -1,21 +1,14 @@
-//! `OP_MSG`: a question with a number, and the answer to that number
-//! (<https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/>).
+//! A question with a number, and the answer to that number.
 
 use bson::raw::RawDocument;
 
+use super::op_msg::{BODY, HEADER};
 use super::reply::Reply;
 use super::request::Request;
 use super::unreadable;
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 use crate::stream::Stream;
-
-/// Bytes of a message before its first section: length, number, number of the question, code (4 each), flags (4).
-pub(super) const HEADER: usize = 20;
-/// The kind of a section that is one document.
-pub(super) const BODY: u8 = 0;
-/// The kind of a section that is a sequence of documents.
-pub(super) const SEQUENCE: u8 = 1;
 
 /// A message of any server has at most so many bytes (`maxMessageSizeBytes`).
 pub(super) const LONGEST: usize = 48_000_000;

@@ -1,9 +1,12 @@
 //! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
 
+mod account;
+mod client;
 mod connect;
 mod counters;
 mod login;
 mod message;
+mod op_msg;
 mod options;
 mod reply;
 mod request;
@@ -13,8 +16,9 @@ mod topology;
 
 pub use bson;
 
+pub use account::{Account, Mechanism};
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
-pub use options::{Account, ConnectOptions, Login, Mechanism};
+pub use options::{ConnectOptions, Login};
 pub use reply::{Batch, Reply};
 pub use request::{DocumentWriter, Request, SequenceWriter};
 pub use scram::ScramKeys;

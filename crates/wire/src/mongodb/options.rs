@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 
+use super::account::{Account, Mechanism};
 use super::scram::ScramKeys;
 use crate::tls::TlsConnector;
 
@@ -16,7 +17,7 @@ pub struct ConnectOptions {
     pub port: u16,
     /// Who logs in, and how.
     pub login: Login,
-    /// TLS; `None` for a connection in clear.
+    /// TLS; `None` for a plaintext connection.
     pub tls: Option<Arc<TlsConnector>>,
     /// Sends the first step of the login along with the greeting, which saves a round trip.
     pub speculative: bool,
@@ -25,7 +26,7 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// A connection in clear whose login begins with the greeting and derives SCRAM's keys anew.
+    /// A plaintext connection whose login begins with the greeting and derives SCRAM's keys anew.
     pub fn new(host: impl Into<String>, port: u16, login: Login) -> Self {
         Self {
             host: host.into(),
@@ -47,28 +48,6 @@ pub enum Login {
     Scram(Account),
     /// By the certificate that the client shows in the TLS handshake.
     X509,
-}
-
-/// Who logs in by SCRAM.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// The hash.
-    pub mechanism: Mechanism,
-    /// User name.
-    pub user: String,
-    /// Password.
-    pub password: Secret,
-    /// The database that knows the user (`authSource`).
-    pub source: String,
-}
-
-/// SCRAM with one of its hashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// RFC 5802, over the MD5 of user and password.
-    ScramSha1,
-    /// RFC 7677.
-    ScramSha256,
 }
 
 impl Login {
@@ -100,16 +79,6 @@ impl Login {
             Self::None => AuthenticationMethod::NoLogin,
             Self::Scram(account) => account.mechanism.method(),
             Self::X509 => AuthenticationMethod::MongodbX509,
-        }
-    }
-}
-
-impl Mechanism {
-    /// The method that it is.
-    pub fn method(self) -> AuthenticationMethod {
-        match self {
-            Self::ScramSha1 => AuthenticationMethod::ScramSha1,
-            Self::ScramSha256 => AuthenticationMethod::ScramSha256,
         }
     }
 }

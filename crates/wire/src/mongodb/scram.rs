@@ -1,8 +1,8 @@
 //! SCRAM, the login by a password that is not sent (RFC 5802, RFC 7677; MongoDB's ways of it:
 //! <https://github.com/mongodb/specifications/blob/master/source/auth/auth.md>).
 //!
-//! Written here over OpenSSL's primitives: of the crates for it, `scram` was last released in 2019 and knows neither SHA-1
-//! nor keys that are kept, and none lets the derivation, which is nearly all of a login's cost, be timed apart.
+//! Written here over OpenSSL's primitives: of the crates for it, `scram` was last released in 2019 and knows neither
+//! SHA-1 nor keys that are kept, and none lets the derivation, which is nearly all of a login's cost, be timed apart.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use openssl::pkey::PKey;
 use openssl::rand::rand_bytes;
 use openssl::sign::Signer;
 
-use super::options::{Account, Mechanism};
+use super::account::{Account, Mechanism};
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
 
@@ -180,7 +180,13 @@ impl<'a> Exchange<'a> {
         let signature = server_final
             .strip_prefix(b"v=")
             .and_then(|text| BASE64_STANDARD.decode(text).ok())
-            .ok_or_else(|| WireError::protocol("the end of a login without the server's signature"))?;
+            .ok_or_else(|| {
+                WireError::Authentication(
+                    "the server ended it without its signature, so it has not shown that it knows the password: it may \
+                     not be the one that was meant, or somebody is between"
+                        .into(),
+                )
+            })?;
         // The comparison takes two texts of one length.
         if signature.len() == self.expected_signature.len()
             && memcmp::eq(&signature, &self.expected_signature)
@@ -188,7 +194,9 @@ impl<'a> Exchange<'a> {
             Ok(())
         } else {
             Err(WireError::Authentication(
-                "the server does not know the password: its signature is wrong".into(),
+                "the server's signature is wrong, so it does not know the password: it is not the one that was meant, or \
+                 somebody is between"
+                    .into(),
             ))
         }
     }

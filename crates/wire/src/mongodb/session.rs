@@ -1,24 +1,19 @@
 //! A session: commands, goodbye.
 
-use std::rc::Rc;
 use std::time::Instant;
 
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
-use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
 
-use super::connect::connect;
 use super::message::Messages;
-use super::options::{ConnectOptions, Login};
 use super::reply::Reply;
 use super::request::Request;
-use super::scram::ScramKeys;
 use super::unreadable;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
-use crate::stream::Traffic;
-use crate::tls::{Offer, TlsSummary};
+use crate::tls::TlsSummary;
+use crate::traffic::Traffic;
 
 /// Bytes of documents that [`Session::find_all`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
@@ -34,44 +29,6 @@ impl Session {
         Self {
             messages,
             authentication,
-        }
-    }
-
-    /// Connects, negotiates TLS where asked for, greets, and logs in; the trace tells what each phase took. The phase
-    /// `preface` is the greeting (`hello`), which here comes after TLS; without a login there is no phase `auth`.
-    ///
-    /// # Errors
-    /// Whatever keeps the session from being what `options` ask for.
-    pub async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        connect(reactor, options, Offer::WhatThereIs).await
-    }
-
-    /// Where keys are kept and where sessions are resumed: makes sure that the next `connections` connections at a time
-    /// find the account's keys, and an earlier TLS session to take up, by full handshakes and logins until there are
-    /// enough. Otherwise, and when there are enough, it does nothing, so it may be called before every measurement.
-    ///
-    /// # Errors
-    /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    pub async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
-        let handshake = async || {
-            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
-            session.close().await
-        };
-        if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
-            && !keys.has(account)
-        {
-            handshake().await?;
-        }
-        match &options.tls {
-            Some(tls) => tls.warm_up(connections, handshake).await,
-            None => Ok(()),
         }
     }
 
@@ -124,8 +81,8 @@ impl Session {
         }
     }
 
-    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells how
-    /// long that took.
+    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells
+    /// how long that took.
     ///
     /// # Errors
     /// Those of the connection.

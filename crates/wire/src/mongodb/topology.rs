@@ -1,13 +1,14 @@
 //! Who is who among the members of a replica set, as far as a load needs it.
 
 use std::fmt;
+use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bson::raw::{RawBsonRef, RawDocument};
 use bson::rawdoc;
 use ciphertax_model::ReadPreference;
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, Together};
 
 use super::options::{ConnectOptions, Login};
 use super::session::Session;
@@ -20,6 +21,11 @@ const ROUND_TRIPS: usize = 5;
 const AS_NEAR: Duration = Duration::from_millis(15);
 /// How long to wait before a set without a primary is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long anybody may take to answer at all.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much later than the first another member may answer: a dozen round trips around the world. One that accepts
+/// connections and says nothing is taken for one that is gone.
+const LATER: Duration = Duration::from_secs(3);
 /// Members of a replica set at most (MongoDB's own limit).
 const MOST_MEMBERS: usize = 50;
 
@@ -64,30 +70,37 @@ pub enum Role {
 }
 
 impl Topology {
-    /// Asks the first of `seeds` that answers for the other members, and each of them for its role. Everything but host
-    /// and port is as in `options`; nobody logs in. Members that cannot be reached are left out.
+    /// Asks all of `seeds` for the other members and takes the first answer; then asks each member for its role, all at
+    /// the same time. Everything but host and port is as in `options`; nobody logs in. Members that cannot be reached,
+    /// and those that answer three seconds later than the first or never, are left out.
     ///
     /// # Errors
-    /// That of the last seed when none answers.
+    /// That of the last seed when none answers within ten seconds.
     pub async fn discover(
         reactor: &Rc<Reactor>,
         seeds: &[Address],
         options: &ConnectOptions,
     ) -> Result<Self, WireError> {
-        let mut problem = WireError::Request("there is no server to ask for the others".into());
-        for seed in seeds {
-            match look_at(reactor, seed, options).await {
-                Ok((member, Hello { set_name: None, .. })) => {
-                    return Ok(Self {
-                        set_name: None,
-                        members: vec![member],
-                    });
-                }
-                Ok((_, hello)) => return Self::of_set(reactor, hello, options).await,
-                Err(error) => problem = error,
-            }
+        Self::discover_until(Instant::now() + PATIENCE, reactor, seeds, options).await
+    }
+
+    async fn discover_until(
+        deadline: Instant,
+        reactor: &Rc<Reactor>,
+        seeds: &[Address],
+        options: &ConnectOptions,
+    ) -> Result<Self, WireError> {
+        let looks = Together::new(seeds.iter().map(|seed| look_at(reactor, seed, options)));
+        let first = reactor.until(deadline, looks.first_ok()).await;
+        let nobody = || WireError::Request("there is no server to ask for the others".into());
+        let (member, hello) = first.ok_or_else(|| silent(seeds))?.ok_or_else(nobody)??;
+        match hello.set_name {
+            None => Ok(Self {
+                set_name: None,
+                members: vec![member],
+            }),
+            Some(_) => Ok(Self::of_set(deadline, reactor, hello, options).await),
         }
-        Err(problem)
     }
 
     /// As [`Topology::discover`], again and again until there is a primary.
@@ -101,7 +114,7 @@ impl Topology {
         deadline: Instant,
     ) -> Result<Self, WireError> {
         loop {
-            let problem = match Self::discover(reactor, seeds, options).await {
+            let problem = match Self::discover_until(deadline, reactor, seeds, options).await {
                 Ok(topology) if topology.primary().is_some() => return Ok(topology),
                 Ok(topology) => WireError::NoPrimary(topology.set_name.unwrap_or_default()),
                 Err(error) => error,
@@ -139,8 +152,8 @@ impl Topology {
         }
     }
 
-    /// The members that can be read from and answer hardly later than the fastest, in the order of the set's configuration: so
-    /// noise does not send one arm elsewhere than another.
+    /// The members that can be read from and answer hardly later than the fastest, in the order of the set's
+    /// configuration: so noise does not send one arm elsewhere than another.
     fn nearest(&self) -> impl Iterator<Item = &Member> {
         let readable = || self.members.iter().filter(|member| member.role != Role::Neither);
         let fastest = readable()
@@ -151,20 +164,25 @@ impl Topology {
     }
 
     async fn of_set(
+        mut deadline: Instant,
         reactor: &Rc<Reactor>,
         hello: Hello,
         options: &ConnectOptions,
-    ) -> Result<Self, WireError> {
+    ) -> Self {
+        let addresses = hello.members.iter();
+        let mut looks = Together::new(addresses.map(|address| look_at(reactor, address, options)));
         let mut members = Vec::with_capacity(hello.members.len());
-        for address in &hello.members {
-            if let Ok((member, _)) = look_at(reactor, address, options).await {
-                members.push(member);
+        while let Some(Some((place, outcome))) = reactor.until(deadline, looks.next()).await {
+            if let Ok((member, _)) = outcome {
+                members.push((place, member));
+                deadline = deadline.min(Instant::now() + LATER);
             }
         }
-        Ok(Self {
+        members.sort_unstable_by_key(|(place, _)| *place);
+        Self {
             set_name: hello.set_name,
-            members,
-        })
+            members: members.into_iter().map(|(_, member)| member).collect(),
+        }
     }
 
     fn with_role(&self, role: Role) -> impl Iterator<Item = &Member> {
@@ -233,6 +251,15 @@ impl Hello {
             set_name,
             members,
         })
+    }
+}
+
+/// What to say of servers none of which answered in time.
+fn silent(seeds: &[Address]) -> WireError {
+    let addresses: Vec<String> = seeds.iter().map(Address::to_string).collect();
+    WireError::Connect {
+        address: addresses.join(", "),
+        source: io::Error::new(io::ErrorKind::TimedOut, "nobody answered in time"),
     }
 }
 

@@ -11,7 +11,7 @@ use openssl::error::ErrorStack;
 use openssl::rsa::{Padding, Rsa};
 
 use super::framing::{Framed, HEADER};
-use super::handshake::ConnectOptions;
+use super::options::ConnectOptions;
 use super::result::server_error;
 use crate::error::WireError;
 use crate::trace::thread_cpu_ns;
@@ -148,7 +148,7 @@ impl<'a> Login<'a> {
             self.plugin,
             AuthPlugin::CachingSha2Password | AuthPlugin::Sha256Password
         );
-        // In clear, their only answer of one byte asks for the server's public key.
+        // As plaintext, their only answer of one byte asks for the server's public key.
         self.awaits_key = is_sha2 && !self.encrypted && matches!(packet.as_deref(), Some([_]));
         Ok(packet)
     }
@@ -209,8 +209,8 @@ fn note_path(login: &mut Login<'_>, challenge: &[u8]) {
     }
 }
 
-/// The password for the server alone, as both SHA-256 plugins send it in clear: ended by zero, mixed with the nonce, by
-/// RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
+/// The password for the server alone, as both SHA-256 plugins send it without TLS: ended by zero, mixed with the nonce,
+/// by RSA with OAEP. `mysql_common` can do it too, but panics when the key is none or is too short.
 fn encrypt(password: &Secret, nonce: &[u8], key: &[u8]) -> Result<Vec<u8>, WireError> {
     let unusable = |problem: String| {
         WireError::Authentication(format!("the server's public key cannot be used: {problem}"))
@@ -245,7 +245,7 @@ fn start(plugin: &AuthPlugin<'_>) -> Result<AuthProc, WireError> {
         .map_err(|error| WireError::Authentication(error.to_string()))
 }
 
-/// Passwords in clear, or as good as, go over TLS only; and never the hash of before 4.1.
+/// Plaintext passwords, and what is as good as them, go over TLS only; and never the hash of before 4.1.
 fn is_allowed(plugin: &AuthPlugin<'_>, encrypted: bool) -> bool {
     match plugin {
         AuthPlugin::MysqlNativePassword

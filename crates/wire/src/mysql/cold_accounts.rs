@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::WireError;
 
-/// Accounts with one password between them, none of which has logged in since the server last forgot what it knew. Every
-/// connect takes the next, so that every login goes the full path while the server forgets nothing.
+/// Accounts with one password between them, none of which has logged in since the server last forgot what it knew.
+/// Every connect takes the next, so that every login goes the full path while the server forgets nothing.
 #[derive(Debug)]
 pub struct ColdAccounts {
     users: Vec<String>,

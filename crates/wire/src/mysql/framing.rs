@@ -5,6 +5,8 @@ use crate::error::WireError;
 use crate::stream::Stream;
 
 pub(crate) const HEADER: usize = 4;
+/// Of a packet that says it is long, so much is made room for before so much has come.
+const STEP: usize = 256 << 10;
 /// A payload of this length is continued in the next packet.
 const LONGEST: usize = 0xFF_FFFF;
 
@@ -49,10 +51,12 @@ impl Framed {
             ));
         }
         self.sequence = sequence.wrapping_add(1);
-        if self.buffer.unread().len() < HEADER + length {
-            self.stream.receive(&mut self.buffer, HEADER + length).await?;
+        let whole = HEADER + length;
+        while self.buffer.unread().len() < whole {
+            let next = whole.min(self.buffer.unread().len() + STEP);
+            self.stream.receive(&mut self.buffer, next).await?;
         }
-        self.returned = HEADER + length;
+        self.returned = whole;
         Ok(&self.buffer.unread()[HEADER..HEADER + length])
     }
 

@@ -1,10 +1,8 @@
 //! From an address to a session that can be asked.
 
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_model::AuthenticationMethod;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, Phase};
 use mysql_common::constants::CapabilityFlags;
@@ -13,66 +11,59 @@ use mysql_common::packets::{HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize, MySerialize};
 
 use super::authentication::{self, Login};
-use super::cold_accounts::ColdAccounts;
 use super::framing::{Framed, HEADER};
+use super::options::ConnectOptions;
 use super::result::server_error;
 use super::session::Session;
 use crate::error::WireError;
 use crate::resolve::resolve;
 use crate::stream::Stream;
-use crate::tls::{Offer, TlsConnector};
+use crate::tls::Offer;
 use crate::trace::Tracer;
 
 const MAX_PACKET: u32 = 16 * 1024 * 1024;
 const PROTOCOL_VERSION: u8 = 10;
-/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a zero.
+/// Longest nonce that `mysql_common` can count (it takes the length for a signed byte); servers send 20 bytes and a
+/// zero.
 const LONGEST_NONCE: u8 = 127;
 
-/// What a connection needs to know.
-#[derive(Clone)]
-pub struct ConnectOptions {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// User name; where there are cold accounts, theirs are used.
-    pub user: String,
-    /// Password; empty for none.
-    pub password: Secret,
-    /// Schema to use.
-    pub database: Option<String>,
-    /// TLS; `None` for a connection in clear.
-    pub tls: Option<Arc<TlsConnector>>,
-    /// Unix socket of the server to connect over instead of TCP.
-    pub socket: Option<PathBuf>,
-    /// The plugin of the account, where it is known. By `unix_socket` the kernel tells the server who connects, so no
-    /// password is sent. For the others the server says which it wants; that it is the right one is for
-    /// [`Expectation`](super::Expectation) to check.
-    pub authentication: Option<AuthenticationMethod>,
-    /// Accounts of which each connect takes the next.
-    pub cold_accounts: Option<Arc<ColdAccounts>>,
-}
+impl Session {
+    /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    pub async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        connect(reactor, options, Offer::WhatThereIs).await
+    }
 
-impl ConnectOptions {
-    /// A connection in clear over TCP, with a password and without a schema.
-    pub fn new(host: impl Into<String>, port: u16, user: impl Into<String>, password: Secret) -> Self {
-        Self {
-            host: host.into(),
-            port,
-            user: user.into(),
-            password,
-            database: None,
-            tls: None,
-            socket: None,
-            authentication: None,
-            cold_accounts: None,
-        }
+    /// Where sessions are resumed: makes sure that `connections` connections at a time find an earlier session to take
+    /// up, by full handshakes until the server has given enough of them. Otherwise, and when there are enough, it does
+    /// nothing, so it may be called before every measurement.
+    ///
+    /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    pub async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        let Some(tls) = &options.tls else { return Ok(()) };
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            session.close().await
+        };
+        tls.warm_up(connections, handshake).await
     }
 }
 
 /// Connects, negotiates TLS where asked for, and logs in. For a Unix socket there is no name to resolve, and the phase
 /// `tcp` is that of its connect.
-pub(super) async fn connect(
+async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
@@ -110,7 +101,7 @@ pub(super) async fn connect(
     if let Some(tls) = &options.tls {
         if !framed.is_idle() {
             // Bytes injected before the handshake must not be taken for the server's own (CVE-2011-0411 and its kin).
-            return Err(WireError::protocol("data in clear after the request for TLS"));
+            return Err(WireError::protocol("plaintext data after the request for TLS"));
         }
         let cpu_ns = framed.stream.start_tls(tls, offer).await?;
         tracer.end(Phase::Tls, framed.stream.traffic(), Some(cpu_ns));
@@ -120,7 +111,7 @@ pub(super) async fn connect(
     let mut response = packet();
     HandshakeResponse::new(
         Some(login.first_response()?),
-        greeting.server_version_parsed().unwrap_or((5, 7, 0)),
+        SINCE_PLUGINS,
         Some(user.as_bytes()),
         options.database.as_deref().map(str::as_bytes),
         Some(login.plugin()),
@@ -145,6 +136,9 @@ pub(super) async fn connect(
 
 /// `utf8mb4_general_ci`, known to every server since 5.5.3.
 const UTF8MB4: u8 = 45;
+/// The version that answers are made for: servers without plugins for logins are refused. The server's own says nothing
+/// more, and to read it takes a regular expression in every connect.
+const SINCE_PLUGINS: (u16, u16, u16) = (5, 5, 7);
 
 async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
     let payload = framed.read().await?;

@@ -1,21 +1,23 @@
-//! The MySQL client/server protocol, as MySQL, MariaDB and their relatives speak it.
+//! The MySQL client/server protocol, as MySQL-compatible servers speak it.
 
 mod authentication;
+mod client;
 mod cold_accounts;
 mod framing;
 mod handshake;
+mod options;
 mod query;
 mod result;
-mod servers_word;
 mod session;
+mod session_status;
 mod statement;
 
 pub use cold_accounts::ColdAccounts;
-pub use handshake::ConnectOptions;
+pub use options::ConnectOptions;
 pub use query::Query;
 pub use result::{BinaryTexts, ResultSummary, TextRow};
-pub use servers_word::ServersWord;
 pub use session::Session;
+pub use session_status::SessionStatus;
 pub use statement::{Parameter, Statement};
 
 pub use crate::expectation::{Expectation, ExpectedLogin};

@@ -1,23 +1,20 @@
 //! A session: queries, prepared statements, goodbye.
 
-use std::rc::Rc;
 use std::time::Instant;
 
-use ciphertax_reactor::Reactor;
-use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet};
-use super::handshake::{self, ConnectOptions};
 use super::query::Query;
 use super::result::{self, ResultSummary, TextRow};
 use super::statement::{Parameter, Statement};
 use crate::error::WireError;
 use crate::expectation::Negotiated;
-use crate::stream::Traffic;
-use crate::tls::{Offer, TlsSummary};
+use crate::tls::TlsSummary;
+use crate::traffic::Traffic;
 
 /// Bytes of rows that [`Session::query`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
@@ -55,38 +52,6 @@ impl Session {
     /// The number by which the server knows the connection.
     pub fn id(&self) -> u32 {
         self.id
-    }
-
-    /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
-    ///
-    /// # Errors
-    /// Whatever keeps the session from being what `options` ask for.
-    pub async fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> Result<(Self, ConnectTrace), WireError> {
-        handshake::connect(reactor, options, Offer::WhatThereIs).await
-    }
-
-    /// Where sessions are resumed: makes sure that `connections` connections at a time find an earlier session to take
-    /// up, by full handshakes until the server has given enough of them. Otherwise, and when there are enough, it does
-    /// nothing, so it may be called before every measurement.
-    ///
-    /// A ticket of TLS 1.3 serves one connection, which gets a new one in return; older sessions serve any number.
-    ///
-    /// # Errors
-    /// Those of connecting; and when the server gives no session of the kind that is asked for.
-    pub async fn warm_up(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-        connections: usize,
-    ) -> Result<(), WireError> {
-        let Some(tls) = &options.tls else { return Ok(()) };
-        let handshake = async || {
-            let (session, _) = handshake::connect(reactor, options, Offer::Nothing).await?;
-            session.close().await
-        };
-        tls.warm_up(connections, handshake).await
     }
 
     /// Runs a statement and gives each row's payload to `on_row`.

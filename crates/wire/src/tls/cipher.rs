@@ -6,8 +6,8 @@ pub(super) fn is_of_tls13(name: &str) -> bool {
     name.starts_with("TLS_") && !name.contains("_WITH_")
 }
 
-/// True if `theirs` is the suite that OpenSSL names `ours`. Servers name suites as OpenSSL does (OpenSSL, yaSSL), as the
-/// registry of IANA does (Go), or in a spelling of their own (wolfSSL).
+/// True if `theirs` is the suite that OpenSSL names `ours`. Servers name suites as OpenSSL does (OpenSSL, yaSSL), as
+/// the registry of IANA does (Go), or in a spelling of their own (wolfSSL).
 pub(crate) fn is_same(ours: &str, theirs: &str) -> bool {
     ours == theirs || openssl_name(theirs) == Some(ours)
 }
@@ -25,8 +25,8 @@ pub(super) fn openssl_name(name: &str) -> Option<&'static str> {
     Some(openssl::ssl::cipher_name(name)).filter(|found| *found != "(NONE)")
 }
 
-/// wolfSSL's names of the suites of TLS 1.3 and the registered ones (`cipher_names` in its `src/internal.c`); for those of
-/// older versions it has OpenSSL's names or the registered ones.
+/// wolfSSL's names of the suites of TLS 1.3 and the registered ones (`cipher_names` in its `src/internal.c`); for those
+/// of older versions it has OpenSSL's names or the registered ones.
 const WOLFSSL: [(&str, &str); 5] = [
     ("TLS13-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256"),
     ("TLS13-AES256-GCM-SHA384", "TLS_AES_256_GCM_SHA384"),

@@ -69,8 +69,8 @@ impl TlsConnector {
         }
     }
 
-    /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier session
-    /// to take up; not at all if none is wanted.
+    /// Connects by `handshake`, which must offer nothing, until `connections` connections at a time find an earlier
+    /// session to take up; not at all if none is wanted.
     ///
     /// # Errors
     /// Those of `handshake`; and when the server gives no session of the kind that is asked for.

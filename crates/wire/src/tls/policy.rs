@@ -9,7 +9,7 @@ use ciphertax_records::Verified;
 use super::cipher;
 use crate::error::WireError;
 
-/// What a client asks of TLS. Whatever is asked for is pinned: what cannot be had is an error, never something else.
+/// What a client asks of TLS. Whatever is asked for is pinned: what is not available is an error, never something else.
 #[derive(Debug, Clone)]
 pub struct TlsPolicy {
     /// The only version offered; `None` for the highest that both sides can.
@@ -26,9 +26,9 @@ pub struct TlsPolicy {
     pub client_certificate: Option<ClientCertificate>,
     /// The library that does it.
     pub library: TlsLibrary,
-    /// Takes servers that are no longer thought safe: without secure renegotiation (RFC 5746; yaSSL, wolfSSL below
-    /// TLS 1.3), with keys below 112 bits of strength (RSA 1024), and, where no version is pinned, with TLS 1.0 and 1.1.
-    /// A pinned TLS 1.0 or 1.1 implies it, because no server of those versions is any better. It never adds anything to
+    /// Takes servers that are no longer thought safe: without secure renegotiation (RFC 5746; yaSSL, wolfSSL below TLS
+    /// 1.3), with keys below 112 bits of strength (RSA 1024), and, where no version is pinned, with TLS 1.0 and 1.1. A
+    /// pinned TLS 1.0 or 1.1 implies it, because no server of those versions is any better. It never adds anything to
     /// what a rustls client takes.
     pub legacy: bool,
 }
@@ -127,7 +127,8 @@ pub enum Verification {
     None,
     /// The chain must lead to a certificate in this PEM file.
     Ca(PathBuf),
-    /// The chain must lead to a certificate in this PEM file, and the certificate must be for this host name or address.
+    /// The chain must lead to a certificate in this PEM file, and the certificate must be for this host name or
+    /// address.
     HostName(PathBuf, String),
 }
 

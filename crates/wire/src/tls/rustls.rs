@@ -1,6 +1,7 @@
 //! The rustls back end, with aws-lc-rs for the cryptography.
 
 mod config;
+mod pem;
 mod session;
 mod suites;
 mod tickets;

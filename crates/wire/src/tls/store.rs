@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 /// Tickets kept at most; the oldest make room.
 const MOST_TICKETS: usize = 8192;
-/// Age at which a session that is taken up again and again is replaced when there is time: the shortest life that a server
-/// gives one by default is 300 s (OpenSSL before 3.0), and a session that expires under load is a full handshake.
+/// Age at which a session that is taken up again and again is replaced when there is time: the shortest life that a
+/// server gives one by default is 300 s (OpenSSL before 3.0), and a session that expires under load is a full
+/// handshake.
 const RENEW_AFTER: Duration = Duration::from_secs(120);
 
 /// Sessions that wait to be taken up, shared by all connections of a connector and locked while one connects.
 ///
-/// A ticket of TLS 1.3 is given out once (RFC 8446, appendix C.4), the oldest first, so that none grows old. A session of
-/// an older version may be taken up by any number of connections, so only the newest is kept.
+/// A ticket of TLS 1.3 is given out once (RFC 8446, appendix C.4), the oldest first, so that none grows old. A session
+/// of an older version may be taken up by any number of connections, so only the newest is kept.
 #[derive(Debug)]
 pub(super) struct SessionStore<Ticket, Older> {
     sessions: Mutex<Sessions<Ticket, Older>>,

@@ -4,15 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod fake_server;
+pub(crate) mod op_msg;
 pub(crate) mod packets;
 mod tampering;
 
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
-use ciphertax_lab::{GuardProgram, PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::catalogue::{Entry, MARIADB};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::SessionFacts;
@@ -20,11 +21,11 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 
+pub(crate) use ciphertax_testkit::{PATIENCE, contains, plain, run, run_within};
 pub(crate) use fake_server::{Ending, FakeServer, PASSWORD};
 pub(crate) use tampering::{Proxy, Tampering};
 
-/// How long anything may take that is expected to end: generous, because the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+ciphertax_testkit::plays_roles!();
 
 /// The private server that all tests of a program share. It is never dropped: its guard ends it with the program.
 pub(crate) fn server() -> &'static PrivateServer {
@@ -32,15 +33,14 @@ pub(crate) fn server() -> &'static PrivateServer {
     SERVER.get_or_init(|| builder().start().unwrap())
 }
 
-/// A server of a test's own. The test program must have an ignored test `guard`.
+/// A server of a test's own.
 pub(crate) fn builder() -> PrivateServerBuilder {
-    PrivateServer::builder().guard(GuardProgram::this_test_program("guard"))
+    builder_of(&MARIADB)
 }
 
-/// Options for a session in clear.
-pub(crate) fn plain(server: &PrivateServer) -> ConnectOptions {
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
-    ConnectOptions::new(host, port, server.user(), server.password().clone())
+/// The same for a server of the catalogue.
+pub(crate) fn builder_of(entry: &'static Entry) -> PrivateServerBuilder {
+    PrivateServer::builder(entry)
 }
 
 /// Options for a TLS session whose server must have a certificate of its own authority.
@@ -81,17 +81,6 @@ pub(crate) fn as_user(options: ConnectOptions, user: &str, password: &str) -> Co
     }
 }
 
-/// Runs a task to its end on an event loop of its own.
-pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    run_within(PATIENCE, task).expect("it hangs")
-}
-
-/// Runs a task on an event loop of its own; `None` if it has not ended after `limit`.
-pub(crate) fn run_within<T>(limit: Duration, task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> Option<T> {
-    let reactor = Reactor::new().unwrap();
-    reactor.run_one(task(&reactor), Instant::now() + limit).unwrap()
-}
-
 /// Runs statements with the rights of the account that may do everything.
 pub(crate) fn administer(server: &PrivateServer, statements: &[&str]) {
     run(async |reactor| {
@@ -123,11 +112,6 @@ pub(crate) fn file_in(server: &PrivateServer, name: &str, content: &[u8]) -> std
     let path = server.folder().join(name);
     std::fs::write(&path, content).unwrap();
     path
-}
-
-pub(crate) fn contains(bytes: &[u8], needle: impl AsRef<[u8]>) -> bool {
-    let needle = needle.as_ref();
-    bytes.windows(needle.len()).any(|window| window == needle)
 }
 
 /// Logs in and asks one question.

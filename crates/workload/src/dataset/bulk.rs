@@ -1,10 +1,12 @@
 //! The table of large values, for `bulk_read`.
 
-use ciphertax_wire::mysql::Session;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{DatasetError, SCHEMA, expect, run};
+use super::error::DatasetError;
+use super::question::{expect, run};
+use super::schema::SCHEMA;
+use crate::sql::session::SqlSession;
 
 /// Rows of the bulk table.
 pub const BULK_ROWS: u32 = 16;
@@ -14,12 +16,12 @@ pub const BULK_BYTES: u64 = BULK_ROWS as u64 * BULK_ROW_BYTES as u64;
 const BULK_ROW_BYTES: usize = 64 * 1024;
 
 /// Makes the table unless it is there and right.
-pub(super) async fn load(session: &mut Session) -> Result<(), DatasetError> {
-    run(
-        session,
-        "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload MEDIUMBLOB NOT NULL)",
-    )
-    .await?;
+pub(super) async fn load<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+    let bytes = S::DIALECT.bytes;
+    let create = format!(
+        "CREATE TABLE IF NOT EXISTS bulk (id INTEGER NOT NULL PRIMARY KEY, payload {bytes} NOT NULL)"
+    );
+    run(session, &create).await?;
     if check(session).await.is_ok() {
         return Ok(());
     }
@@ -28,17 +30,15 @@ pub(super) async fn load(session: &mut Session) -> Result<(), DatasetError> {
     let mut payload = vec![0; BULK_ROW_BYTES];
     for id in 0..BULK_ROWS {
         random.fill_bytes(&mut payload);
-        run(
-            session,
-            &format!("INSERT INTO bulk VALUES ({id}, X'{}')", hex(&payload)),
-        )
-        .await?;
+        let [before, after] = S::DIALECT.around_bytes;
+        let insert = format!("INSERT INTO bulk VALUES ({id}, {before}{}{after})", hex(&payload));
+        run(session, &insert).await?;
     }
     Ok(())
 }
 
 /// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
-pub(super) async fn check(session: &mut Session) -> Result<(), DatasetError> {
+pub(super) async fn check(session: &mut impl SqlSession) -> Result<(), DatasetError> {
     let rows = session
         .query(&format!(
             "SELECT COUNT(*), SUM(LENGTH(payload)) FROM {SCHEMA}.bulk"

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ciphertax_model::{Dataset, YcsbTable};
+use ciphertax_model::workload::{Tables, Vocabulary};
+use ciphertax_model::{Dataset, Study, YcsbTable};
 
 /// Changes with what the `oltp` tables hold, so that nothing of another version is taken for right.
 const SBTEST_CONTENT: &str = "content 2";
@@ -19,6 +20,24 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// What the workloads of a study ask of a database whose client speaks these vocabularies. Over SQL, `sbtest` is
+    /// made for all but YCSB's, whether or not they ask it: programs and workloads with tables of their own run beside
+    /// it.
+    pub fn of(study: &Study, spoken: &[Vocabulary]) -> Self {
+        let has_sql = spoken.contains(&Vocabulary::Sql);
+        let tables = || study.cells.iter().map(|cell| cell.workload.descriptor().tables);
+        let is_sbtest = |tables| has_sql && tables != Some(Tables::Usertable);
+        let is_usertable = |tables| match tables {
+            Some(Tables::Usertable) => true,
+            Some(Tables::OfLookup | Tables::All) => !has_sql,
+            Some(Tables::Sbtest | Tables::Bulk) | None => false,
+        };
+        Self {
+            sbtest: tables().any(is_sbtest).then_some(study.dataset),
+            usertable: tables().any(is_usertable).then_some(study.ycsb),
+        }
+    }
+
     /// Rows of all tables.
     pub fn rows(&self) -> u64 {
         let records = |table: YcsbTable| table.record_count.into();
@@ -33,7 +52,7 @@ impl Contents {
     }
 
     /// What it holds, in words; how it is loaded makes no difference.
-    pub(super) fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let sbtest = self.sbtest.map(|dataset| format!("{dataset}, {SBTEST_CONTENT}"));
         let usertable = self.usertable.map(|table| {
             let YcsbTable {
@@ -68,6 +87,42 @@ impl From<YcsbTable> for Contents {
         Self {
             sbtest: None,
             usertable: Some(table),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Driver;
+    use crate::mongodb::MongodbAccess;
+    use crate::mysql::MysqlAccess;
+
+    #[test]
+    fn a_database_holds_what_its_workloads_ask_in_the_vocabularies_of_its_client() {
+        for (workload, of_mysql, of_mongodb) in [
+            ("oltp_point_select", (true, false), None),
+            ("bulk_read", (true, false), None),
+            ("connect_insert_count", (true, false), None),
+            ("connect", (true, false), Some((false, true))),
+            ("connect_only", (true, false), Some((false, false))),
+            ("ycsb_a", (false, true), Some((false, true))),
+            ("ycsb_load", (false, true), Some((false, true))),
+        ] {
+            let text = format!(
+                "name = \"mine\"\nquestion = \"?\"\ntime_s = 1\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n\
+                 [[arm]]\nname = \"tls\"\ntransport = \"tls1.3\"\n[[cell]]\nname = \"only\"\n\
+                 workload = \"{workload}\"\nload = {{ connections = 1 }}\n"
+            );
+            let study = Study::from_toml(&text).unwrap();
+            let tables = |spoken| {
+                let contents = Contents::of(&study, spoken);
+                (contents.sbtest.is_some(), contents.usertable.is_some())
+            };
+            assert_eq!(tables(MysqlAccess::VOCABULARIES), of_mysql, "{workload}");
+            if let Some(expected) = of_mongodb {
+                assert_eq!(tables(MongodbAccess::VOCABULARIES), expected, "{workload}");
+            }
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::cell::RefCell;
 
 use ciphertax_model::Dataset;
-use ciphertax_wire::mysql::Session;
 
+use super::error::DatasetError;
+use super::parallel;
 use super::sbtest::{self, Chunk};
-use super::{DatasetError, parallel};
+use crate::sql::session::SqlSession;
 
 /// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
-pub(super) async fn tables(
-    sessions: &mut [Session],
+pub(super) async fn tables<S: SqlSession>(
+    sessions: &mut [S],
     dataset: &Dataset,
     mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {

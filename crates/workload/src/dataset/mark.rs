@@ -1,8 +1,12 @@
 //! Whose schema it is, and what is in it.
 
-use ciphertax_wire::mysql::Session;
+use ciphertax_wire::WireError;
 
-use super::{Contents, DatasetError, SCHEMA, run};
+use super::contents::Contents;
+use super::error::DatasetError;
+use super::question::run;
+use super::schema::SCHEMA;
+use crate::sql::session::{Row, SqlSession};
 
 const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";
@@ -10,6 +14,8 @@ const MARK: &str = "this schema was made by ciphertax, which removes it after a 
 /// What there is of the schema's name.
 pub(super) enum Found {
     Nothing,
+    /// A schema without anything in it, which nobody can miss: a run that was killed before it could mark it leaves one.
+    Empty,
     /// A schema of ciphertax's own, for this data set.
     Ours {
         dataset: String,
@@ -20,7 +26,7 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// When it is somebody else's, or nobody can tell whose.
-pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
+pub(super) async fn find(session: &mut impl SqlSession) -> Result<Found, DatasetError> {
     let schema = format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'");
     if session.query(&schema).await?.is_empty() {
         return Ok(Found::Nothing);
@@ -28,7 +34,10 @@ pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
     let tables = format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'");
     let tables = session.query(&tables).await?;
     if tables.is_empty() {
-        return Err(DatasetError::Empty);
+        return match holds_programs(session).await? {
+            false => Ok(Found::Empty),
+            true => Err(DatasetError::NotOurs("schema")),
+        };
     }
     if !tables.iter().any(|row| row.text(0) == TABLE) {
         return Err(DatasetError::NotOurs("schema"));
@@ -45,19 +54,34 @@ pub(super) async fn find(session: &mut Session) -> Result<Found, DatasetError> {
 }
 
 /// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
-pub(super) async fn drop_schema(session: &mut Session) -> Result<(), DatasetError> {
+pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
     let tables = format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
          AND table_type = 'BASE TABLE'"
     );
     for row in session.query(&tables).await? {
-        let table = row.text(0).replace('`', "``");
-        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.`{table}`")).await?;
+        let table = S::DIALECT.quoted(&row.text(0));
+        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
     }
-    Ok(run(session, &format!("DROP DATABASE {SCHEMA}")).await?)
+    Ok(run(session, &format!("DROP SCHEMA {SCHEMA}")).await?)
 }
 
-async fn has_our_columns(session: &mut Session) -> Result<bool, DatasetError> {
+/// True if a schema without tables has routines or events, which somebody wrote.
+async fn holds_programs(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
+    for (of, schema) in [("routines", "routine_schema"), ("events", "event_schema")] {
+        let look = format!("SELECT 1 FROM information_schema.{of} WHERE {schema} = '{SCHEMA}'");
+        match session.query(&look).await {
+            Ok(rows) if rows.is_empty() => {}
+            Ok(_) => return Ok(true),
+            // A compatible server that does not know them has none.
+            Err(WireError::Server { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     let columns = format!(
         "SELECT column_name FROM information_schema.columns WHERE table_schema = '{SCHEMA}' AND table_name = '{TABLE}' \
          ORDER BY ordinal_position"
@@ -67,14 +91,14 @@ async fn has_our_columns(session: &mut Session) -> Result<bool, DatasetError> {
 }
 
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
-pub(super) async fn claim(session: &mut Session, contents: &Contents) -> Result<(), DatasetError> {
+pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<(), DatasetError> {
     let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
-        Found::Ours { .. } => drop_schema(session).await?,
+        Found::Ours { .. } | Found::Empty => drop_schema(session).await?,
         Found::Nothing => {}
     }
-    run(session, &format!("CREATE DATABASE {SCHEMA}")).await?;
+    run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     run(
         session,
         &format!("CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)"),

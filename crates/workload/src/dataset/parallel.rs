@@ -7,10 +7,10 @@ use std::task::Poll;
 
 use ciphertax_reactor::stop;
 
-use super::DatasetError;
+use super::error::DatasetError;
 
-/// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it. Where
-/// somebody wants to stop, those that were begun are ended and no other is.
+/// Deals `jobs` out to `sessions`, each of which takes the next when it is done with one. The first error ends it.
+/// Where somebody wants to stop, those that were begun are ended and no other is.
 ///
 /// # Errors
 /// Those of the work, and [`DatasetError::Stopped`].

@@ -1,13 +1,15 @@
 //! The tables `sbtest1`, `sbtest2`, …, as sysbench makes them.
 
 use ciphertax_model::Dataset;
-use ciphertax_wire::mysql::{Query, Session};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use super::{DatasetError, SCHEMA, expect, run};
-use crate::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
-use crate::distribution::Picker;
+use super::error::DatasetError;
+use super::question::{expect, run};
+use super::schema::SCHEMA;
+use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use crate::sql::distribution::Picker;
+use crate::sql::session::{Query, Row, SqlSession};
 
 /// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
@@ -37,39 +39,41 @@ impl Chunk {
 }
 
 /// Makes the table if there is none.
-pub(super) async fn create(session: &mut Session, table: u32) -> Result<(), DatasetError> {
+pub(super) async fn create<S: SqlSession>(session: &mut S, table: u32) -> Result<(), DatasetError> {
+    let (identity, storage) = (S::DIALECT.identity, S::DIALECT.storage);
     let sql = format!(
         "CREATE TABLE IF NOT EXISTS sbtest{table} (\
-         id INTEGER NOT NULL AUTO_INCREMENT, \
+         id {identity}, \
          k INTEGER DEFAULT '0' NOT NULL, \
          c CHAR(120) DEFAULT '' NOT NULL, \
          pad CHAR(60) DEFAULT '' NOT NULL, \
-         PRIMARY KEY (id)) /*! ENGINE = innodb */"
+         PRIMARY KEY (id)){storage}"
     );
     Ok(run(session, &sql).await?)
 }
 
 /// Adds the index of `k` if there is none: after the rows, as sysbench does.
-pub(super) async fn create_index(session: &mut Session, table: u32) -> Result<(), DatasetError> {
+pub(super) async fn create_index(session: &mut impl SqlSession, table: u32) -> Result<(), DatasetError> {
     if index(session, table).await?.is_empty() {
         run(session, &format!("CREATE INDEX k_{table} ON sbtest{table}(k)")).await?;
     }
     Ok(())
 }
 
-/// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are removed.
+/// The chunks of a table that are not there, or not as they were written. Rows that do not belong into the table are
+/// removed.
 pub(super) async fn missing(
-    session: &mut Session,
+    session: &mut impl SqlSession,
     table: u32,
     dataset: &Dataset,
 ) -> Result<Vec<Chunk>, DatasetError> {
     let rows = dataset.table_size;
-    let strangers = format!("DELETE FROM sbtest{table} WHERE id < 1 OR id > {rows}");
-    run(session, &strangers).await?;
+    let foreign = format!("DELETE FROM sbtest{table} WHERE id < 1 OR id > {rows}");
+    run(session, &foreign).await?;
     let counts = session
         .query(&format!(
-            "SELECT (id - 1) DIV {CHUNK_ROWS}, COUNT(*), \
-             SUM(LENGTH(c) = {C_LENGTH} AND LENGTH(pad) = {PAD_LENGTH}) FROM sbtest{table} \
+            "SELECT FLOOR((id - 1) / {CHUNK_ROWS}), COUNT(*), \
+             COUNT(CASE WHEN LENGTH(c) = {C_LENGTH} AND LENGTH(pad) = {PAD_LENGTH} THEN 1 END) FROM sbtest{table} \
              GROUP BY 1 ORDER BY 1"
         ))
         .await?;
@@ -85,19 +89,23 @@ pub(super) async fn missing(
     Ok(missing)
 }
 
-/// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment ago has
-/// still written. Its rows depend on nothing else, so that the same are made every time.
-pub(super) async fn write(
-    session: &mut Session,
+/// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
+/// ago has still written. Its rows depend on nothing else, so that the same are made every time.
+pub(super) async fn write<S: SqlSession>(
+    session: &mut S,
     chunk: Chunk,
     dataset: &Dataset,
 ) -> Result<(), DatasetError> {
-    session.run(&mut statement(chunk, dataset)).await?;
+    session.run(&mut statement::<S>(chunk, dataset)).await?;
     Ok(())
 }
 
 /// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
-pub(super) async fn check(session: &mut Session, table: u32, dataset: &Dataset) -> Result<(), DatasetError> {
+pub(super) async fn check(
+    session: &mut impl SqlSession,
+    table: u32,
+    dataset: &Dataset,
+) -> Result<(), DatasetError> {
     let rows = session
         .query(&format!(
             "SELECT COUNT(*), MIN(id), MAX(id), MIN(LENGTH(c)), MAX(LENGTH(c)), MIN(LENGTH(pad)), MAX(LENGTH(pad)) \
@@ -117,21 +125,19 @@ pub(super) async fn check(session: &mut Session, table: u32, dataset: &Dataset) 
 }
 
 /// The columns of the index of `k`; none if there is no index.
-async fn index(session: &mut Session, table: u32) -> Result<Vec<String>, DatasetError> {
-    let rows = session
-        .query(&format!(
-            "SELECT column_name FROM information_schema.statistics WHERE table_schema = '{SCHEMA}' \
-             AND table_name = 'sbtest{table}' AND index_name = 'k_{table}'"
-        ))
-        .await?;
+async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>, DatasetError> {
+    let columns = S::DIALECT.index_columns;
+    let question = columns(SCHEMA, &format!("sbtest{table}"), &format!("k_{table}"));
+    let rows = session.query(&question).await?;
     Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
-fn statement(chunk: Chunk, dataset: &Dataset) -> Query {
+fn statement<S: SqlSession>(chunk: Chunk, dataset: &Dataset) -> S::Query {
     let Chunk { table, first, last } = chunk;
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(table) << 32 | u64::from(first));
     let picker = Picker::new(dataset.distribution, 1..=dataset.table_size);
-    let mut query = Query::new(&format!("REPLACE INTO sbtest{table}(id, k, c, pad) VALUES"));
+    let [before, after] = S::DIALECT.around_replace;
+    let mut query = S::Query::new(&format!("{before}sbtest{table}(id, k, c, pad) VALUES"));
     for id in first..=last {
         query.push(if id == first { b"(" } else { b",(" });
         push_number(&mut query, id);
@@ -143,6 +149,7 @@ fn statement(chunk: Chunk, dataset: &Dataset) -> Query {
         fill_groups(query.push_blank(PAD_LENGTH), &mut random);
         query.push(b"')");
     }
+    query.push(after.as_bytes());
     query
 }
 

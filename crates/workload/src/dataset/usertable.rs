@@ -6,25 +6,26 @@ use std::ops::Range;
 use ciphertax_engine::Failure;
 use ciphertax_model::YcsbTable;
 
-use super::{DatasetError, parallel};
-use crate::ycsb::Loader;
+use super::error::DatasetError;
+use super::parallel;
+use crate::ycsb::key_value::Loader;
 
-/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which one
-/// number may have been left out.
-const STRANGERS_AT_A_TIME: u64 = 10_000;
+/// Records beyond those of the table that are looked for at a time: more than there are connections, of each of which
+/// one number may have been left out.
+const FOREIGN_AT_A_TIME: u64 = 10_000;
 /// Records that are read back and compared byte for byte.
 const SAMPLE: u32 = 200;
 
-/// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are there,
-/// each time that it is more.
-pub(super) async fn load<L: Loader>(
+/// Makes of the table what is not there; what is there stays if it is right. `progress` hears the records that are
+/// there, each time that it is more.
+pub(crate) async fn load<L: Loader>(
     loaders: &mut [L],
     table: &YcsbTable,
     mut progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     loaders[0].create().await?;
     if loaders[0].count().await? > 0 {
-        delete_strangers(&mut loaders[0], table).await?;
+        delete_foreign(&mut loaders[0], table).await?;
         let missing = missing(loaders, table).await?;
         write(loaders, table, missing, &mut progress).await?;
         if check(&mut loaders[0], table).await.is_ok() {
@@ -36,9 +37,9 @@ pub(super) async fn load<L: Loader>(
     check(&mut loaders[0], table).await
 }
 
-/// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and compares
-/// a sample byte for byte.
-pub(super) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), DatasetError> {
+/// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and
+/// compares a sample byte for byte.
+pub(crate) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), DatasetError> {
     let wrong = |failure| match failure {
         Failure::Error(problem) => DatasetError::Wrong(problem),
         other => DatasetError::Failed(other),
@@ -57,10 +58,10 @@ pub(super) async fn check(loader: &mut impl Loader, table: &YcsbTable) -> Result
 }
 
 /// Deletes what a run that was killed inserted.
-async fn delete_strangers(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
+async fn delete_foreign(loader: &mut impl Loader, table: &YcsbTable) -> Result<(), Failure> {
     let mut first = u64::from(table.record_count);
-    while loader.delete_many(first..first + STRANGERS_AT_A_TIME).await? > 0 {
-        first += STRANGERS_AT_A_TIME;
+    while loader.delete_many(first..first + FOREIGN_AT_A_TIME).await? > 0 {
+        first += FOREIGN_AT_A_TIME;
     }
     Ok(())
 }
@@ -90,13 +91,13 @@ async fn write<L: Loader>(
 ) -> Result<(), DatasetError> {
     let absent: u64 = batches.iter().map(|batch| batch.end - batch.start).sum();
     let there = u64::from(table.record_count) - absent;
-    let told = RefCell::new((there, progress));
+    let heard = RefCell::new((there, progress));
     if there > 0 {
-        told.borrow_mut().1(there);
+        heard.borrow_mut().1(there);
     }
     parallel::each(loaders, batches, async |loader, batch| {
         insert(loader, batch.clone()).await?;
-        let (there, progress) = &mut *told.borrow_mut();
+        let (there, progress) = &mut *heard.borrow_mut();
         *there += batch.end - batch.start;
         progress(*there);
         Ok(())
@@ -104,8 +105,8 @@ async fn write<L: Loader>(
     .await
 }
 
-/// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a moment
-/// ago has still written.
+/// Inserts a batch in the place of whatever is there of it: what is left of it, or what a connection that was cut off a
+/// moment ago has still written.
 async fn insert(loader: &mut impl Loader, batch: Range<u64>) -> Result<(), Failure> {
     match loader.insert_many(batch.clone()).await {
         Err(Failure::Error(_)) => {

@@ -10,7 +10,7 @@ use ciphertax_wire::mongodb::{
     Address, ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
 };
 
-use crate::access::failure;
+use crate::client::{Client, failure};
 
 /// How long an election may take.
 const ELECTION: Duration = Duration::from_secs(10);
@@ -22,6 +22,8 @@ pub struct MongodbAccess {
     pub options: ConnectOptions,
     /// Members of the replica set that are asked for the others; none for a server of its own.
     pub seeds: Vec<Address>,
+    /// Where members are reached that are not reached where they say, because something stands before them.
+    pub routes: Vec<(Address, Address)>,
     /// What every session must be.
     pub expectation: Expectation,
     /// Connections that may be opened at a time: where the arm resumes sessions, as many are kept ready.
@@ -30,27 +32,50 @@ pub struct MongodbAccess {
     pub read_preference: ReadPreference,
 }
 
-impl MongodbAccess {
-    /// Opens the session of a connection of this number that reads, and checks it by the client's and by the server's word.
-    ///
-    /// # Errors
-    /// When there is no session, or one that is not what the arm says.
-    pub async fn open(&self, reactor: &Rc<Reactor>, seat: u32) -> Result<Session, Failure> {
-        let options = self.target(reactor, seat).await?;
-        self.open_checked(reactor, &options).await
+impl Client for MongodbAccess {
+    type Session = Session;
+
+    fn expectation(&self) -> &Expectation {
+        &self.expectation
     }
 
-    /// Opens the sessions of a connection of this number that reads and writes, and checks each: the first reads; the second
-    /// writes, unless the first goes to the primary and does both.
+    /// To the member that the connection in this slot reads from. The replica set is looked at anew each time, since a
+    /// failover may have been.
+    async fn route(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<ConnectOptions, Failure> {
+        if self.seeds.is_empty() {
+            return Ok(self.options.clone());
+        }
+        let topology = self.topology(reactor).await?;
+        let member = topology
+            .choose(self.read_preference, slot as usize)
+            .ok_or_else(|| {
+                let preference = self.read_preference;
+                Failure::Disconnected(format!(
+                    "the replica set has no member to read from by the preference {preference}"
+                ))
+            })?;
+        Ok(self.options_of(member))
+    }
+
+    /// One that reads.
+    async fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> Result<Session, Failure> {
+        let options = self.route(reactor, slot).await?;
+        self.open_checked(reactor, &options).await
+    }
+}
+
+impl MongodbAccess {
+    /// Opens the sessions of the connection in this slot that reads and writes, and checks each: the first reads; the
+    /// second writes, unless the first goes to the primary and does both.
     ///
     /// # Errors
-    /// As [`MongodbAccess::open`].
+    /// As [`Client::open`].
     pub async fn open_to_read_and_write(
         &self,
         reactor: &Rc<Reactor>,
-        seat: u32,
+        slot: u32,
     ) -> Result<(Session, Option<Session>), Failure> {
-        let reading = self.target(reactor, seat).await?;
+        let reading = self.route(reactor, slot).await?;
         let writing = self.primary(reactor).await?;
         let session = self.open_checked(reactor, &reading).await?;
         let is_primary = (&reading.host, reading.port) == (&writing.host, writing.port);
@@ -64,7 +89,7 @@ impl MongodbAccess {
     /// Opens a session that writes, and checks it likewise.
     ///
     /// # Errors
-    /// As [`MongodbAccess::open`].
+    /// As [`Client::open`].
     pub async fn open_to_write(&self, reactor: &Rc<Reactor>) -> Result<Session, Failure> {
         let options = self.primary(reactor).await?;
         self.open_checked(reactor, &options).await
@@ -76,24 +101,6 @@ impl MongodbAccess {
             ReadPreference::Primary => None,
             preference => Some(preference.name()),
         }
-    }
-
-    /// How the member is reached that the connection of this number reads from. The replica set is looked at anew each time,
-    /// since a failover may have been.
-    pub(crate) async fn target(&self, reactor: &Rc<Reactor>, seat: u32) -> Result<ConnectOptions, Failure> {
-        if self.seeds.is_empty() {
-            return Ok(self.options.clone());
-        }
-        let topology = self.topology(reactor).await?;
-        let member = topology
-            .choose(self.read_preference, seat as usize)
-            .ok_or_else(|| {
-                let preference = self.read_preference;
-                Failure::Disconnected(format!(
-                    "the replica set has no member to read from by the preference {preference}"
-                ))
-            })?;
-        Ok(self.options_of(member))
     }
 
     /// How the primary is reached.
@@ -130,7 +137,8 @@ impl MongodbAccess {
     }
 
     fn options_of(&self, member: &Member) -> ConnectOptions {
-        let Address { host, port } = member.address.clone();
+        let route = self.routes.iter().find(|(says, _)| *says == member.address);
+        let Address { host, port } = route.map_or(&member.address, |(_, reached)| reached).clone();
         ConnectOptions {
             host,
             port,

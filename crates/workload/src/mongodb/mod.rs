@@ -1,10 +1,58 @@
-//! What MongoDB is asked besides YCSB's mixes: connections of its own kind.
+//! What is MongoDB's alone: sessions, replica sets, YCSB's table in documents, and the data set that is this table.
 
 mod access;
-mod connect;
+pub mod dataset;
+mod lookup;
+mod records;
+mod session;
+
+use ciphertax_engine::{Engine, EngineError};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{Cell, Study};
+
+use crate::driver::Driver;
+use crate::job::Job;
+use crate::{connect, ycsb};
 
 pub use access::MongodbAccess;
-pub use connect::{MongodbConnect, MongodbErrand};
+pub use lookup::FindRecord;
+pub use records::{MongodbConnection, MongodbLoader, MongodbReader, MongodbTable};
+pub use session::DATABASE;
 
-/// The only database that is ever touched.
-pub const DATABASE: &str = crate::dataset::SCHEMA;
+impl Driver for MongodbAccess {
+    type Lookup = FindRecord;
+
+    const NAME: &'static str = "MongoDB";
+
+    const VOCABULARIES: &'static [Vocabulary] =
+        &[Vocabulary::Connect, Vocabulary::KeyValue, Vocabulary::Program];
+
+    fn lookup(study: &Study) -> FindRecord {
+        FindRecord(study.ycsb)
+    }
+
+    fn of_cell(self, study: &Study, cell: &Cell) -> Self {
+        Self {
+            connections: cell.load.connections as usize,
+            read_preference: study.read_preference(cell),
+            ..self
+        }
+    }
+
+    fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        match job.cell.workload.descriptor().vocabulary {
+            Vocabulary::Connect => connect::start(job, &clients),
+            Vocabulary::KeyValue => {
+                let table = job.study.ycsb;
+                let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
+                let store = |access| MongodbTable {
+                    access,
+                    table,
+                    writes,
+                };
+                ycsb::start(job, clients.into_iter().map(store))
+            }
+            Vocabulary::Sql | Vocabulary::Program => Ok(None),
+        }
+    }
+}

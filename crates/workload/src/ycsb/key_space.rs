@@ -8,10 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use ciphertax_model::YcsbTable;
 
-/// The numbers of the records of one table. All arms of a cell that share a server share it, since what one of them inserts is
-/// in the table of all.
+/// The numbers of the records of one table. All arms of a cell that share a server share it, since what one of them
+/// inserts is in the table of all.
 ///
-/// As YCSB's `AcknowledgedCounterGenerator`, it makes only those inserted records known before which none is outstanding.
+/// As YCSB's `AcknowledgedCounterGenerator`, it makes only those inserted records known before which none is
+/// outstanding.
 #[derive(Debug)]
 pub struct KeySpace {
     /// Records that were loaded.

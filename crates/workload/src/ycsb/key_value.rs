@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ciphertax_engine::{Failure, Seat};
+use ciphertax_engine::{Failure, Slot};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::Traffic;
 use rand_pcg::Pcg64Mcg;
@@ -22,7 +22,7 @@ pub trait KeyValue: Send + Sync + 'static {
     fn open(
         &self,
         reactor: &Rc<Reactor>,
-        seat: Seat,
+        slot: Slot,
     ) -> impl Future<Output = Result<Self::Connection, Failure>>;
 
     /// Opens a connection to a table, and makes sure that it is what the arm says.
@@ -81,7 +81,8 @@ pub trait Loader {
     /// Deletes those of the records that are there, and returns how many that were.
     fn delete_many(&mut self, numbers: Range<u64>) -> impl Future<Output = Result<u64, Failure>>;
 
-    /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many there are.
+    /// Has the server look at all records: makes sure that each has its fields in full length, and returns how many
+    /// there are.
     fn look_at_all(&mut self) -> impl Future<Output = Result<u64, Failure>>;
 
     /// Reads a record and compares every byte.

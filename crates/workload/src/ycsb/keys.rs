@@ -42,7 +42,7 @@ impl Key {
         str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
 
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
@@ -67,7 +67,7 @@ impl Key {
 }
 
 /// FNV-1 as YCSB computes it (each octet is mixed in before the multiplication, the lowest first), made positive.
-pub(super) fn fnv_hash(number: u64) -> u64 {
+pub(crate) fn fnv_hash(number: u64) -> u64 {
     const OFFSET_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 1_099_511_628_211;
     let mix = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(PRIME);

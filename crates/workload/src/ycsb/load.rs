@@ -4,20 +4,21 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 
 use super::key_value::{KeyValue, Loader, Table};
 
-/// Inserts batches into a table of its own, which is emptied before every slice, outside the measured time, so that all arms
-/// insert the same records into the same table. An operation is a batch, from the request to the answer, and its latency is
-/// that of the batch; one query holds a whole batch unless it is so large that it takes several.
+/// Inserts batches into a table of its own, which is emptied before every slice, outside the measured time, so that all
+/// arms insert the same records into the same table. An operation is a batch, from the request to the answer, and its
+/// latency is that of the batch; one query holds a whole batch unless it is so large that it takes several.
 ///
-/// YCSB's own figures for a load with `batchsize=100` mean something else: its MongoDB binding puts 99 inserts of 100 into a
-/// buffer, in next to no time, and sends all with the hundredth. Its 95th percentile is then the time to fill a buffer (39 µs
-/// in the published figures of the study `mongodb-auth`), its mean a hundredth of a batch and 99 times nothing, as if spread
-/// over all (2,050 µs there, so some 0.2 s a batch): neither is how long a record or a batch waits for the server.
+/// YCSB's own figures for a load with `batchsize=100` mean something else: its MongoDB binding puts 99 inserts of 100
+/// into a buffer, in next to no time, and sends all with the hundredth. Its 95th percentile is then the time to fill a
+/// buffer (39 µs in the published figures of the study `mongodb-auth`), its mean a hundredth of a batch and 99 times
+/// nothing, as if spread over all (2,050 µs there, so some 0.2 s a batch): neither is how long a record or a batch
+/// waits for the server.
 pub struct YcsbLoad<S> {
     store: S,
     /// Records of a batch.
@@ -40,9 +41,9 @@ impl<S: KeyValue> YcsbLoad<S> {
 impl<S: KeyValue> Workload for YcsbLoad<S> {
     type Connection = S::Loader;
 
-    const KINDS: &'static [&'static str] = &["insert"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::YcsbLoad.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, _seat: Seat) -> Result<S::Loader, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, _slot: Slot) -> Result<S::Loader, Failure> {
         self.store.open_loader(reactor, Table::Load).await
     }
 

@@ -3,13 +3,11 @@
 //! Definitions: B. F. Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, and `CoreWorkload` of
 //! release 0.17.
 
-mod key_space;
-mod key_value;
+pub(crate) mod key_space;
+pub(crate) mod key_value;
 mod keys;
 mod load;
-mod mongodb;
-mod mysql;
-mod records;
+pub(crate) mod records;
 mod request;
 mod zipfian;
 
@@ -17,31 +15,49 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ciphertax_engine::{Failure, Operation, Recorder, Seat, Workload};
+use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::{YcsbMix, YcsbTable};
 use ciphertax_reactor::Reactor;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::job::Job;
+
 pub use key_space::KeySpace;
 pub use key_value::{Connection, KeyValue, Loader, Table};
 pub use keys::Key;
 pub use load::YcsbLoad;
-pub(crate) use mongodb::MongodbReader;
-pub use mongodb::{MongodbConnection, MongodbLoader, MongodbTable};
-pub use mysql::{MysqlConnection, MysqlLoader, MysqlTable};
-pub(crate) use records::is_there;
+use records::is_there;
 use request::Requests;
 
 /// The most records of a scan, of which every number from 1 is as frequent: what YCSB's core workload E sets
 /// (`maxscanlength`).
 const LONGEST_SCAN: u32 = 100;
 
+/// Starts the load threads of a workload that asks for records by their keys. `stores` are the tables, by arm.
+pub(crate) fn start<S: KeyValue>(
+    job: &Job<'_>,
+    stores: impl Iterator<Item = S>,
+) -> Result<Option<Engine>, EngineError> {
+    let table = job.study.ycsb;
+    match (job.cell.workload, job.cell.ycsb_mix()) {
+        (ciphertax_model::Workload::YcsbLoad, _) => {
+            job.start(stores.map(|store| YcsbLoad::new(store, &table)))
+        }
+        (_, Some(mix)) => {
+            let each = stores.zip(&job.keys);
+            job.start(each.map(|(store, keys)| Ycsb::new(store, &table, mix, Arc::clone(keys))))
+        }
+        (_, None) => Ok(None),
+    }
+}
+
 /// A mix of operations on single records. Each kind of operation is recorded by itself.
 ///
-/// A record that is read and then updated is one operation with two queries. A read or scan that does not find a record which
-/// was inserted, on a member of a replica set that has not got it yet, is no failure, and counted as a stale read. What was inserted is deleted again before every
-/// slice, outside the measured time, so that all slices find the same records.
+/// A record that is read and then updated is one operation with two queries. A read or scan that does not find a record
+/// which was inserted, on a member of a replica set that has not got it yet, is no failure, and counted as a stale
+/// read. What was inserted is deleted again before every slice, outside the measured time, so that all slices find the
+/// same records.
 pub struct Ycsb<S> {
     store: S,
     mix: YcsbMix,
@@ -68,21 +84,21 @@ pub struct Client<C> {
     connection: C,
     requests: Requests,
     random: Pcg64Mcg,
-    /// Of the values that updates write: it begins elsewhere each time, so that no run writes what one before it has written,
-    /// which a server may notice and skip.
+    /// Of the values that updates write: it begins elsewhere each time, so that no run writes what one before it has
+    /// written, which a server may notice and skip.
     values: Pcg64Mcg,
 }
 
 impl<S: KeyValue> Workload for Ycsb<S> {
     type Connection = Client<S::Connection>;
 
-    const KINDS: &'static [&'static str] = &["read", "update", "insert", "scan", "read_modify_write"];
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::Ycsb.descriptor().kinds;
 
-    async fn open(&self, reactor: &Rc<Reactor>, seat: Seat) -> Result<Self::Connection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         Ok(Client {
-            connection: self.store.open(reactor, seat).await?,
+            connection: self.store.open(reactor, slot).await?,
             requests: self.requests,
-            random: Pcg64Mcg::seed_from_u64(seat.seed),
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
             values: Pcg64Mcg::seed_from_u64(rand::random()),
         })
     }

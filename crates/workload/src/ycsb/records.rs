@@ -12,11 +12,11 @@ const LONGEST_HEAD: usize = 8;
 
 /// A value of a field: printable text without quotes and backslashes, which every server takes as it is.
 ///
-/// Its beginning is picked, at random for updates; the rest follows from key, field and that beginning. So any value can be
-/// checked byte for byte, whoever wrote it and however often, and updates change all of it. (YCSB's `dataintegrity` has one
-/// value a field, so its updates write what is there already, which servers notice and skip.)
+/// Its beginning is picked, at random for updates; the rest follows from key, field and that beginning. So any value
+/// can be checked byte for byte, whoever wrote it and however often, and updates change all of it. (YCSB's
+/// `dataintegrity` has one value a field, so its updates write what is there already, which servers notice and skip.)
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value {
+pub(crate) struct Value {
     /// Of key and field.
     identity: u64,
     /// What its beginning is made of.
@@ -25,7 +25,7 @@ pub(super) struct Value {
 
 impl Value {
     /// The value that a record is inserted with.
-    pub(super) fn inserted(key: &Key, field: u16) -> Self {
+    pub(crate) fn inserted(key: &Key, field: u16) -> Self {
         let identity = identity(key, field);
         Self {
             identity,
@@ -34,7 +34,7 @@ impl Value {
     }
 
     /// Another value of the field.
-    pub(super) fn another(key: &Key, field: u16, random: &mut Pcg64Mcg) -> Self {
+    pub(crate) fn another(key: &Key, field: u16, random: &mut Pcg64Mcg) -> Self {
         Self {
             identity: identity(key, field),
             pick: random.random(),
@@ -42,7 +42,7 @@ impl Value {
     }
 
     /// Writes the value; its length is that of `bytes`.
-    pub(super) fn write(self, bytes: &mut [u8]) {
+    pub(crate) fn write(self, bytes: &mut [u8]) {
         let (head, body) = bytes.split_at_mut(head_length(bytes.len()));
         head.copy_from_slice(&printable(self.pick).to_le_bytes()[..head.len()]);
         let mut words = Words::after(self.identity, head);
@@ -101,15 +101,15 @@ fn printable(bits: u64) -> u64 {
 
 /// What every record of a table has.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
-    pub(super) field_count: u16,
-    pub(super) field_length: usize,
+pub(crate) struct Layout {
+    pub(crate) field_count: u16,
+    pub(crate) field_length: usize,
     /// Whether every byte is compared.
-    pub(super) verify: bool,
+    pub(crate) verify: bool,
 }
 
 impl Layout {
-    pub(super) fn of(table: &YcsbTable) -> Self {
+    pub(crate) fn of(table: &YcsbTable) -> Self {
         Self {
             field_count: table.field_count,
             field_length: table.field_length as usize,
@@ -118,12 +118,12 @@ impl Layout {
     }
 
     /// The same, with every byte compared.
-    pub(super) fn verified(self) -> Self {
+    pub(crate) fn verified(self) -> Self {
         Self { verify: true, ..self }
     }
 
     /// Begins to check a record that was read.
-    pub(super) fn check(self, key: Key) -> RecordCheck {
+    pub(crate) fn check(self, key: Key) -> RecordCheck {
         RecordCheck {
             layout: self,
             key,
@@ -132,13 +132,13 @@ impl Layout {
     }
 
     /// True if two values of a field are surely different when both were picked at random.
-    pub(super) fn values_differ(self) -> bool {
+    pub(crate) fn values_differ(self) -> bool {
         head_length(self.field_length) == LONGEST_HEAD
     }
 }
 
 /// The fields of a record that was read, one after the other.
-pub(super) struct RecordCheck {
+pub(crate) struct RecordCheck {
     layout: Layout,
     key: Key,
     fields: u16,
@@ -146,7 +146,7 @@ pub(super) struct RecordCheck {
 
 impl RecordCheck {
     /// The number of the next field.
-    pub(super) fn next_field(&self) -> u16 {
+    pub(crate) fn next_field(&self) -> u16 {
         self.fields
     }
 
@@ -154,7 +154,7 @@ impl RecordCheck {
     ///
     /// # Errors
     /// When there are too many, or it is not what was written.
-    pub(super) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
         let Layout {
             field_count,
             field_length,
@@ -186,7 +186,7 @@ impl RecordCheck {
     ///
     /// # Errors
     /// When there were fewer.
-    pub(super) fn end(self) -> Result<(), Failure> {
+    pub(crate) fn end(self) -> Result<(), Failure> {
         let Layout { field_count, .. } = self.layout;
         if self.fields == field_count {
             return Ok(());
@@ -197,7 +197,7 @@ impl RecordCheck {
 }
 
 /// What to say of a record that is not what was written.
-pub(super) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
+pub(crate) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
     Failure::Error(format!(
         "record {} {problem}: was the table changed?",
         key.as_str()
@@ -205,7 +205,7 @@ pub(super) fn changed(key: &Key, problem: impl std::fmt::Display) -> Failure {
 }
 
 /// Makes sure that a scan gave a record after the one before it.
-pub(super) fn in_order(before: Option<&Key>, key: &Key) -> Result<(), Failure> {
+pub(crate) fn in_order(before: Option<&Key>, key: &Key) -> Result<(), Failure> {
     match before {
         Some(before) if before.as_bytes() >= key.as_bytes() => {
             let before = before.as_str();
@@ -224,7 +224,7 @@ pub(crate) fn is_there(key: &Key, is_found: bool) -> Result<(), Failure> {
 }
 
 /// Whether a record that was asked for was there; never more than once.
-pub(super) fn at_most_one(key: &Key, records: u64) -> Result<bool, Failure> {
+pub(crate) fn at_most_one(key: &Key, records: u64) -> Result<bool, Failure> {
     match records {
         0 | 1 => Ok(records == 1),
         more => Err(changed(key, format_args!("is there {more} times"))),

@@ -35,8 +35,9 @@ enum Law {
 impl Requests {
     /// Picks as the mix says from the records of a table. Takes time in proportion to them; a copy takes none.
     ///
-    /// YCSB scatters popular records over those that are there and those that it expects to be inserted, by the number of
-    /// operations. There is no such number here; it is taken to be that of the records, as in all of YCSB's core workloads.
+    /// YCSB scatters popular records over those that are there and those that it expects to be inserted, by the number
+    /// of operations. There is no such number here; it is taken to be that of the records, as in all of YCSB's core
+    /// workloads.
     pub(super) fn new(mix: &YcsbMix, keys: &KeySpace) -> Self {
         let loaded = keys.loaded();
         Self(match mix.distribution {
@@ -108,7 +109,8 @@ mod tests {
     #[test]
     fn zipfian_picks_are_scattered_and_the_most_popular_have_their_shares() {
         let counts = counts(RequestDistribution::Zipfian, 0.0, 1000, 1000);
-        // Of the ranks 1 and 2, with what else falls on the same records; by their definition, and not by the code above.
+        // Of the ranks 1 and 2, with what else falls on the same records; by their definition, and not by the code
+        // above.
         for (rank, numerator) in [(0_u64, 1.0), (1, 0.5_f64.powf(0.99))] {
             let least = numerator / 26.469_028_201_783_02;
             let record = fnv_hash(rank) % 1001;

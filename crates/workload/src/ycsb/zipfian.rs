@@ -1,5 +1,5 @@
-//! YCSB's Zipfian numbers: J. Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994, as written
-//! in YCSB 0.17, `site.ycsb.generator.ZipfianGenerator`.
+//! YCSB's Zipfian numbers: J. Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994, as
+//! written in YCSB 0.17, `site.ycsb.generator.ZipfianGenerator`.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;

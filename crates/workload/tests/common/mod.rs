@@ -1,31 +1,58 @@
-//! What the tests share: private servers, accesses, slices.
+//! What the tests share: private servers, accesses, slices, YCSB's workloads.
 
 #![allow(dead_code, reason = "no test program uses all of it")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield, Workload};
-use ciphertax_lab::{GuardProgram, PrivateServer};
-use ciphertax_model::{Dataset, Distribution, Load, TlsVersion, Transport};
-use ciphertax_reactor::Reactor;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_model::{self as model, Dataset, Distribution, Load, TlsVersion, Transport, YcsbTable};
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
-use ciphertax_workload::dataset::DatasetError;
-use ciphertax_workload::{Access, Tables, dataset};
+use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::Tables;
+
+use ciphertax_testkit::plain;
+pub(crate) use ciphertax_testkit::run;
+
+ciphertax_testkit::plays_roles!();
+
+/// A small table of YCSB, all of whose reads compare what they get.
+pub(crate) const TABLE: YcsbTable = YcsbTable {
+    record_count: 1050,
+    field_count: 10,
+    field_length: 100,
+    batch_size: 100,
+    load_threads: 3,
+    verify: true,
+};
+
+/// YCSB's core workloads with the kinds of operations that each makes.
+pub(crate) const CORE_WORKLOADS: [(model::Workload, &[&str]); 6] = [
+    (model::Workload::YcsbA, &["read", "update"]),
+    (model::Workload::YcsbB, &["read", "update"]),
+    (model::Workload::YcsbC, &["read"]),
+    (model::Workload::YcsbD, &["read", "insert"]),
+    (model::Workload::YcsbE, &["insert", "scan"]),
+    (model::Workload::YcsbF, &["read", "read_modify_write"]),
+];
+
+/// How long a slice is.
+pub(crate) const SLICE: Duration = Duration::from_millis(300);
 
 /// Two connections on one thread, each served at once.
-const LOAD: Load = Load {
+pub(crate) const LOAD: Load = Load {
     workers: Some(1),
     ..Load::closed(2)
 };
 
-/// A server without a data set. The test program must have an ignored test `guard`.
+/// A server without a data set.
 pub(crate) fn empty_server() -> PrivateServer {
-    let guard = GuardProgram::this_test_program("guard");
-    PrivateServer::builder().guard(guard).start().unwrap()
+    PrivateServer::builder(&MARIADB).start().unwrap()
 }
 
 /// A server with the data set: one table of so many rows, which all workloads leave as many.
@@ -59,12 +86,14 @@ pub(crate) fn prepare(
     dataset: &Dataset,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    run(async |reactor| dataset::prepare(reactor, &options(server, None, None), dataset, progress).await)
+    run(async |reactor| {
+        dataset::prepare::<Session>(reactor, &options(server, None, None), dataset, progress).await
+    })
 }
 
 /// How an arm of this transport reaches the server.
-pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access {
-    Access {
+pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAccess {
+    MysqlAccess {
         forget_passwords: None,
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
@@ -72,7 +101,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> Access 
     }
 }
 
-/// The transport of sessions in clear or of this TLS version.
+/// The transport of plaintext sessions or of this TLS version.
 pub(crate) fn transport(tls: Option<TlsVersion>) -> Transport {
     match tls {
         None => Transport::Plain,
@@ -81,16 +110,6 @@ pub(crate) fn transport(tls: Option<TlsVersion>) -> Transport {
         Some(TlsVersion::V1_2) => Transport::Tls12,
         Some(TlsVersion::V1_3) => Transport::Tls13,
     }
-}
-
-/// Drives a task on an event loop of its own.
-pub(crate) fn run<T>(task: impl AsyncFnOnce(&Rc<Reactor>) -> T) -> T {
-    let reactor = Reactor::new().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    reactor
-        .run_one(task(&reactor), deadline)
-        .unwrap()
-        .expect("it hangs")
 }
 
 pub(crate) fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
@@ -141,10 +160,18 @@ pub(crate) fn options(
         let verification = Verification::Ca(server.ca_file().unwrap().to_owned());
         Arc::new(TlsConnector::new(&TlsPolicy::new(Some(version), verification)).unwrap())
     };
-    let (host, port) = (server.address().ip().to_string(), server.address().port());
     ConnectOptions {
         database: database.map(str::to_owned),
         tls: tls.map(connector),
-        ..ConnectOptions::new(host, port, server.user(), server.password().clone())
+        ..plain(server)
     }
+}
+
+/// How many operations of a kind a slice has made.
+pub(crate) fn count_of(yielded: &SliceYield, kind: &str) -> u64 {
+    let found = yielded
+        .operations
+        .iter()
+        .find(|operations| operations.kind == kind);
+    found.map_or(0, |operations| operations.count)
 }

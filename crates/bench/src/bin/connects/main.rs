@@ -9,7 +9,8 @@ use ciphertax_bench::{Document, GoProgram, Ground, Login, Repeats, Result, Slice
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Resumption, TlsLibrary, Transport};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::{Access, Connect, Errand};
+use ciphertax_workload::connect::{Connect, Nothing};
+use ciphertax_workload::mysql::MysqlAccess;
 use clap::{Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ struct Task {
 struct Answer {
     connects: u64,
     seconds: f64,
-    /// Protocol version and cipher by the server's word; empty for a session in clear.
+    /// Protocol version and cipher by the server's word; empty for a session in plaintext.
     word: String,
 }
 
@@ -164,7 +165,7 @@ fn cell(
     repeats: u32,
 ) -> Result<Table> {
     let contestants = Contestant::all(transport);
-    let arms: Vec<Connect> = contestants
+    let arms: Vec<Connect<MysqlAccess, Nothing>> = contestants
         .iter()
         .filter_map(|contestant| match contestant {
             Contestant::Ciphertax(library, resumption) => Some((*library, *resumption)),
@@ -172,11 +173,11 @@ fn cell(
         })
         .map(|(library, resumption)| {
             Ok(Connect {
-                access: Access {
+                access: MysqlAccess {
                     connections: at_a_time as usize,
                     ..ground.login(transport).access_by(library, resumption)?
                 },
-                errand: Errand::Nothing,
+                task: Nothing,
             })
         })
         .collect::<Result<_>>()?;
@@ -233,7 +234,7 @@ fn table(contestants: &[Contestant], measured: &[Measured], transport: Transport
     ]);
     for (contestant, this) in contestants.iter().zip(measured) {
         let session = if this.word.is_empty() {
-            "in clear"
+            "in plaintext"
         } else {
             &this.word
         };

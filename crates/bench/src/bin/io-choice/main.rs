@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         document.fact("asked", asked);
         document.paragraph(
             "`reactor` is the event loop of ciphertax, edge-triggered, which may sleep before it asks which sockets are ready \
-             (gather); `epoll` is the textbook loop, level-triggered; `io_uring` has registered files, one issuer and deferred \
+             (poll delay); `epoll` is the textbook loop, level-triggered; `io_uring` has registered files, one issuer and deferred \
              task work, and may wait for the answers of all connections for some time before it takes those that are there \
              (the kernel's minimal wait, since 6.12); `tokio` is its single-threaded runtime, one task a connection. Sleeps of \
              the thread end within 1 µs of their time. Ratios are taken within a repeat.",
@@ -114,11 +114,11 @@ fn cell(ground: &Ground, connections: u32, repeats: u32) -> Result<Table> {
 fn drivers(ground: &Ground, connections: u32) -> Result<Vec<Box<dyn Driver>>> {
     let login = ground.login(Transport::Plain);
     let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
-    for gather_us in [0, 30, 50, 100] {
-        drivers.push(Box::new(reactor::Gathering::connect(
+    for poll_delay_us in [0, 30, 50, 100] {
+        drivers.push(Box::new(reactor::WithDelay::connect(
             &login,
             connections,
-            gather_us,
+            poll_delay_us,
         )?));
     }
     drivers.push(Box::new(epoll::LevelTriggered::connect(&login, connections)?));

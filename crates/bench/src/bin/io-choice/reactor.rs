@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{Login, Result};
-use ciphertax_reactor::{Gather, Reactor, Socket};
+use ciphertax_reactor::{PollDelay, Reactor, Socket};
 
 use crate::Driver;
 use crate::exchange::{ANSWER_ROOM, Exchange};
@@ -14,14 +14,14 @@ use crate::login::{self, Next};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Edge-triggered epoll that waits a little for more sockets, or not.
-pub(crate) struct Gathering {
+pub(crate) struct WithDelay {
     reactor: Rc<Reactor>,
     connections: Vec<(Socket, Exchange)>,
-    gather_us: u32,
+    poll_delay_us: u32,
 }
 
-impl Gathering {
-    pub(crate) fn connect(login: &Login, connections: u32, gather_us: u32) -> Result<Self> {
+impl WithDelay {
+    pub(crate) fn connect(login: &Login, connections: u32, poll_delay_us: u32) -> Result<Self> {
         let reactor = Reactor::new()?;
         let connections = (0..connections)
             .map(|seed| {
@@ -31,20 +31,20 @@ impl Gathering {
                     .ok_or("the server does not answer")?
             })
             .collect::<Result<_>>()?;
-        reactor.set_gather(Gather::micros(gather_us));
+        reactor.set_poll_delay(PollDelay::micros(poll_delay_us));
         Ok(Self {
             reactor,
             connections,
-            gather_us,
+            poll_delay_us,
         })
     }
 }
 
-impl Driver for Gathering {
+impl Driver for WithDelay {
     fn label(&self) -> String {
-        match self.gather_us {
+        match self.poll_delay_us {
             0 => "reactor".to_owned(),
-            micros => format!("reactor, gather {micros} µs"),
+            micros => format!("reactor, poll delay {micros} µs"),
         }
     }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use ciphertax_bench::{Document, MongodbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
-use ciphertax_lab::PrivateMongoDb;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Load, PasswordCache, Transport};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::mongodb::{MongodbConnect, MongodbErrand};
+use ciphertax_workload::connect::{Connect, Nothing};
 use clap::Parser;
 
 /// Length of one measurement in seconds.
@@ -101,12 +102,12 @@ fn arms() -> Vec<Arm> {
 
 impl Grounds {
     fn prepare() -> Result<Self> {
-        let locked = PrivateMongoDb::builder()
+        let locked = PrivateServer::builder(&MONGODB)
             .account(AuthenticationMethod::ScramSha1)
             .account(AuthenticationMethod::ScramSha256)
             .account(AuthenticationMethod::MongodbX509);
         Ok(Self {
-            open: MongodbGround::prepare(PrivateMongoDb::builder().access_control(false))?,
+            open: MongodbGround::prepare(PrivateServer::builder(&MONGODB).access_control(false))?,
             locked: MongodbGround::prepare(locked)?,
         })
     }
@@ -133,9 +134,9 @@ fn in_turns(
     repeats: u32,
 ) -> Result<(Repeats, Vec<Measured>)> {
     let workloads = arms.iter().map(|arm| {
-        Ok(MongodbConnect {
+        Ok(Connect {
             access: grounds.of(arm).access(arm, AT_A_TIME as usize)?,
-            errand: MongodbErrand::Nothing,
+            task: Nothing,
         })
     });
     let workloads = workloads.collect::<Result<Vec<_>>>()?;

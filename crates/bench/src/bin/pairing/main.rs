@@ -11,7 +11,8 @@ use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_observe::placement::{confine_process, last_allowed_cpu};
 use ciphertax_stats::{BalancedOrder, Estimate};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 use figure::Panel;
 
@@ -112,9 +113,9 @@ impl Bed {
     fn make(placement: &'static str, cpu: Option<usize>, methods: usize) -> Result<Self> {
         let ground = Ground::prepare(CertificateKind::EcdsaP256)?;
         if let Some(cpu) = cpu {
-            confine_process(ground.server().pid(), cpu)?;
+            confine_process(ground.server().pids()[0], cpu)?;
         }
-        let arm = |transport| -> Result<PointSelect> {
+        let arm = |transport| -> Result<PointSelect<MysqlAccess>> {
             Ok(PointSelect {
                 access: ground.access(transport)?,
                 tables: TABLES,

@@ -8,7 +8,7 @@ use ciphertax_bench::sysbench::{Call, Sysbench};
 use ciphertax_bench::{Document, Ground, ROWS, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Transport};
-use ciphertax_workload::PointSelect;
+use ciphertax_workload::sql::PointSelect;
 use clap::Parser;
 
 /// Length of one measurement in seconds.
@@ -20,7 +20,7 @@ struct Arguments {
     /// How often each cell is measured
     #[arg(long, default_value_t = 7)]
     repeats: u32,
-    /// Measure 64 connections with one and two load threads, and several gather times
+    /// Measure 64 connections with one and two load threads, and several poll delays
     #[arg(long)]
     explore: bool,
 }
@@ -103,7 +103,7 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
         "sysbench µs/op",
         "ciphertax op/s",
         "sysbench op/s",
-        "gather µs",
+        "poll delay µs",
     ]);
     for (connections, bar) in [(1, 1.0), (8, 1.0), (64, 0.6)] {
         for transport in [Transport::Plain, Transport::Tls13] {
@@ -131,7 +131,7 @@ fn compare(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
                 format!("{:.1}", theirs.client_us),
                 format!("{:.0}", ours.throughput),
                 format!("{:.0}", theirs.throughput),
-                load.gather_us.to_string(),
+                load.poll_delay_us.to_string(),
             ]);
         }
     }
@@ -149,10 +149,10 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
     const CONNECTIONS: u32 = 64;
     let mut loads = Vec::new();
     for workers in [1, 2] {
-        for gather_us in [0, 30, 50, 100] {
+        for poll_delay_us in [0, 30, 50, 100] {
             loads.push(Load {
                 workers: Some(workers),
-                gather_us,
+                poll_delay_us,
                 ..Load::closed(CONNECTIONS)
             });
         }
@@ -166,7 +166,7 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
         let contestants = measure(ground, sysbench, &cell, repeats)?;
         let theirs = &contestants[0];
         let mut table = Table::new(&[
-            "load threads, gather µs",
+            "load threads, poll delay µs",
             "client CPU / sysbench",
             "throughput / sysbench",
             "client CPU µs/op",
@@ -175,7 +175,7 @@ fn explore(ground: &mut Ground, sysbench: &Sysbench, document: &mut Document, re
         ]);
         let labels = loads.iter().map(|load| {
             let workers = load.workers.unwrap_or_default();
-            format!("{workers}, {}", load.gather_us)
+            format!("{workers}, {}", load.poll_delay_us)
         });
         for (label, contestant) in std::iter::once("sysbench".to_owned())
             .chain(labels)

@@ -8,7 +8,7 @@ use ciphertax_bench::sysbench::{Call, Limit, Sysbench};
 use ciphertax_bench::{Document, Ground, Result, Slice, TABLES, Table};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Resumption, TlsLibrary, Transport};
-use ciphertax_workload::{Oltp, Scenario};
+use ciphertax_workload::sql::{Oltp, Scenario};
 use clap::Parser;
 
 /// Length of one measurement in seconds.
@@ -34,8 +34,8 @@ fn main() -> ExitCode {
         document.fact("server", ground.identity()?);
         document.fact("sysbench", Sysbench::version()?);
         let asked = format!(
-            "prepared statements, {CONNECTIONS} connections, gather {} µs, {} repeats of {SECONDS} s in turns",
-            load(CONNECTIONS).gather_us,
+            "prepared statements, {CONNECTIONS} connections, poll delay {} µs, {} repeats of {SECONDS} s in turns",
+            load(CONNECTIONS).poll_delay_us,
             arguments.repeats
         );
         document.fact("asked", asked);

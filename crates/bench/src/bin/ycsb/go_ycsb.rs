@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) seconds: f64,
     /// CPU time of the whole process, connecting included.
     pub(crate) cpu: Duration,
-    /// Protocol version and cipher of a TLS session; empty in clear.
+    /// Protocol version and cipher of a TLS session; empty in plaintext.
     pub(crate) word: String,
 }
 

@@ -7,8 +7,8 @@ use ciphertax_model::{Arm, YcsbTable};
 use ciphertax_observe::ThreadUsage;
 use ciphertax_stats::BalancedOrder;
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::mongodb::DATABASE;
+use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::mongodb::{DATABASE, dataset};
 
 use crate::go_ycsb::{self, Call, GoYcsb, Part};
 
@@ -115,7 +115,7 @@ fn load(ground: &mut MongodbGround, (arm, table): (&Arm, &YcsbTable), loads: &mu
         }
     };
     ground.run(Contents::from(*table).patience(), async |reactor| {
-        dataset::mongodb::prepare(reactor, &options, table, progress).await
+        dataset::prepare(reactor, &options, table, progress).await
     })??;
     let checked = began.elapsed();
     let (elapsed, now) = written.ok_or("nothing was said to be written")?;

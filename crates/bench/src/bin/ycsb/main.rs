@@ -10,10 +10,12 @@ use std::time::Duration;
 use ciphertax_bench::beside_sysbench::load;
 use ciphertax_bench::{Document, MongodbGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
-use ciphertax_lab::PrivateMongoDb;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{Arm, AuthenticationMethod, Transport, Workload, YcsbMix, YcsbTable};
 use ciphertax_stats::BalancedOrder;
-use ciphertax_workload::ycsb::{KeySpace, MongodbTable, Ycsb};
+use ciphertax_workload::mongodb::MongodbTable;
+use ciphertax_workload::ycsb::{KeySpace, Ycsb};
 use clap::Parser;
 
 use crate::go_ycsb::{Call, GoYcsb, Part};
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
             );
         }
         let go = GoYcsb::build()?;
-        let server = PrivateMongoDb::builder()
+        let server = PrivateServer::builder(&MONGODB)
             .access_control(false)
             .cache_mb(cache_mb(&table));
         let mut ground = MongodbGround::prepare(server)?;
@@ -96,7 +98,7 @@ fn main() -> ExitCode {
             document.table(&format!("Workload `{}`", workload.name()), &rows);
         }
         document.table(
-            &format!("Load phase, {load_threads} connections in clear"),
+            &format!("Load phase, {load_threads} connections in plaintext"),
             &loads,
         );
         document.paragraph(
@@ -152,7 +154,7 @@ fn cipher_of_go(ground: &mut MongodbGround, go: &GoYcsb, arm: &Arm, table: &Ycsb
 
 fn word(tls: &Arm) -> String {
     let cipher = tls.tls.cipher.as_deref().unwrap_or_default();
-    format!("both in clear; both {} {cipher}", tls.transport)
+    format!("both in plaintext; both {} {cipher}", tls.transport)
 }
 
 fn compare(
@@ -172,7 +174,7 @@ fn compare(
         "go-ycsb µs/op",
         "ciphertax op/s",
         "go-ycsb op/s",
-        "gather µs",
+        "poll delay µs",
     ]);
     for connections in [8, 64] {
         for arm in arms {
@@ -201,7 +203,7 @@ fn compare(
                 format!("{:.1}", theirs.client_us),
                 format!("{:.0}", ours.throughput),
                 format!("{:.0}", theirs.throughput),
-                load(connections).gather_us.to_string(),
+                load(connections).poll_delay_us.to_string(),
             ]);
         }
     }

@@ -18,12 +18,12 @@
 //! reachable from nowhere else; only the device of the client's end is moved out of it. What comes out of the server's
 //! end is routed to a veth, and its addresses are rewritten there so that it reaches the server at the loopback address
 //! where it listens anyway. The rewriting is done in the kernel, packet by packet and without tracking connections: a
-//! copy of four bytes and a sum. A TCP forwarder in its place would cost more than the tunnel. Nothing of the machine is
-//! changed: the two devices are new, so is what is set for them, and they lead to addresses of a range reserved for
+//! copy of four bytes and a sum. A TCP forwarder in its place would cost more than the tunnel. Nothing of the machine
+//! is changed: the two devices are new, so is what is set for them, and they lead to addresses of a range reserved for
 //! measurements (RFC 2544).
 //!
-//! Over a link it is simpler. The server is in a namespace already, and so its end is put there too and is given the address
-//! that clients connect to, so that nothing has to be rewritten:
+//! Over a link it is simpler. The server is in a namespace already, and so its end is put there too and is given the
+//! address that clients connect to, so that nothing has to be rewritten:
 //!
 //! ```text
 //! namespace of the machine                   namespace of the link
@@ -33,40 +33,41 @@
 //!                   wireguard-go ── UDP, link ── wireguard-go
 //! ```
 //!
-//! Then the UDP socket of the client's end is on every address of the machine, as WireGuard's always is; it answers nobody
-//! who does not have the other end's key.
+//! Then the UDP socket of the client's end is on every address of the machine, as WireGuard's always is; it answers
+//! nobody who does not have the other end's key.
 //!
 //! The namespace has no name and is held by processes of the guard alone. When they end, so does everything in it, and
 //! with it both devices.
 
 mod key;
 mod names;
+mod programs;
 mod shelter;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
-use std::path::{Path, PathBuf};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use ciphertax_model::Tunnel;
 use ciphertax_reactor::stop;
-use rustix::process::geteuid;
+use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::namespace::inside;
 
 use crate::error::{Error, Result};
-use crate::guard::{Guard, Helper, User};
 use crate::link::FarSide;
-use crate::namespace::inside;
 
-use super::Side;
 use super::datagram_relay::DatagramRelay;
 use super::error::TunnelError;
 use super::half::{Half, STARTUP};
-use super::program::{Program, run_to_success};
+use super::process::Side;
+use super::program::run_to_success;
 use super::proof::{Evidence, Exchange, disproved, send_through};
 use key::{Key, PublicKey};
 use names::{Addresses, Devices};
+pub(super) use programs::{Programs, check};
 use shelter::Shelter;
 
 /// What wireguard-go gives its devices: 1500 bytes less its headers over IPv6.
@@ -88,60 +89,6 @@ const VANISHING: Duration = Duration::from_secs(5);
 /// How long a connection through the tunnel may take while it is tried whether it leads anywhere; over a link longer.
 const TRIAL: Duration = Duration::from_millis(250);
 const DISTANT_TRIAL: Duration = Duration::from_secs(3);
-
-/// What is needed on the machine.
-#[derive(Debug)]
-pub(super) struct Programs {
-    wireguard: Program,
-    wg: Program,
-    nft: Program,
-    ip: Program,
-    nsenter: Program,
-    unshare: Program,
-    mount: Program,
-    sleep: Program,
-    version: String,
-    target: SocketAddrV4,
-    far: Option<FarSide>,
-}
-
-/// Whether this process may make network devices.
-pub(super) fn check() -> Result<()> {
-    match geteuid().is_root() {
-        true => Ok(()),
-        false => Err(TunnelError::NeedsRoot.into()),
-    }
-}
-
-impl Programs {
-    pub(super) fn find(target: SocketAddr, far: Option<FarSide>) -> Result<Self> {
-        check()?;
-        let target = match target {
-            SocketAddr::V4(address) if address.ip().is_loopback() || far.is_some() => address,
-            _ => {
-                return Err(TunnelError::Target {
-                    tunnel: "WireGuard",
-                    target,
-                }
-                .into());
-            }
-        };
-        let wireguard = Program::find(&["wireguard-go"], "wireguard-go")?;
-        Ok(Self {
-            version: wireguard.version("wireguard-go", "--version", "wireguard-go ")?,
-            wireguard,
-            wg: Program::find(&["wg"], "wireguard-tools")?,
-            nft: Program::find(&["nft"], "nftables")?,
-            ip: Program::find(&["ip"], "iproute2")?,
-            nsenter: Program::find(&["nsenter"], "util-linux")?,
-            unshare: Program::find(&["unshare"], "util-linux")?,
-            mount: Program::find(&["mount"], "mount")?,
-            sleep: Program::find(&["sleep"], "coreutils")?,
-            target,
-            far,
-        })
-    }
-}
 
 /// Both ends, and the way between them.
 #[derive(Debug)]
@@ -250,10 +197,10 @@ impl Wireguard {
                 return Ok(());
             };
             if Instant::now() > deadline {
-                return Err(Error::LeftBehind {
-                    folder: network_device(device),
-                    problem: "the kernel keeps it although its processes have ended".into(),
-                });
+                return Err(TunnelError::DeviceLeft {
+                    device: device.to_owned(),
+                }
+                .into());
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -325,7 +272,7 @@ impl Wireguard {
             },
         )?;
         let socket = self.shelter.path(&format!("run/wireguard/{device}.sock"));
-        wait_until(&half, || socket.exists())?;
+        half.wait_until(|| socket.exists())?;
         self.wg(&["setconf", device, "/dev/stdin"], &self.settings(side, key)?)?;
         Ok(half)
     }
@@ -440,7 +387,8 @@ impl Wireguard {
         ))
     }
 
-    /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both ways.
+    /// What `wg` says of the client's end: that a handshake was made with the server's key, and that bytes went both
+    /// ways.
     fn word(&self) -> Result<String> {
         let device = &self.devices.client;
         let handshakes = self.wg(&["show", device, "latest-handshakes"], "")?;
@@ -539,43 +487,6 @@ fn without_ipv6(device: &str) -> io::Result<()> {
     }
 }
 
-fn network_device(device: &str) -> PathBuf {
-    Path::new("/sys/class/net").join(device)
-}
-
 fn device_exists(device: &str) -> bool {
-    network_device(device).exists()
-}
-
-/// Waits for something that a program does after its start.
-fn wait_until(half: &Half, done: impl Fn() -> bool) -> Result<()> {
-    let deadline = Instant::now() + STARTUP;
-    while !done() {
-        if half.has_ended() {
-            return Err(half.ended());
-        }
-        if stop::is_over(deadline) {
-            return Err(half.not_ready());
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_elsewhere_is_refused() {
-        if !geteuid().is_root() {
-            return; // Everything is refused.
-        }
-        for target in ["192.0.2.1:3306", "[::1]:3306"] {
-            let error = Programs::find(target.parse().unwrap(), None)
-                .unwrap_err()
-                .to_string();
-            assert!(error.contains(target) && error.contains("loopback"), "{error}");
-        }
-    }
+    Path::new("/sys/class/net").join(device).exists()
 }

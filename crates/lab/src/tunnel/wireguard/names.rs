@@ -1,12 +1,11 @@
 //! Names and addresses that nobody else on this machine uses.
 
-use std::fs;
 use std::net::Ipv4Addr;
-use std::path::Path;
 
+use procfs::net::RouteEntry;
 use rand::RngExt;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tunnel::error::TunnelError;
 
 /// Names of network devices that nobody else uses.
@@ -58,8 +57,10 @@ impl Addresses {
     /// Addresses that no route of the machine names.
     pub(super) fn unused() -> Result<Self> {
         const TRIES: usize = 100;
-        let path = Path::new("/proc/net/route");
-        let routes = fs::read_to_string(path).map_err(Error::read(path))?;
+        let routes = procfs::net::route().map_err(|cause| TunnelError::System {
+            what: "read the machine's routes".into(),
+            cause: std::io::Error::other(cause),
+        })?;
         let mut rng = rand::rng();
         (0..TRIES)
             .map(|_| Self::of_group(rng.random_range(0..Self::GROUPS)))
@@ -83,19 +84,17 @@ impl Addresses {
         }
     }
 
-    /// The kernel writes destinations in hexadecimal as they lie in memory.
-    fn occur_in(&self, routes: &str) -> bool {
-        [self.client, self.entry, self.beyond].iter().any(|address| {
-            let destination = format!("{:08X}", u32::from_ne_bytes(address.octets()));
-            routes
-                .lines()
-                .any(|line| line.split_whitespace().nth(1) == Some(&destination))
-        })
+    fn occur_in(&self, routes: &[RouteEntry]) -> bool {
+        let own = [self.client, self.entry, self.beyond];
+        routes.iter().any(|route| own.contains(&route.destination))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use procfs::FromRead;
+    use procfs::net::RouteEntries;
+
     use super::*;
 
     #[test]
@@ -108,9 +107,11 @@ mod tests {
 
     #[test]
     fn addresses_that_a_route_names_are_not_used() {
-        let routes = "Iface\tDestination\tGateway\nctaxc\t020012C6\t00000000\n";
-        assert!(Addresses::of_group(0).occur_in(routes));
-        assert!(!Addresses::of_group(1).occur_in(routes));
+        let table = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+                     ctaxc 020012C6 00000000 0005 0 0 0 FFFFFFFF 0 0 0\n";
+        let RouteEntries(routes) = RouteEntries::from_read(table.as_bytes()).unwrap();
+        assert!(Addresses::of_group(0).occur_in(&routes));
+        assert!(!Addresses::of_group(1).occur_in(&routes));
     }
 
     #[test]

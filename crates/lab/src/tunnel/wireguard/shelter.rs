@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ciphertax_supervise::guard::{Guard, Helper, User};
+
 use crate::error::Result;
-use crate::guard::{Guard, Helper, User};
 use crate::link::FarSide;
-use crate::tunnel::Side;
 use crate::tunnel::half::Half;
+use crate::tunnel::process::Side;
 use crate::tunnel::program::{Program, run_to_success};
 
-use super::{Programs, wait_until};
+use super::programs::Programs;
 
 /// A mount namespace without a name, held by a process that sleeps, and without a link a network namespace too.
 #[derive(Debug)]
@@ -43,9 +44,9 @@ impl Shelter {
         };
         // unshare becomes sleep once it has done its work.
         let program = shelter.process().join("comm");
-        wait_until(&shelter.holder, || {
-            fs::read_to_string(&program).is_ok_and(|name| name.trim() == "sleep")
-        })?;
+        shelter
+            .holder
+            .wait_until(|| fs::read_to_string(&program).is_ok_and(|name| name.trim() == "sleep"))?;
         // Programs put their sockets into /run: it is one of our own here, and goes with the namespace.
         let mount = programs
             .mount

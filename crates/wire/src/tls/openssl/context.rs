@@ -54,9 +54,9 @@ fn protocol(version: TlsVersion) -> SslVersion {
     }
 }
 
-/// What yaSSL and wolfSSL servers need. Security level 0 allows the signatures of SHA-1 and MD5 that TLS 1.0 and 1.1 are
-/// made of. Without RFC 5746 a client cannot see that its handshake is a renegotiation for somebody else's connection;
-/// it can at least refuse to renegotiate its own.
+/// What yaSSL and wolfSSL servers need. Security level 0 allows the signatures of SHA-1 and MD5 that TLS 1.0 and 1.1
+/// are made of. Without RFC 5746 a client cannot see that its handshake is a renegotiation for somebody else's
+/// connection; it can at least refuse to renegotiate its own.
 fn take_legacy_servers(context: &mut SslContextBuilder) {
     context.set_security_level(0);
     let legacy_server_connect = SslOptions::from_bits_retain(openssl_sys::SSL_OP_LEGACY_SERVER_CONNECT);

@@ -30,14 +30,14 @@ impl Session {
         }
     }
 
-    /// True if nothing has been received that was not decrypted and given out. The library would find that out too, by a look
-    /// at each of its layers, which costs more than decrypting a small answer.
+    /// True if nothing has been received that was not decrypted and given out. The library would find that out too, by
+    /// a look at each of its layers, which costs more than decrypting a small answer.
     fn is_idle(&self) -> bool {
         self.stream.get_ref().incoming.unread().is_empty() && self.stream.ssl().pending() == 0
     }
 
-    /// Keeps a ticket that came with a resumed handshake of TLS 1.2 or older: the callback that hears of all others does
-    /// not hear of these.
+    /// Keeps a ticket that came with a resumed handshake of TLS 1.2 or older: the callback that hears of all others
+    /// does not hear of these.
     fn keep_renewed_ticket(&self) {
         let ssl = self.stream.ssl();
         let (Some(resumable), Some(session)) = (&self.resumable, ssl.session()) else {

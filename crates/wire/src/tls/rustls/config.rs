@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ciphertax_model::{Group, TlsVersion};
-use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::aws_lc_rs::{self, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
+use rustls::{ClientConfig, SupportedProtocolVersion, version};
 
 use super::super::cipher;
 use super::super::policy::{ClientCertificate, TlsPolicy, Verification, Versions};
+use super::pem::{Chain, read_certificates};
 use super::{failure, suites, verifier};
 use crate::error::WireError;
 
@@ -89,8 +89,6 @@ fn key_exchange(group: Group) -> &'static dyn SupportedKxGroup {
     }
 }
 
-type Chain = Vec<CertificateDer<'static>>;
-
 fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, PrivateKeyDer<'static>), WireError> {
     let path = &client.certificate;
     let chain = read_certificates(path).map_err(|problem| unusable(path, problem))?;
@@ -103,44 +101,9 @@ fn read_client_certificate(client: &ClientCertificate) -> Result<(Chain, Private
     Ok((chain, key))
 }
 
-/// The authorities in a PEM file.
-pub(super) fn read_authorities(path: &Path) -> Result<RootCertStore, WireError> {
-    let unusable = |problem: String| WireError::CaFile {
-        path: path.display().to_string(),
-        problem,
-    };
-    let mut authorities = RootCertStore::empty();
-    for certificate in read_certificates(path).map_err(unusable)? {
-        authorities
-            .add(certificate)
-            .map_err(|error| unusable(error.to_string()))?;
-    }
-    Ok(authorities)
-}
-
-fn read_certificates(path: &Path) -> Result<Chain, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let certificates: Option<Chain> = CertificateDer::pem_reader_iter(std::io::BufReader::new(file))
-        .map(Result::ok)
-        .collect();
-    certificates
-        .filter(|certificates| !certificates.is_empty())
-        .ok_or_else(|| "it holds no PEM certificate that can be read".into())
-}
-
 fn unusable(path: &Path, problem: String) -> WireError {
     WireError::ClientCertificate {
         path: path.display().to_string(),
         problem,
     }
-}
-
-/// The verifier that rustls itself would use for a host name.
-pub(super) fn webpki_verifier(
-    authorities: RootCertStore,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, WireError> {
-    WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider))
-        .build()
-        .map_err(|error| WireError::Tls(error.to_string()))
 }

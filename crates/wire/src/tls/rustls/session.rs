@@ -79,8 +79,8 @@ enum Step {
 }
 
 impl Session {
-    /// Does a job as far as the ciphertext received allows; `None` if there is too little. Otherwise the number of bytes
-    /// decrypted.
+    /// Does a job as far as the ciphertext received allows; `None` if there is too little. Otherwise the number of
+    /// bytes decrypted.
     fn perform(&mut self, mut job: Job<'_>) -> Result<Option<usize>, WireError> {
         if self.failed {
             return Err(WireError::Closed);

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{
@@ -14,7 +15,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use super::super::policy::Verification;
-use super::config::{read_authorities, webpki_verifier};
+use super::pem::read_authorities;
 use crate::error::WireError;
 
 pub(super) fn prepare(
@@ -33,6 +34,16 @@ pub(super) fn prepare(
         }),
         Verification::HostName(path, _) => webpki_verifier(read_authorities(path)?, provider)?,
     })
+}
+
+/// The verifier that rustls itself would use for a host name.
+fn webpki_verifier(
+    authorities: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, WireError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(provider))
+        .build()
+        .map_err(|error| WireError::Tls(error.to_string()))
 }
 
 /// Takes a certificate for any name: one whose chain leads to an authority, or any at all.

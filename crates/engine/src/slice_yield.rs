@@ -1,0 +1,116 @@
+//! What a slice yielded, all load threads together.
+
+use std::ops::Deref;
+use std::time::Instant;
+
+use ciphertax_records::{CpuTime, KeptOperation, Yield};
+
+use crate::course::Course;
+use crate::operation::Failure;
+use crate::recorder::Recorder;
+use crate::responses::Responses;
+use crate::worker::Work;
+
+/// The share of the CPUs it may use from which on the load generator counts as the bottleneck.
+const SATURATED: f64 = 0.85;
+
+/// What a slice yielded, all load threads together, and how it went.
+#[derive(Debug)]
+pub struct SliceYield {
+    /// When the first load thread began.
+    pub began: Instant,
+    /// What is recorded of it.
+    pub recorded: Yield,
+    /// Every single operation, where they are kept.
+    pub kept: Vec<KeptOperation>,
+    /// Operations that failed.
+    pub failures: u64,
+    /// The first of them, or the gravest.
+    pub first_failure: Option<Failure>,
+    /// Operations that did not finish within ten seconds after the end of the slice; in a batch, after the last began.
+    pub unfinished: u64,
+    /// True if it was cut short because somebody wanted to stop.
+    pub interrupted: bool,
+}
+
+impl SliceYield {
+    /// A slice that began and yielded nothing yet.
+    pub fn nothing(began: Instant) -> Self {
+        Self {
+            began,
+            recorded: Yield::default(),
+            kept: Vec::new(),
+            failures: 0,
+            first_failure: None,
+            unfinished: 0,
+            interrupted: false,
+        }
+    }
+}
+
+impl Deref for SliceYield {
+    type Target = Yield;
+
+    fn deref(&self) -> &Yield {
+        &self.recorded
+    }
+}
+
+/// What all load threads together did.
+pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
+    let threads = works.len() as f64;
+    let began = works
+        .iter()
+        .map(|work| work.began)
+        .min()
+        .unwrap_or_else(Instant::now);
+    let ended = works.iter().map(|work| work.ended).max().unwrap_or(began);
+    let duration = ended - began;
+    let client_cpu = CpuTime {
+        total_ns: works.iter().map(|work| work.cpu.total_ns).sum(),
+        system_ns: works.iter().map(|work| work.cpu.system_ns).sum(),
+    };
+    let client_context_switches = works.iter().map(|work| work.context_switches).sum();
+    let client_run_queue_wait_ns = works.iter().map(|work| work.run_queue_wait_ns).sum();
+    let unfinished = works.iter().map(|work| work.unfinished).sum();
+    let merged = works
+        .into_iter()
+        .map(|work| (work.recorder, work.responses))
+        .reduce(|mut merged, (recorder, responses)| {
+            merged.0.merge(&recorder);
+            merged.1.merge(&responses);
+            merged
+        });
+    let (mut recorder, responses) = merged.unwrap_or_else(|| (Recorder::new(&[], false), Responses::new()));
+    let open_loop = match course {
+        Course::Open(schedule) => Some(responses.sample(schedule.operations())),
+        Course::Closed(_) | Course::Batch(_) => None,
+    };
+    let saturation = client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0);
+    SliceYield {
+        began,
+        recorded: Yield {
+            duration_ns: duration.as_nanos() as u64,
+            operations: recorder.operations(),
+            client_cpu,
+            bytes_sent: recorder.bytes_sent,
+            bytes_received: recorder.bytes_received,
+            client_context_switches,
+            client_run_queue_wait_ns,
+            workers: threads as u32,
+            logins: recorder.logins(),
+            handshakes: recorder.handshakes,
+            queries: recorder.queries,
+            restarts: recorder.restarts,
+            stale_reads: recorder.stale_reads,
+            phases: recorder.phases(),
+            open_loop,
+            client_bound: saturation > SATURATED,
+        },
+        kept: recorder.take_kept(),
+        failures: recorder.failures,
+        first_failure: recorder.first_failure,
+        unfinished,
+        interrupted: false,
+    }
+}

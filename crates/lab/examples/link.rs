@@ -1,0 +1,71 @@
+//! Owns a link until its standard input ends, and says where it is: the word `owns`, addresses that lead over it, and
+//! process numbers. With the argument `server` it has a MariaDB at the far end and tunnels to it too. With the argument
+//! `guard` or `link` it is the guard of all that, or the link's own process, as in the `ciphertax` command.
+
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::tunnel::{self, RunningTunnel};
+use ciphertax_lab::{PrivateServer, Result, RunningLink, link};
+use ciphertax_model::{Link, SshCipher, Tunnel};
+use ciphertax_supervise::{GuardProgram, guard};
+
+/// What is at the far end, and leads there.
+const TUNNELS: [Tunnel; 2] = [Tunnel::Ssh(SshCipher::Aes256Gcm), Tunnel::Wireguard];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let owned = match words[..] {
+        ["guard"] => return guard::main(),
+        ["link"] => return link::main(),
+        [] => own(false),
+        ["server"] => own(true),
+        _ => {
+            eprintln!("usage: link [server]");
+            return ExitCode::from(2);
+        }
+    };
+    match owned {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn own(with_server: bool) -> Result<()> {
+    let program = GuardProgram::this_program();
+    let distance = Link {
+        rtt_ms: 1.0,
+        ..Link::NONE
+    };
+    let link = RunningLink::start(&distance, &program)?;
+    let mut addresses = vec![link.delayed_address(), link.direct_address()];
+    let mut pids = vec![link.pid()];
+    let mut server = None;
+    let mut tunnels = Vec::new();
+    if with_server {
+        let started = PrivateServer::builder(&MARIADB).inside(&link).start()?;
+        pids.extend(started.pids());
+        for kind in TUNNELS {
+            tunnels.push(tunnel::start(kind, started.address(), Some(&link), &program)?);
+        }
+        server = Some(started);
+    }
+    addresses.extend(tunnels.iter().map(|tunnel| tunnel.address().ip()));
+    let processes = tunnels.iter().flat_map(RunningTunnel::processes);
+    pids.extend(processes.map(|process| process.pid));
+    println!("owns {} {}", listed(&addresses), listed(&pids));
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    // From the inside out.
+    drop((tunnels, server, link));
+    Ok(())
+}
+
+fn listed(words: &[impl ToString]) -> String {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    words.join(",")
+}

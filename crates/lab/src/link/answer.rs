@@ -1,0 +1,22 @@
+//! What the process of a link answers while it runs.
+
+use ciphertax_model::LinkKind;
+
+use super::protocol::{Answer, Request};
+use super::report::Tally;
+use super::settings::Settings;
+
+/// Answers a request to a link that runs; `set` changes its settings for what comes from now on.
+pub(super) fn answer(request: Request, kind: LinkKind, tally: &Tally, set: impl FnOnce(Settings)) -> Answer {
+    match request {
+        Request::Report => Answer::Report(tally.report(kind)),
+        Request::Set(link) => match Settings::try_from(&link) {
+            Ok(settings) => {
+                set(settings);
+                Answer::Set
+            }
+            Err(error) => Answer::Refused(error.to_string()),
+        },
+        Request::Start(_) | Request::StartRelay(..) => Answer::Refused("runs already".into()),
+    }
+}

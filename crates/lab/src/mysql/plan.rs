@@ -1,0 +1,240 @@
+//! How a private server of this family is prepared and told what to do.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ciphertax_model::TlsVersion;
+
+use crate::accounts::Account;
+use crate::certificates::{CertificateFiles, KeyFormat};
+use crate::error::{Error, Result};
+use crate::locate::Installation;
+use crate::server::family::Plan;
+use crate::server::spec::Spec;
+
+use super::accounts::{self, account_for};
+use super::installation::MySqlInstallation;
+use super::my_cnf::MyCnf;
+use super::statements::Statements;
+use super::{MySql, NEEDED_MB, SOCKET, TlsControl, defaults_file_option, template};
+
+/// Memory for data and indexes, in megabytes, if nothing else is asked for.
+const CACHE_MB: u32 = 256;
+
+/// What differs from the server's defaults besides, so that data stay in memory, names are not looked up, and neither
+/// connections nor prepared statements run out.
+const SETTINGS: [(&str, &str); 4] = [
+    ("innodb_flush_log_at_trx_commit", "2"),
+    ("max_connections", "2000"),
+    // The most that every server of the catalogue takes.
+    ("max_prepared_stmt_count", "1048576"),
+    ("skip_name_resolve", "ON"),
+];
+
+/// One more such setting, which takes no value.
+const NO_BINLOG: &str = "skip_log_bin";
+
+/// Ciphers of OpenSSL's default list with what its security levels forbid: TLS before 1.2 and RSA keys of 1024 bits.
+const EVERY_SECURITY_LEVEL: &str = "DEFAULT:@SECLEVEL=0";
+
+/// A server that is to be made.
+pub(super) struct MySqlPlan<'a> {
+    family: &'a MySql,
+    spec: &'a Spec,
+    installation: Installation,
+    accounts: Vec<Account>,
+    /// What the server runs before it lets anybody in.
+    statements: Option<Statements>,
+}
+
+impl<'a> MySqlPlan<'a> {
+    pub(super) fn new(family: &'a MySql, spec: &'a Spec) -> Result<Self> {
+        let installation = Installation::of(spec.entry)?;
+        let mysql = MySqlInstallation::of(&installation, family)?;
+        let others = spec.accounts.iter().map(|&method| match family.plugin(method) {
+            Some(plugin) if !mysql.has_plugin(plugin) => Err(Error::NoPlugin {
+                server: spec.entry.name,
+                plugin,
+                method,
+            }),
+            _ => account_for(method),
+        });
+        let accounts = std::iter::once(Account::default_of(spec.entry))
+            .chain(others)
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            family,
+            spec,
+            installation,
+            accounts,
+            statements: None,
+        })
+    }
+
+    fn set_tls(&self, settings: &mut MyCnf, files: Option<&CertificateFiles>) {
+        let Some(files) = files else {
+            match self.family.tls_control {
+                TlsControl::EmptyVersionIsOff => settings.set("tls_version", ""),
+                _ => settings.flag("skip_ssl"),
+            }
+            return;
+        };
+        settings.path("ssl_ca", &files.ca);
+        settings.path("ssl_cert", &files.certificate);
+        settings.path("ssl_key", &files.key);
+        for (name, value) in tls_settings(self.family, self.spec) {
+            settings.set(name, &value);
+        }
+    }
+}
+
+impl Plan for MySqlPlan<'_> {
+    fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    fn needed_mb(&self) -> u64 {
+        NEEDED_MB
+    }
+
+    fn key_format(&self) -> KeyFormat {
+        match self.family.tls_control {
+            TlsControl::YaSsl => KeyFormat::Pkcs1,
+            _ => KeyFormat::Pkcs8,
+        }
+    }
+
+    fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
+        let mysql = MySqlInstallation::of(&self.installation, self.family)?;
+        template::provide(&mysql, folder)?;
+        let dialect = self.family.dialect;
+        let accounts = self.accounts.iter();
+        let first = accounts.flat_map(|account| accounts::statements(account, dialect));
+        let statements = Statements::pipe_in(folder, first.collect())?;
+        let mut settings = MyCnf::new(&mysql, folder);
+        for (name, value) in memory(self.spec).chain(SETTINGS.map(owned)) {
+            settings.set(&name, &value);
+        }
+        settings.flag(NO_BINLOG);
+        settings.path("init_file", statements.path());
+        for method in &self.spec.accounts {
+            if let Some(plugin) = self.family.plugin(*method) {
+                settings.set("plugin_load_add", plugin);
+            }
+        }
+        self.set_tls(&mut settings, tls);
+        settings.write(folder)?;
+        self.statements = Some(statements);
+        Ok(())
+    }
+
+    fn command_line(&self, _: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
+        let mut command_line = self.installation.command();
+        command_line.push(defaults_file_option(folder));
+        command_line.push(format!("--port={port}").into());
+        if self.spec.inside.is_some() {
+            command_line.push(format!("--bind-address={}", self.spec.listens_on()).into());
+        }
+        Ok(command_line)
+    }
+
+    /// Gives the server its first statements when it asks for them.
+    fn attend(&self) -> Result<bool> {
+        self.statements.as_ref().map_or(Ok(true), Statements::deliver)
+    }
+
+    fn socket(&self, folder: &Path) -> Option<PathBuf> {
+        Some(folder.join(SOCKET))
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        settings(self.family, self.spec)
+    }
+}
+
+fn settings(family: &MySql, spec: &Spec) -> BTreeMap<String, String> {
+    let tls = spec.key().map(|_| tls_settings(family, spec)).unwrap_or_default();
+    let tls = tls.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let options = spec
+        .option_settings()
+        .map(|(name, value)| (name.replace('-', "_"), value.to_owned()));
+    memory(spec)
+        .chain(SETTINGS.map(owned))
+        .chain([owned((NO_BINLOG, "ON"))])
+        .chain(family.settings.iter().copied().map(owned))
+        .chain(tls)
+        .chain(options)
+        .collect()
+}
+
+fn memory(spec: &Spec) -> impl Iterator<Item = (String, String)> {
+    let size = spec.cache_mb.unwrap_or(CACHE_MB);
+    std::iter::once(("innodb_buffer_pool_size".to_owned(), format!("{size}M")))
+}
+
+fn owned((name, value): (&str, &str)) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+/// Settings of the TLS versions asked for, where the server has any.
+fn tls_settings(family: &MySql, spec: &Spec) -> Vec<(&'static str, String)> {
+    let control = family.tls_control;
+    let mut settings = Vec::new();
+    if !spec.tls_versions.is_empty() && control != TlsControl::YaSsl {
+        // Servers write `TLSv1.0` where OpenSSL reports `TLSv1`.
+        let names = spec.tls_versions.iter().map(|version| match version {
+            TlsVersion::V1_0 => "TLSv1.0",
+            other => other.name(),
+        });
+        settings.push(("tls_version", names.collect::<Vec<_>>().join(",")));
+    }
+    if control == TlsControl::OpenSsl && spec.needs_every_security_level() {
+        settings.push(("ssl_cipher", EVERY_SECURITY_LEVEL.into()));
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::MARIADB;
+    use crate::mysql::{Dialect, SystemTables};
+    use crate::server::spec::Tls;
+
+    #[test]
+    fn settings_name_what_was_asked_for() {
+        let mut spec = Spec::new(&MARIADB);
+        spec.options = vec!["--tls-version=TLSv1.2".into(), "--skip-grant-tables".into()];
+        let told = settings(&OPENSSL, &spec);
+        assert_eq!(told["tls_version"], "TLSv1.2");
+        assert_eq!(told["skip_grant_tables"], "ON");
+        assert_eq!(told["max_connections"], "2000");
+        assert_eq!(told["skip_log_bin"], "ON");
+        assert_eq!(told["innodb_buffer_pool_size"], "256M");
+        spec.cache_mb = Some(64);
+        assert_eq!(settings(&OPENSSL, &spec)["innodb_buffer_pool_size"], "64M");
+    }
+
+    #[test]
+    fn old_tls_versions_come_with_openssls_security_level() {
+        let mut spec = Spec::new(&MARIADB);
+        spec.tls_versions = vec![TlsVersion::V1_0, TlsVersion::V1_2];
+        let old = settings(&OPENSSL, &spec);
+        assert_eq!(old["tls_version"], "TLSv1.0,TLSv1.2");
+        assert_eq!(old["ssl_cipher"], EVERY_SECURITY_LEVEL);
+        spec.tls = Tls::Off;
+        assert!(!settings(&OPENSSL, &spec).contains_key("tls_version"));
+        spec.tls = Tls::WithDefaultKey;
+        spec.tls_versions = vec![TlsVersion::V1_3];
+        assert!(!settings(&OPENSSL, &spec).contains_key("ssl_cipher"));
+    }
+
+    const OPENSSL: MySql = MySql {
+        system_tables: SystemTables::Bootstrap,
+        dialect: Dialect::MariaDb,
+        plugins: &[],
+        tls_control: TlsControl::OpenSsl,
+        settings: &[],
+    };
+}

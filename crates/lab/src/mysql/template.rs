@@ -1,0 +1,170 @@
+//! Data folders that are made once and copied for every private server.
+//!
+//! They lie in the user's cache and hold system tables and nothing else: no account, so no password, and no key.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_reactor::stop;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::installation::MySqlInstallation;
+use super::my_cnf::DATA;
+use super::{NEEDED_MB, system_tables};
+use crate::error::{Error, Result};
+use crate::search::cache_root;
+use ciphertax_supervise::free_mb;
+
+/// Counts up whenever templates are made in another way, so that old ones are made again.
+const FORMAT: u32 = 1;
+
+/// How often a lock that somebody else holds is tried again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A file in a template: what it was made by.
+const MADE_BY: &str = "made-by";
+
+/// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept,
+/// it is made on the spot.
+pub(super) fn provide(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
+    match Template::open(installation) {
+        Some(template) => template.copy_to(folder),
+        None => make_at(installation, folder, &folder.join("template.partial")),
+    }
+}
+
+/// Makes the template if it is not there, so that the next start need not.
+pub(super) fn prepare(installation: &MySqlInstallation<'_>) -> Result<()> {
+    match Template::open(installation) {
+        Some(template) => template.locked().map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The place of a template in the cache.
+struct Template<'a> {
+    installation: &'a MySqlInstallation<'a>,
+    folder: PathBuf,
+    partial: PathBuf,
+    lock: File,
+}
+
+impl<'a> Template<'a> {
+    /// `None` if this user cannot keep files.
+    fn open(installation: &'a MySqlInstallation<'a>) -> Option<Self> {
+        let templates = cache_root()?.join("templates");
+        fs::create_dir_all(&templates).ok()?;
+        let name = installation.installation().entry().name;
+        let template = Self {
+            installation,
+            folder: templates.join(name),
+            partial: templates.join(format!(".{name}.partial")),
+            lock: File::create(templates.join(format!(".{name}.lock"))).ok()?,
+        };
+        let room = || free_mb(&templates).is_ok_and(|free| free >= NEEDED_MB);
+        (template.is_current() || room()).then_some(template)
+    }
+
+    fn copy_to(&self, folder: &Path) -> Result<()> {
+        self.locked()?;
+        copy_folder(&self.folder.join(DATA), &folder.join(DATA))
+    }
+
+    /// Locks the template against being replaced, for as long as this lives, after making it if it has to be made.
+    fn locked(&self) -> Result<()> {
+        let lock = |operation| {
+            // Whoever holds it may be at work for seconds.
+            loop {
+                match flock(&self.lock, operation) {
+                    Err(Errno::INTR | Errno::WOULDBLOCK) if !stop::is_requested() => {
+                        thread::sleep(LOOK_AGAIN)
+                    }
+                    locked => {
+                        return locked
+                            .map_err(io::Error::from)
+                            .map_err(Error::write(&self.folder));
+                    }
+                }
+            }
+        };
+        lock(FlockOperation::NonBlockingLockShared)?;
+        if self.is_current() {
+            return Ok(());
+        }
+        lock(FlockOperation::NonBlockingLockExclusive)?;
+        if self.is_current() {
+            return Ok(());
+        }
+        self.make()
+    }
+
+    fn make(&self) -> Result<()> {
+        let partial = &self.partial;
+        for stale in [partial, &self.folder] {
+            remove(stale)?;
+        }
+        fs::create_dir(partial).map_err(Error::write(partial))?;
+        let new = partial.join("new");
+        fs::create_dir(&new).map_err(Error::write(&new))?;
+        let made = make_at(self.installation, &new, &partial.join("making")).and_then(|()| {
+            let made_by = new.join(MADE_BY);
+            fs::write(&made_by, made_by_text(self.installation)).map_err(Error::write(&made_by))?;
+            fs::rename(&new, &self.folder).map_err(Error::write(&self.folder))
+        });
+        let removed = remove(partial);
+        made.and(removed)
+    }
+
+    fn is_current(&self) -> bool {
+        fs::read_to_string(self.folder.join(MADE_BY))
+            .is_ok_and(|text| text == made_by_text(self.installation))
+    }
+}
+
+/// Makes a data folder in `folder` by way of the folder `workshop` on the same disk.
+fn make_at(installation: &MySqlInstallation<'_>, folder: &Path, workshop: &Path) -> Result<()> {
+    fs::create_dir(workshop).map_err(Error::write(workshop))?;
+    system_tables::make(installation, workshop)?;
+    let data = folder.join(DATA);
+    fs::rename(workshop.join(DATA), &data).map_err(Error::write(&data))?;
+    remove(workshop)
+}
+
+/// The server program, with its size and the time of its last change: another one makes other tables.
+fn made_by_text(installation: &MySqlInstallation<'_>) -> String {
+    let program = installation.installation().program();
+    let state = |metadata: Metadata| {
+        let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
+        format!("{} bytes of {seconds}.{nanoseconds:09}", metadata.len())
+    };
+    let state = fs::metadata(program).map_or_else(|error| error.to_string(), state);
+    format!("{FORMAT} {} {state}\n", program.display())
+}
+
+/// Copies all files and folders of `from` into `to`, which must not exist.
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir(to).map_err(Error::write(to))?;
+    for entry in fs::read_dir(from).map_err(Error::read(from))? {
+        let entry = entry.map_err(Error::read(from))?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(Error::read(&source))?;
+        if kind.is_dir() {
+            copy_folder(&source, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&source, &target).map_err(Error::write(&target))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
+        _ => Ok(()),
+    }
+}

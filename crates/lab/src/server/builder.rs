@@ -1,0 +1,197 @@
+//! How a private server is to be made.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+
+use crate::certificates::{Authority, CertificateFiles};
+use crate::error::{Error, Result};
+use crate::leftovers::sweep_stale;
+use crate::link::RunningLink;
+use crate::log::names_a_full_disk;
+use ciphertax_supervise::guard::{Guard, GuardProgram};
+use ciphertax_supervise::{PrivateFolder, namespace};
+
+use super::PrivateServer;
+use super::family::{Members, Plan};
+use super::member::{self, Member};
+use super::spec::{Inside, Spec, Tls};
+use super::trust::Trust;
+
+/// How long a member may take to end after its last session broke.
+const ABORT: Duration = Duration::from_millis(500);
+
+/// How a private server is to be made.
+#[derive(Debug, Clone)]
+pub struct PrivateServerBuilder {
+    pub(super) spec: Spec,
+    pub(super) guard: GuardProgram,
+}
+
+impl PrivateServerBuilder {
+    /// The kind of the server's certificate; ECDSA P-256 if nothing else is asked for, or RSA 2048 where the server
+    /// knows RSA alone.
+    #[must_use]
+    pub fn certificate(mut self, kind: CertificateKind) -> Self {
+        self.spec.tls = Tls::With(kind);
+        self
+    }
+
+    /// Certificates that the server sends: its own, and those of intermediate authorities; 1 if nothing else is asked
+    /// for.
+    #[must_use]
+    pub fn chain_length(mut self, certificates: u8) -> Self {
+        self.spec.chain_length = certificates;
+        self
+    }
+
+    /// A server that does not offer TLS at all.
+    #[must_use]
+    pub fn without_tls(mut self) -> Self {
+        self.spec.tls = Tls::Off;
+        self
+    }
+
+    /// The TLS versions that the server offers, old ones too; its own choice if nothing else is asked for. One that
+    /// has no setting for it (yaSSL) offers all it has.
+    #[must_use]
+    pub fn tls_versions(mut self, versions: &[TlsVersion]) -> Self {
+        self.spec.tls_versions = versions.to_vec();
+        self
+    }
+
+    /// One more account, for logins by this method; see [`PrivateServer::account`].
+    #[must_use]
+    pub fn account(mut self, method: AuthenticationMethod) -> Self {
+        if !self.spec.accounts.contains(&method) {
+            self.spec.accounts.push(method);
+        }
+        self
+    }
+
+    /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
+    /// has no account, and lets anybody on this machine do everything; only MongoDB can be without.
+    #[must_use]
+    pub fn access_control(mut self, on: bool) -> Self {
+        self.spec.access_control = on;
+        self
+    }
+
+    /// Several servers that hold the same data, which only MongoDB can be; one server if nothing else is asked for.
+    #[must_use]
+    pub fn replica_set(mut self, set: ReplicaSet) -> Self {
+        self.spec.replica_set = Some(set);
+        self
+    }
+
+    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
+    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    #[must_use]
+    pub fn cache_mb(mut self, megabytes: u32) -> Self {
+        self.spec.cache_mb = Some(megabytes);
+        self
+    }
+
+    /// One more option of the server's command line, for example `--require-secure-transport=ON` or `--maxConns=30`.
+    #[must_use]
+    pub fn option(mut self, option: impl Into<String>) -> Self {
+        self.spec.options.push(option.into());
+        self
+    }
+
+    /// A server inside a link: [`PrivateServer::addresses`] are its direct ones, and the same ports of
+    /// [`RunningLink::delayed_address`] lead to it at the link's distance; by these the members of a replica set know
+    /// each other and are found by their clients. It must be stopped before the link is.
+    #[must_use]
+    pub fn inside(mut self, link: &RunningLink) -> Self {
+        self.spec.inside = Some(Inside {
+            namespace: link.namespace().to_owned(),
+            direct: link.direct_address(),
+            delayed: link.delayed_address(),
+        });
+        self
+    }
+
+    /// The program of the guard; the program that runs now if nothing else is asked for.
+    #[must_use]
+    pub fn guard(mut self, program: GuardProgram) -> Self {
+        self.guard = program;
+        self
+    }
+
+    /// Makes the server and waits until it is ready: a second or two, and several more if its template has to be made;
+    /// some four for a replica set, whose members wait before they elect the first primary.
+    ///
+    /// # Errors
+    /// If the server cannot do what is asked of it, is not installed, or cannot be made or started; then the message
+    /// holds what its log complains of.
+    pub fn start(self) -> Result<PrivateServer> {
+        let Self { spec, guard } = self;
+        spec.refuse_the_impossible()?;
+        let mut plan = spec.entry.family.plan(&spec)?;
+        sweep_stale();
+        let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
+        let tls = certify(&spec, plan.as_ref(), guard.folder())?;
+        let (trust, files) = tls.unzip();
+        plan.prepare(guard.folder(), files.as_ref())?;
+        let members = member::start(&spec, plan.as_ref(), &mut guard)?;
+        set_up(&spec, plan.as_ref(), &members, guard.folder())?;
+        Ok(PrivateServer {
+            entry: spec.entry,
+            replica_set: spec.replica_set,
+            accounts: plan.accounts().to_vec(),
+            socket: plan.socket(guard.folder()),
+            settings: plan.settings(),
+            trust,
+            started: SystemTime::now(),
+            members,
+            guard,
+        })
+    }
+}
+
+/// What clients of a server with TLS trust, and its certificate.
+fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust, CertificateFiles)>> {
+    let Some(kind) = spec.key() else {
+        return Ok(None);
+    };
+    let authority = Authority::new(kind)?;
+    let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
+    Ok(Some((Trust::new(authority, files.ca.clone()), files)))
+}
+
+/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there
+/// alone.
+fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
+    let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
+    let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
+    let places = Members {
+        beside: at(Ipv4Addr::LOCALHOST.into()),
+        hosts: at(spec.measured_at()),
+    };
+    let outcome = match &spec.inside {
+        None => plan.set_up(&places),
+        Some(inside) => {
+            namespace::inside(&inside.namespace, || Ok(plan.set_up(&places))).unwrap_or_else(|error| {
+                Err(Error::SetUp {
+                    server: spec.entry.name,
+                    problem: format!("its network namespace cannot be entered: {error}"),
+                })
+            })
+        }
+    };
+    let Err(error) = outcome else {
+        return Ok(());
+    };
+    // A full disk, or the end of a member, explains more than what was asked of it then.
+    let mut members = members.iter();
+    if names_a_full_disk(&error.to_string())
+        || members.clone().any(|member| member.found_the_disk_full(folder))
+    {
+        return Err(Error::disk_filled(spec.entry, folder));
+    }
+    let dead = members.find(|member| member.ends_within(ABORT));
+    Err(dead.map_or(error, |member| member.end(spec, plan, folder)))
+}

@@ -1,0 +1,128 @@
+//! What differs between servers of one kind and those of another.
+//!
+//! A new kind of server is a room of its own with a [`Family`] in it, and one line in its entry of the catalogue.
+//! Everything else stands once, in [`super`]: folders, guards, ports, certificates, logs, life and death.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ciphertax_supervise::Known;
+
+use crate::accounts::Account;
+use crate::catalogue::{Protocol, Refusal};
+use crate::certificates::{CertificateFiles, KeyFormat};
+use crate::error::{Error, Result};
+use crate::install::InstallStep;
+use crate::locate::Installation;
+
+use super::spec::Spec;
+
+/// Servers of one kind.
+pub(crate) trait Family: fmt::Debug + Sync + Any {
+    /// What its clients speak.
+    fn protocol(&self) -> Protocol;
+
+    /// Names that its program may have, and by which argument one is known to be ours.
+    fn known(&self) -> Known;
+
+    /// How its program says which version it is.
+    fn version_query(&self) -> VersionQuery;
+
+    /// The common name of certificates that it takes from clients.
+    fn client_name(&self) -> &'static str;
+
+    /// Makes sure that an installation has all the files that a server cannot start without.
+    fn check_files(&self, _: &Installation) -> Result<()> {
+        Ok(())
+    }
+
+    /// True if an installation has all that the catalogue promises.
+    fn is_complete(&self, _: &Installation) -> bool {
+        true
+    }
+
+    /// What is done once with a new installation, so that no start has to.
+    fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()>;
+
+    /// What servers of this kind cannot be, besides what their entry in the catalogue says.
+    fn refusals(&self, spec: &Spec) -> Vec<Refusal>;
+
+    /// Finds what is needed for such servers. Nothing is made yet.
+    fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
+
+    /// True if a server that wrote this log takes connections. Connecting instead could reach a foreign server, or
+    /// ourselves.
+    fn is_ready(&self, log: &str) -> bool;
+
+    /// What a log says that explains the end of its server, in one line.
+    fn complaints(&self, log: &Path) -> String;
+}
+
+/// How a program says which version it is.
+pub(crate) struct VersionQuery {
+    /// Its options.
+    pub(crate) options: &'static [&'static str],
+    /// The word before the version.
+    pub(crate) mark: &'static str,
+}
+
+/// Servers that are to be made as one family makes them.
+pub(crate) trait Plan: Sync {
+    /// The accounts that they will have; the default account is the first.
+    fn accounts(&self) -> &[Account];
+
+    /// How many processes they are; none for a database that its client runs itself.
+    fn members(&self) -> usize {
+        1
+    }
+
+    /// Space that they need, in megabytes.
+    fn needed_mb(&self) -> u64;
+
+    /// How the key of their certificate is written.
+    fn key_format(&self) -> KeyFormat {
+        KeyFormat::Pkcs8
+    }
+
+    /// Writes data folders and settings into `folder`; `tls` is the certificate, if there is one.
+    fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()>;
+
+    /// The command line of a member that listens on a port.
+    fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
+
+    /// Does what a starting member waits for; true when that is done. Called again and again until it is.
+    fn attend(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// What a member that ended lacked, if its complaints tell.
+    fn lack(&self, _complaints: &str) -> Option<Error> {
+        None
+    }
+
+    /// Makes accounts and replica sets, once all members are ready. This runs beside the servers, in their network
+    /// namespace.
+    fn set_up(&self, _: &Members) -> Result<()> {
+        Ok(())
+    }
+
+    /// The Unix socket in `folder`, if they have one.
+    fn socket(&self, _folder: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// What differs from the server's defaults or matters for a measurement, by the server's own names.
+    fn settings(&self) -> BTreeMap<String, String>;
+}
+
+/// Where the members of a server are.
+pub(crate) struct Members {
+    /// Where they are reached from beside them.
+    pub(crate) beside: Vec<SocketAddr>,
+    /// Where clients reach them.
+    pub(crate) hosts: Vec<SocketAddr>,
+}

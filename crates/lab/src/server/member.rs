@@ -1,0 +1,175 @@
+//! One process of a private server.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::stop;
+use ciphertax_supervise::Process;
+use rustix::fs::statvfs;
+use rustix::process::Pid;
+
+use crate::error::{Error, Result};
+use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
+use crate::port;
+use ciphertax_supervise::guard::{Guard, Helper, User};
+
+use super::family::Plan;
+use super::spec::Spec;
+
+/// How often a port is chosen anew after somebody else took it.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// How often a starting member is looked after.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// One process of a private server.
+#[derive(Debug)]
+pub(super) struct Member {
+    process: Process,
+    address: SocketAddr,
+    log: PathBuf,
+    /// Where its own words begin in the log.
+    log_start: u64,
+}
+
+/// Starts all members, and waits until each is ready.
+pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Vec<Member>> {
+    let mut members = Vec::with_capacity(plan.members());
+    for number in 0..plan.members() {
+        members.push(Member::launch(number, spec, plan, guard)?);
+    }
+    for (number, member) in members.iter_mut().enumerate() {
+        let mut attempt = 1;
+        while let Readiness::PortTaken = member.wait_until_ready(spec, plan, guard.folder())? {
+            if attempt == PORT_ATTEMPTS {
+                return Err(no_port());
+            }
+            attempt += 1;
+            *member = Member::launch(number, spec, plan, guard)?;
+        }
+    }
+    Ok(members)
+}
+
+impl Member {
+    fn launch(number: usize, spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Self> {
+        let port = port::free_in(&port::private_range()).ok_or_else(no_port)?;
+        let mut command_line = plan.command_line(number, guard.folder(), port)?;
+        command_line.extend(spec.options.iter().map(Into::into));
+        let log = match number {
+            0 => LOG.to_owned(),
+            _ => format!("server-{number}.log"),
+        };
+        let path = guard.folder().join(&log);
+        let log_start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let process = Process::open(guard.add(Helper {
+            command_line,
+            log,
+            user: User::Owner,
+            namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
+        })?)?;
+        Ok(Self {
+            process,
+            address: SocketAddr::from((spec.reached_at(), port)),
+            log: path,
+            log_start,
+        })
+    }
+
+    /// Waits for the server's word, and does meanwhile what it waits for.
+    fn wait_until_ready(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
+        let family = spec.entry.family;
+        let deadline = Instant::now() + STARTUP;
+        let mut attended = false;
+        loop {
+            attended = attended || plan.attend()?;
+            let ended = self.process.has_ended();
+            let text = read_from(&self.log, self.log_start);
+            if !ended && family.is_ready(&text) {
+                return Ok(Readiness::Ready);
+            }
+            if ended && text.contains("Address already in use") {
+                return Ok(Readiness::PortTaken);
+            }
+            if ended {
+                return Err(self.end(spec, plan, folder));
+            }
+            if stop::is_over(deadline) {
+                return Err(Error::NotReady {
+                    seconds: STARTUP.as_secs(),
+                    log: family.complaints(&self.log),
+                });
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Why it ended while it was made.
+    pub(super) fn end(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Error {
+        if self.found_the_disk_full(folder) {
+            return Error::disk_filled(spec.entry, folder);
+        }
+        let log = spec.entry.family.complaints(&self.log);
+        plan.lack(&log).unwrap_or(Error::EndedEarly { log })
+    }
+
+    /// True if its log complains of a full disk, or could not even do that: it is on the same disk.
+    pub(super) fn found_the_disk_full(&self, folder: &Path) -> bool {
+        names_a_full_disk(&read_from(&self.log, self.log_start)) || is_full(folder)
+    }
+
+    /// Where it is reached.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.process.pid()
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        !self.process.has_ended()
+    }
+
+    /// True if it ends within `time`: one that aborts writes down first where it was.
+    pub(super) fn ends_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while self.is_alive() {
+            if stop::is_over(deadline) {
+                return false;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        true
+    }
+
+    /// Kills it and waits until it is dead.
+    pub(super) fn kill(&self) -> Result<()> {
+        Ok(self.process.kill()?)
+    }
+
+    /// What its log says.
+    pub(super) fn log(&self) -> &Path {
+        &self.log
+    }
+}
+
+/// True if nothing more can be written to the disk of `folder`. What is left is less than any server needs for its next
+/// step, so that it need not be nothing.
+fn is_full(folder: &Path) -> bool {
+    const NEXT_TO_NOTHING: u64 = 1 << 20;
+    statvfs(folder).is_ok_and(|disk| {
+        disk.f_bavail * disk.f_frsize < NEXT_TO_NOTHING || (disk.f_files > 0 && disk.f_favail == 0)
+    })
+}
+
+fn no_port() -> Error {
+    let ports = port::private_range();
+    Error::NoPort {
+        low: *ports.start(),
+        high: *ports.end(),
+    }
+}

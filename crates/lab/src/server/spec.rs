@@ -1,0 +1,172 @@
+//! What a private server is to be.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+
+use crate::catalogue::{Entry, Refusal};
+use crate::error::{Error, Result};
+
+/// What a private server is to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Spec {
+    pub(crate) entry: &'static Entry,
+    pub(crate) tls: Tls,
+    /// Certificates that the server sends.
+    pub(crate) chain_length: u8,
+    /// The TLS versions that it offers; empty for its own choice.
+    pub(crate) tls_versions: Vec<TlsVersion>,
+    /// Methods of the accounts besides the default one, each once.
+    pub(crate) accounts: Vec<AuthenticationMethod>,
+    /// Nobody may do anything without a login.
+    pub(crate) access_control: bool,
+    pub(crate) replica_set: Option<ReplicaSet>,
+    /// Memory for data and indexes, in megabytes; `None` for what is usual here.
+    pub(crate) cache_mb: Option<u32>,
+    /// Further options, as on a command line.
+    pub(crate) options: Vec<String>,
+    /// The link that it is inside of.
+    pub(crate) inside: Option<Inside>,
+}
+
+/// Whether a server offers TLS, and with which key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tls {
+    WithDefaultKey,
+    With(CertificateKind),
+    Off,
+}
+
+/// Where a server inside a link is.
+#[derive(Debug, Clone)]
+pub(crate) struct Inside {
+    /// The network namespace it runs in.
+    pub(crate) namespace: PathBuf,
+    /// Where it is reached without delay.
+    pub(crate) direct: IpAddr,
+    /// Where it is reached at the link's distance.
+    pub(crate) delayed: IpAddr,
+}
+
+impl Spec {
+    pub(crate) fn new(entry: &'static Entry) -> Self {
+        Self {
+            entry,
+            tls: Tls::WithDefaultKey,
+            chain_length: 1,
+            tls_versions: Vec::new(),
+            accounts: Vec::new(),
+            access_control: true,
+            replica_set: None,
+            cache_mb: None,
+            options: Vec::new(),
+            inside: None,
+        }
+    }
+
+    /// The key of its certificate; `None` without TLS.
+    pub(crate) fn key(&self) -> Option<CertificateKind> {
+        let known = self.entry.capabilities.certificates;
+        match self.tls {
+            Tls::Off => None,
+            Tls::With(kind) => Some(kind),
+            Tls::WithDefaultKey if known.contains(&CertificateKind::default()) => {
+                Some(CertificateKind::default())
+            }
+            Tls::WithDefaultKey => Some(CertificateKind::Rsa2048),
+        }
+    }
+
+    /// True if it is offered what OpenSSL's security levels forbid: TLS before 1.2 or RSA keys of 1024 bits.
+    pub(crate) fn needs_every_security_level(&self) -> bool {
+        let old = self
+            .tls_versions
+            .iter()
+            .any(|version| *version < TlsVersion::V1_2);
+        old || self.key() == Some(CertificateKind::Rsa1024)
+    }
+
+    /// Where it is reached without delay.
+    pub(crate) fn reached_at(&self) -> IpAddr {
+        let inside = self.inside.as_ref();
+        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| inside.direct)
+    }
+
+    /// Where measured clients reach it.
+    pub(crate) fn measured_at(&self) -> IpAddr {
+        let inside = self.inside.as_ref();
+        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| inside.delayed)
+    }
+
+    /// The address that it listens on: all those of a link's namespace, which nobody else can reach.
+    pub(crate) fn listens_on(&self) -> Ipv4Addr {
+        match self.inside {
+            Some(_) => Ipv4Addr::UNSPECIFIED,
+            None => Ipv4Addr::LOCALHOST,
+        }
+    }
+
+    /// Further options as settings: names without dashes at the front, and their values.
+    pub(crate) fn option_settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().map(|option| {
+            let (name, value) = option.split_once('=').unwrap_or((option, "ON"));
+            (name.trim_start_matches('-'), value)
+        })
+    }
+
+    /// Refuses, with all its reasons, what no server of its entry can be.
+    pub(crate) fn refuse_the_impossible(&self) -> Result<()> {
+        let capabilities = &self.entry.capabilities;
+        let certificate = self.key().and_then(|kind| capabilities.refuse_certificate(kind));
+        let versions = self.tls_versions.iter();
+        let methods = self.accounts.iter();
+        let refusals: Vec<Refusal> = certificate
+            .into_iter()
+            .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
+            .chain(self.entry.family.refusals(self))
+            .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+            .collect();
+        if refusals.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Refused(refusals))
+        }
+    }
+
+    /// What it cannot be, and what it can be instead.
+    pub(crate) fn refusal(&self, setting: &str, instead: &str) -> Refusal {
+        Refusal {
+            server: self.entry.name,
+            setting: setting.into(),
+            instead: instead.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{MARIADB, MARIADB_10_2};
+
+    #[test]
+    fn the_default_key_is_one_that_the_server_knows() {
+        let mut spec = Spec::new(&MARIADB);
+        assert_eq!(spec.key(), Some(CertificateKind::EcdsaP256));
+        assert_eq!(Spec::new(&MARIADB_10_2).key(), Some(CertificateKind::Rsa2048));
+        spec.tls = Tls::Off;
+        assert_eq!(spec.key(), None);
+    }
+
+    #[test]
+    fn old_versions_and_short_keys_need_every_security_level() {
+        let mut spec = Spec::new(&MARIADB);
+        spec.tls_versions = vec![TlsVersion::V1_2, TlsVersion::V1_3];
+        assert!(!spec.needs_every_security_level());
+        spec.tls_versions.push(TlsVersion::V1_1);
+        assert!(spec.needs_every_security_level());
+        spec.tls_versions.clear();
+        spec.tls = Tls::With(CertificateKind::Rsa1024);
+        assert!(spec.needs_every_security_level());
+    }
+}

@@ -1,0 +1,175 @@
+//! Each TLS library of the client with each kind of real server, by every version that both of them speak.
+//!
+//! All but the distribution's MariaDB are fetched unless they are in the user's cache.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::{Entry, MARIADB, MONGODB, MYSQL, MYSQL_5_6};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, TlsLibrary, TlsVersion, Transport};
+use ciphertax_testkit::{fetched, run};
+use ciphertax_wire::mongodb::Login;
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Client, Expectation, WireError, mongodb, mysql};
+
+ciphertax_testkit::plays_roles!();
+
+#[test]
+fn mariadb_speaks_with_both_libraries() {
+    assert_eq!(
+        sessions_with_mysql(&MARIADB),
+        Sessions {
+            openssl: 4,
+            rustls: 2
+        }
+    );
+}
+
+#[test]
+fn mysql_9_7_speaks_with_both_libraries() {
+    if fetched(&MYSQL).is_some() {
+        assert_eq!(
+            sessions_with_mysql(&MYSQL),
+            Sessions {
+                openssl: 2,
+                rustls: 2
+            }
+        );
+    }
+}
+
+/// Its library speaks TLS 1.0 alone, which rustls does not know.
+#[test]
+fn mysql_5_6_speaks_with_openssl_alone() {
+    if fetched(&MYSQL_5_6).is_some() {
+        assert_eq!(
+            sessions_with_mysql(&MYSQL_5_6),
+            Sessions {
+                openssl: 1,
+                rustls: 0
+            }
+        );
+    }
+}
+
+#[test]
+fn mongodb_speaks_with_both_libraries() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
+    let method = AuthenticationMethod::ScramSha256;
+    let server = start(&MONGODB);
+    let account = server.account(method).unwrap();
+    let login = Login::by(method, &account.user, account.password.clone()).unwrap();
+    let place = Place::of(&server);
+    let sessions = sessions::<mongodb::Session>(&place, |tls| mongodb::ConnectOptions {
+        tls: Some(tls),
+        ..mongodb::ConnectOptions::new(place.host.as_str(), place.port, login.clone())
+    });
+    assert!(sessions.openssl >= 2 && sessions.rustls == 2, "{sessions:?}");
+}
+
+/// Sessions that were opened with a server, by library: one for each version.
+#[derive(Debug, PartialEq, Eq, Default)]
+struct Sessions {
+    openssl: u32,
+    rustls: u32,
+}
+
+/// Where a server is, and what it can do.
+struct Place<'a> {
+    entry: &'static Entry,
+    host: String,
+    port: u16,
+    ca: &'a Path,
+}
+
+impl<'a> Place<'a> {
+    fn of(server: &'a PrivateServer) -> Self {
+        Self {
+            entry: server.entry(),
+            host: server.address().ip().to_string(),
+            port: server.address().port(),
+            ca: server.ca_file().unwrap(),
+        }
+    }
+}
+
+/// With all versions that it has, and a certificate that every server can have.
+fn start(entry: &'static Entry) -> PrivateServer {
+    PrivateServer::builder(entry)
+        .certificate(CertificateKind::Rsa2048)
+        .tls_versions(entry.capabilities.tls_versions)
+        .start()
+        .unwrap()
+}
+
+fn sessions_with_mysql(entry: &'static Entry) -> Sessions {
+    let server = start(entry);
+    let place = Place::of(&server);
+    sessions::<mysql::Session>(&place, |tls| mysql::ConnectOptions {
+        tls: Some(tls),
+        ..mysql::ConnectOptions::new(
+            place.host.as_str(),
+            place.port,
+            server.user(),
+            server.password().clone(),
+        )
+    })
+}
+
+/// Each library opens a session by every version of the server's that it speaks, verifies the certificate, and finds that
+/// both sides say the same; what it does not speak it says before anything is sent.
+fn sessions<C: Client>(place: &Place<'_>, options: impl Fn(Arc<TlsConnector>) -> C::Options) -> Sessions {
+    let mut sessions = Sessions::default();
+    for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
+        for version in place.entry.capabilities.tls_versions {
+            let what = format!("{} by {} with {version}", place.entry.name, library.name());
+            let policy = TlsPolicy {
+                library,
+                legacy: library == TlsLibrary::OpenSsl,
+                ..TlsPolicy::new(
+                    *version,
+                    Verification::HostName(place.ca.to_owned(), place.host.clone()),
+                )
+            };
+            let connector = match TlsConnector::new(&policy) {
+                Ok(connector) => Arc::new(connector),
+                Err(error) => {
+                    let is_too_old = library == TlsLibrary::Rustls && *version < TlsVersion::V1_2;
+                    assert!(is_too_old, "{what}: {error}");
+                    assert!(matches!(error, WireError::TlsSettings(_)), "{what}: {error}");
+                    continue;
+                }
+            };
+            hold_a_session::<C>(&options(connector), *version, &what);
+            match library {
+                TlsLibrary::OpenSsl => sessions.openssl += 1,
+                TlsLibrary::Rustls => sessions.rustls += 1,
+            }
+        }
+    }
+    sessions
+}
+
+fn hold_a_session<C: Client>(options: &C::Options, version: TlsVersion, what: &str) {
+    let expectation = Expectation::new(match version {
+        TlsVersion::V1_0 => Transport::Tls10,
+        TlsVersion::V1_1 => Transport::Tls11,
+        TlsVersion::V1_2 => Transport::Tls12,
+        TlsVersion::V1_3 => Transport::Tls13,
+    });
+    run(async |reactor| {
+        let connected = C::connect(reactor, options).await;
+        let (mut session, _) = connected.unwrap_or_else(|error| panic!("{what}: {error}"));
+        expectation.check(&session).unwrap();
+        let by_server = session.check_by_server(options, &expectation).await.unwrap();
+        by_server.unwrap_or_else(|problem| panic!("{what}: {problem}"));
+        let facts = session.facts().await.unwrap();
+        assert_eq!(facts.tls.unwrap().version, version.name(), "{what}");
+        session.close().await.unwrap();
+    });
+}

@@ -1,0 +1,180 @@
+//! What a cell cannot be.
+
+use std::collections::HashSet;
+
+use super::found::{Found, Path};
+use super::load::{check_command, check_engine_load};
+use crate::arm::Arm;
+use crate::authentication::AuthenticationMethod;
+use crate::link::{Link, LinkKind};
+use crate::nearest::hint;
+use crate::replica_set::{ReadPreference, ReplicaSet};
+use crate::study::{Cell, Study};
+use crate::tls::Resumption;
+use crate::tunnel::Tunnel;
+use crate::workload::Mix;
+
+pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    match cell.workload.is_program() {
+        true => check_command(study, cell, path, found),
+        false => check_engine_load(study, cell, path, found),
+    }
+    if let Some(link) = &cell.link {
+        check_link(link, &path.key("link"), found);
+    }
+    if let Some(replica_set) = cell.replica_set {
+        check_replica_set(replica_set, &path.key("replica_set"), found);
+    }
+    let with_own = study.arms.iter().find(|arm| arm.certificate.is_some());
+    if let (Some(_), Some(arm)) = (cell.certificate, with_own) {
+        let message = format!(
+            "cell {name:?}: the certificate differs by cell or by arm, not both, and arm {:?} names one too; leave one of them \
+             out",
+            arm.name
+        );
+        found.add(path.key("certificate"), message);
+    }
+    check_reading(study, cell, path, found);
+    check_mix(cell, path, found);
+    if cell.keep_operations && cell.workload.is_program() {
+        let message =
+            format!("cell {name:?}: only a program knows its single operations; leave keep_operations out");
+        found.add(path.key("keep_operations"), message);
+    }
+    check_arms_of_cell(study, cell, &path.key("arms"), found);
+    let is_distant = study.link(cell).is_some();
+    for arm in study.arms_of(cell).filter(|_| is_distant) {
+        if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
+            let message = format!(
+                "cell {name:?}: the tunnel of arm {:?} sends datagrams, which no TCP relay delays; take link_by = \"tun\", or \
+                 leave the arm out with arms = […]",
+                arm.name
+            );
+            found.add(Path::of("link_by"), message);
+        }
+        if arm.authentication.method == Some(AuthenticationMethod::UnixSocket) {
+            let message = format!(
+                "cell {name:?}: arm {:?} logs in by unix_socket, which no link reaches; leave the arm out with \
+                 arms = […]",
+                arm.name
+            );
+            found.add(path.key("link"), message);
+        }
+    }
+}
+
+pub(super) fn check_replica_set(replica_set: ReplicaSet, path: &Path, found: &mut Found) {
+    if !replica_set.is_electable() {
+        let message = "a replica set has 1, 3 or 5 members, so that one of them is always elected";
+        found.add(path.key("members"), message);
+    }
+}
+
+fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let replica_set = study.site(cell).replica_set;
+    let resumes = |arm: &&Arm| arm.tls.resumption != Resumption::Off;
+    if let (Some(_), Some(arm)) = (replica_set, study.arms_of(cell).find(resumes)) {
+        let message = format!(
+            "cell {:?}: arm {:?} resumes sessions, which a member of a replica set knows only of itself; leave the arm out with \
+             arms = […]",
+            cell.name, arm.name
+        );
+        found.add(path.key("replica_set"), message);
+    }
+    let has_secondaries = replica_set.is_some_and(ReplicaSet::has_secondaries);
+    if study.read_preference(cell) == ReadPreference::Primary {
+        return;
+    }
+    let name = &cell.name;
+    if !has_secondaries && cell.read_preference.is_some() {
+        let message = format!(
+            "cell {name:?}: a single server has no secondaries to read from; add replica_set = {{ members = 3 }}, or leave \
+             read_preference out"
+        );
+        found.add(path.key("read_preference"), message);
+    }
+    if writes_records_alone(cell) && cell.read_preference.is_some() {
+        let message = format!(
+            "cell {name:?}: {} reads nothing, and only the primary takes writes; leave read_preference out",
+            cell.workload.name()
+        );
+        found.add(path.key("read_preference"), message);
+    }
+}
+
+/// True if nothing of what a cell asks for by its key is read.
+fn writes_records_alone(cell: &Cell) -> bool {
+    cell.workload.asks_usertable() && !cell.workload.descriptor().reads
+}
+
+fn check_mix(cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    match (cell.workload.descriptor().mix, cell.mix) {
+        (Mix::OfCell, None) => {
+            let message = format!(
+                "cell {name:?}: the workload \"ycsb\" needs its shares: mix = {{ read = 0.95, insert = 0.05 }}"
+            );
+            found.add(path.key("workload"), message);
+        }
+        (Mix::OfCell, Some(mix)) => {
+            let shares = mix.shares();
+            let sum: f64 = shares.iter().sum();
+            if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-6 {
+                let message = format!(
+                    "cell {name:?}: the shares of a mix lie between 0 and 1 and add up to 1, not {sum}"
+                );
+                found.add(path.key("mix"), message);
+            }
+        }
+        (Mix::Core(_) | Mix::None, Some(_)) => {
+            let message = format!(
+                "cell {name:?}: {} has a mix of its own or none; leave mix out or take workload = \"ycsb\"",
+                cell.workload.name()
+            );
+            found.add(path.key("mix"), message);
+        }
+        (_, None) => {}
+    }
+}
+
+fn check_arms_of_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let Some(names) = &cell.arms else {
+        return;
+    };
+    let known: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let mut seen = HashSet::new();
+    for (index, name) in names.iter().enumerate() {
+        if !known.contains(&name.as_str()) {
+            let message = format!("unknown arm {name:?}{}", hint(name, &known));
+            found.add(path.entry(index), message);
+        } else if !seen.insert(name) {
+            found.add(
+                path.entry(index),
+                format!("cell {:?} names arm {name:?} twice", cell.name),
+            );
+        }
+    }
+    let Some(baseline) = known.first() else {
+        return;
+    };
+    if !names.iter().any(|name| name == baseline) {
+        let message = format!(
+            "cell {:?}: its arms must include {baseline:?}, the baseline they are compared with",
+            cell.name
+        );
+        found.add(path.clone(), message);
+    } else if names.len() < 2 {
+        let message = format!(
+            "cell {:?}: a comparison needs a variant beside the baseline",
+            cell.name
+        );
+        found.add(path.clone(), message);
+    }
+}
+
+pub(super) fn check_link(link: &Link, path: &Path, found: &mut Found) {
+    for (key, message) in link.problems() {
+        found.add(path.key(key), message);
+    }
+}

@@ -1,0 +1,61 @@
+//! Contradictions in a study that its types allow.
+
+mod arm;
+mod cell;
+mod found;
+mod load;
+mod published;
+mod whole;
+
+use crate::problem::{Position, StudyError, StudyProblem};
+use crate::study::Study;
+
+use self::arm::check_arm;
+use self::cell::{check_cell, check_link, check_replica_set};
+use self::found::Found;
+pub(crate) use self::found::{Contradiction, Path, Step};
+use self::published::check_published;
+use self::whole::{check_measuring, check_names, check_placement};
+
+impl Study {
+    /// Checks what the types alone cannot.
+    ///
+    /// # Errors
+    /// Names all contradictions.
+    pub fn validated(self) -> Result<Self, StudyError> {
+        let name = format!("study {}", self.name);
+        let problem = |contradiction: Contradiction| StudyProblem {
+            position: Position::Study(name.clone()),
+            message: contradiction.message,
+        };
+        let problems: Vec<StudyProblem> = contradictions(&self).into_iter().map(problem).collect();
+        match problems.is_empty() {
+            true => Ok(self),
+            false => Err(StudyError::new(name, problems)),
+        }
+    }
+}
+
+/// All contradictions of a study.
+pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
+    let mut found = Found::default();
+    check_names(study, &mut found);
+    check_measuring(study, &mut found);
+    check_placement(study, &mut found);
+    if let Some(link) = &study.link {
+        check_link(link, &Path::of("link"), &mut found);
+    }
+    if let Some(replica_set) = study.replica_set {
+        check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
+    }
+    for (index, arm) in study.arms.iter().enumerate() {
+        check_arm(arm, &Path::of("arm").entry(index), &mut found);
+    }
+    for (index, cell) in study.cells.iter().enumerate() {
+        check_cell(study, cell, &Path::of("cell").entry(index), &mut found);
+    }
+    for (index, row) in study.published.iter().enumerate() {
+        check_published(study, row, &Path::of("published").entry(index), &mut found);
+    }
+    found.all()
+}

@@ -1,0 +1,230 @@
+//! The workloads: what each asks, needs and does, in one table. Everything else that depends on the workload of a cell
+//! looks it up here; what runs them is the crate `workload`.
+
+mod table;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ycsb::YcsbMix;
+
+use table::TABLE;
+
+/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// One row deleted by primary key, prepared.
+    OltpDelete,
+    /// One row inserted, its id chosen by the server, as text.
+    OltpInsert,
+    /// One row by primary key, prepared.
+    OltpPointSelect,
+    /// A transaction of ten point selects and four selects of 100 rows each: plain, summed, ordered, distinct.
+    OltpReadOnly,
+    /// A transaction of what `oltp_read_only` and `oltp_write_only` do.
+    OltpReadWrite,
+    /// The indexed column of one row updated, prepared.
+    OltpUpdateIndex,
+    /// A column without an index updated in one row, prepared.
+    OltpUpdateNonIndex,
+    /// A transaction of an indexed and an unindexed update, and of a row deleted and inserted again.
+    OltpWriteOnly,
+    /// Rows of ten values of the indexed column, prepared.
+    SelectRandomPoints,
+    /// Rows counted in ten ranges of the indexed column, prepared.
+    SelectRandomRanges,
+    /// Statements of half a mebibyte that insert some 40,000 small rows each, a table for each connection.
+    BulkInsert,
+    /// New connection, one query, close.
+    Connect,
+    /// New connection, one row inserted and counted, close.
+    ConnectInsertCount,
+    /// New connection, close.
+    ConnectOnly,
+    /// Results of one mebibyte: the record layer.
+    BulkRead,
+    /// YCSB's core workload A: half reads, half updates.
+    YcsbA,
+    /// YCSB's core workload B: reads, and 5 % updates.
+    YcsbB,
+    /// YCSB's core workload C: reads alone.
+    YcsbC,
+    /// YCSB's core workload D: reads of the records inserted last, and 5 % inserts.
+    YcsbD,
+    /// YCSB's core workload E: scans, and 5 % inserts.
+    YcsbE,
+    /// YCSB's core workload F: half reads, half records read and then updated.
+    YcsbF,
+    /// YCSB with the shares that the cell's `mix` says.
+    Ycsb,
+    /// YCSB's load phase: records inserted in batches into an empty table.
+    YcsbLoad,
+    /// Whatever a program of the user's own asks.
+    Command,
+}
+
+/// What a workload is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Descriptor {
+    /// The workload itself.
+    pub workload: Workload,
+    /// The name used in study files and reports.
+    pub name: &'static str,
+    /// What one operation asks, in words.
+    pub asks: &'static str,
+    /// What a database's client must speak for it.
+    pub vocabulary: Vocabulary,
+    /// The tables of the data set that it asks; `None` for none of them.
+    pub tables: Option<Tables>,
+    /// What an operation is to whoever pays for it.
+    pub operation: Unit,
+    /// The kinds of operations that are recorded, by their names in records. Those of a program only the program knows.
+    pub kinds: &'static [&'static str],
+    /// True if an operation makes a connection of its own.
+    pub makes_connections: bool,
+    /// True if any operation reads. Of a mix that the cell says, the cell knows more.
+    pub reads: bool,
+    /// True if any operation writes; likewise.
+    pub writes: bool,
+    /// True if rows of the data set are gone for good afterwards.
+    pub deletes_rows: bool,
+    /// In which shares YCSB's kinds of operations occur.
+    pub mix: Mix,
+}
+
+/// What a database's client must speak for a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Vocabulary {
+    /// Connecting, and at most one lookup of a row or record in the client's own way: every client can.
+    Connect,
+    /// SQL: prepared and text statements, transactions.
+    Sql,
+    /// Single records by their keys.
+    KeyValue,
+    /// A program of the user's own speaks for itself.
+    Program,
+}
+
+/// Tables of the data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Tables {
+    /// sysbench's `sbtest1`, `sbtest2`, …
+    Sbtest,
+    /// The table of large values.
+    Bulk,
+    /// YCSB's `usertable`.
+    Usertable,
+    /// Those that a lookup of the client asks: `sbtest1` over SQL, else `usertable`.
+    OfLookup,
+    /// Whatever the database has first of all: `sbtest…` over SQL, else `usertable`. What a program asks, only the
+    /// program knows.
+    All,
+}
+
+/// What an operation is to whoever pays for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// A query for one row or record by its key, over a connection that stays open.
+    Lookup,
+    /// A new connection with one such query in it.
+    ConnectionWithLookup,
+    /// A result of one mebibyte.
+    BulkResult,
+    /// Something else.
+    Operation,
+}
+
+/// In which shares YCSB's kinds of operations occur.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mix {
+    /// It is no mix.
+    None,
+    /// That of a core workload.
+    Core(YcsbMix),
+    /// The cell says it.
+    OfCell,
+}
+
+impl Workload {
+    /// Every workload, in the order help texts list them.
+    pub const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Command; TABLE.len()];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = TABLE[index].workload;
+            index += 1;
+        }
+        all
+    };
+
+    /// What it is.
+    pub const fn descriptor(self) -> &'static Descriptor {
+        &TABLE[self as usize]
+    }
+
+    /// The name used in study files and reports.
+    pub fn name(self) -> &'static str {
+        self.descriptor().name
+    }
+
+    /// What one operation asks, in words.
+    pub fn asks(self) -> &'static str {
+        self.descriptor().asks
+    }
+
+    /// True if an operation makes a connection of its own.
+    pub fn makes_connections(self) -> bool {
+        self.descriptor().makes_connections
+    }
+
+    /// True if an operation is a query for one row or record by its key, over a connection that stays open.
+    pub fn is_key_lookup(self) -> bool {
+        self.descriptor().operation == Unit::Lookup
+    }
+
+    /// True for a program of the user's own.
+    pub fn is_program(self) -> bool {
+        self.descriptor().vocabulary == Vocabulary::Program
+    }
+
+    /// True if it asks YCSB's table, whatever the database.
+    pub fn asks_usertable(self) -> bool {
+        self.descriptor().tables == Some(Tables::Usertable)
+    }
+
+    /// The shares of a core workload of YCSB; `None` for all others.
+    pub fn ycsb_mix(self) -> Option<YcsbMix> {
+        match self.descriptor().mix {
+            Mix::Core(mix) => Some(mix),
+            Mix::None | Mix::OfCell => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_stands_in_its_row_of_the_table_under_the_name_that_study_files_have() {
+        for (index, workload) in Workload::ALL.into_iter().enumerate() {
+            assert_eq!(workload as usize, index);
+            assert_eq!(workload.descriptor().workload, workload);
+            assert_eq!(
+                serde_json::to_value(workload).unwrap(),
+                serde_json::Value::from(workload.name())
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_mix_does_is_what_its_shares_say() {
+        for workload in Workload::ALL {
+            let Some(mix) = workload.ycsb_mix() else { continue };
+            let descriptor = workload.descriptor();
+            assert_eq!(descriptor.writes, mix.writes(), "{}", descriptor.name);
+            assert_eq!(workload.is_key_lookup(), mix.read == 1.0, "{}", descriptor.name);
+        }
+    }
+}

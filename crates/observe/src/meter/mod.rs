@@ -1,0 +1,245 @@
+//! Whoever pays for a load: what it has used, whichever kind of process it is.
+//!
+//! | kind | whom it reads |
+//! |---|---|
+//! | [`ProcessMeter`] | one process with all its threads |
+//! | [`ProcessTree`] | a process and all that it starts, members that have ended too |
+//! | [`OwnThreads`] | this process: an embedded database runs in it |
+//! | [`Unmetered`] | nobody, for a reason |
+//! | `Vec` of meters | all of them together |
+
+mod own;
+mod process;
+mod tree;
+
+use std::time::Duration;
+
+use ciphertax_records::CpuTime;
+
+use crate::error::{Error, Result};
+use crate::run_queue::RunQueueWaits;
+
+pub use own::OwnThreads;
+pub use process::ProcessMeter;
+pub use tree::ProcessTree;
+
+/// Reads what somebody has used.
+pub trait Meter {
+    /// What it has used so far. Only the [difference](Usage::since) of two readings means something.
+    ///
+    /// # Errors
+    /// If it has ended or cannot be read, with the reason.
+    fn read(&self) -> Result<Usage>;
+
+    /// Waits until its CPU clocks have stood still for `quiet_for`, but no longer than `at_most`. Says whether they did:
+    /// what a server does after its last answer belongs to the slice before.
+    ///
+    /// # Errors
+    /// If it has ended or cannot be read.
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool>;
+}
+
+/// A reading of a meter.
+#[derive(Debug, Clone)]
+pub struct Usage {
+    /// One for each that is read together; `None` for one that is gone.
+    parts: Vec<Option<Part>>,
+}
+
+/// What one process, or one tree of processes, has used.
+#[derive(Debug, Clone)]
+struct Part {
+    cpu: CpuTime,
+    /// Of those that live.
+    context_switches: Option<u64>,
+    waits: Option<RunQueueWaits>,
+    /// CPU time of processes that have ended, which took their switches with them.
+    ended_ns: u64,
+}
+
+/// What was used between two readings; `None` for what is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// CPU time.
+    pub cpu: Option<CpuTime>,
+    /// Context switches, voluntary and involuntary; unknown where processes ended meanwhile.
+    pub context_switches: Option<u64>,
+    /// How long threads could have run but waited for a CPU, all together, in nanoseconds; unknown where threads that did
+    /// more than a tenth of the work ended meanwhile, or the kernel does not say.
+    pub run_queue_wait_ns: Option<u64>,
+}
+
+impl Usage {
+    fn of(part: Part) -> Self {
+        Self {
+            parts: vec![Some(part)],
+        }
+    }
+
+    /// What was used since an earlier reading of the same meter. One that was gone at both, as a member of a replica set
+    /// may be for long, used nothing; where one was lost or came meanwhile, nobody knows.
+    pub fn since(&self, earlier: &Self) -> Used {
+        let changes =
+            |change: &dyn Fn(&Part, &Part) -> Option<CpuTime>| risen(&earlier.parts, &self.parts, change);
+        let counts =
+            |change: &dyn Fn(&Part, &Part) -> Option<u64>| risen(&earlier.parts, &self.parts, change);
+        Used {
+            cpu: changes(&cpu_between).map(|each| CpuTime {
+                total_ns: each.iter().map(|cpu| cpu.total_ns).sum(),
+                system_ns: each.iter().map(|cpu| cpu.system_ns).sum(),
+            }),
+            context_switches: counts(&switches_between).map(|each| each.iter().sum()),
+            run_queue_wait_ns: counts(&waits_between).map(|each| each.iter().sum()),
+        }
+    }
+}
+
+fn cpu_between(earlier: &Part, later: &Part) -> Option<CpuTime> {
+    Some(CpuTime {
+        total_ns: later.cpu.total_ns.checked_sub(earlier.cpu.total_ns)?,
+        system_ns: later.cpu.system_ns.saturating_sub(earlier.cpu.system_ns),
+    })
+}
+
+fn switches_between(earlier: &Part, later: &Part) -> Option<u64> {
+    let have_ended = later.ended_ns != earlier.ended_ns;
+    let (earlier, later) = (earlier.context_switches?, later.context_switches?);
+    (!have_ended).then(|| later.saturating_sub(earlier))
+}
+
+fn waits_between(earlier: &Part, later: &Part) -> Option<u64> {
+    let cpu = cpu_between(earlier, later)?;
+    later.waits.as_ref()?.since(earlier.waits.as_ref()?, cpu.total_ns)
+}
+
+/// What all parts rose by; `None` where there are none, or one was lost meanwhile.
+fn risen<T, C>(
+    before: &[Option<T>],
+    after: &[Option<T>],
+    change: impl Fn(&T, &T) -> Option<C>,
+) -> Option<Vec<C>> {
+    let mut changes = Vec::with_capacity(after.len());
+    for pair in before.iter().zip(after) {
+        match pair {
+            (None, None) => {}
+            (Some(before), Some(after)) => changes.push(change(before, after)?),
+            _ => return None,
+        }
+    }
+    (!changes.is_empty()).then_some(changes)
+}
+
+/// Several that are paid for together, as the members of a replica set. It can always be read; of those that are gone, it
+/// says so in the reading.
+impl<M: Meter> Meter for Vec<M> {
+    fn read(&self) -> Result<Usage> {
+        let each = self.iter().map(|meter| match meter.read() {
+            Ok(usage) => usage.parts,
+            Err(_) => vec![None],
+        });
+        Ok(Usage {
+            parts: each.flatten().collect(),
+        })
+    }
+
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
+        // One that is gone is quiet.
+        let settled = |meter: &M| meter.settle(quiet_for, at_most).unwrap_or(true);
+        Ok(self.iter().map(settled).fold(true, |all, one| all && one))
+    }
+}
+
+/// Somebody whose usage cannot be read.
+#[derive(Debug, Clone)]
+pub struct Unmetered {
+    /// Why not, and what would change it.
+    pub reason: String,
+}
+
+impl Meter for Unmetered {
+    fn read(&self) -> Result<Usage> {
+        Err(Error::Unmetered(self.reason.clone()))
+    }
+
+    fn settle(&self, _quiet_for: Duration, _at_most: Duration) -> Result<bool> {
+        Err(Error::Unmetered(self.reason.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(total_ns: u64, context_switches: u64, ended_ns: u64) -> Option<Part> {
+        Some(Part {
+            cpu: CpuTime {
+                total_ns,
+                system_ns: total_ns / 10,
+            },
+            context_switches: Some(context_switches),
+            waits: None,
+            ended_ns,
+        })
+    }
+
+    fn used(before: Vec<Option<Part>>, after: Vec<Option<Part>>) -> Used {
+        Usage { parts: after }.since(&Usage { parts: before })
+    }
+
+    #[test]
+    fn several_are_a_sum_in_which_one_that_was_lost_or_came_makes_it_unknown() {
+        let both = used(
+            vec![part(100, 1, 0), part(1_000, 10, 0)],
+            vec![part(150, 3, 0), part(1_300, 17, 0)],
+        );
+        assert_eq!(both.cpu.unwrap().total_ns, 350);
+        assert_eq!(both.cpu.unwrap().system_ns, 35);
+        assert_eq!(both.context_switches, Some(9));
+        // The kernel did not say.
+        assert_eq!(both.run_queue_wait_ns, None);
+
+        let gone_for_long = used(vec![part(100, 1, 0), None], vec![part(150, 3, 0), None]);
+        assert_eq!(gone_for_long.cpu.unwrap().total_ns, 50);
+        let lost = used(
+            vec![part(100, 1, 0), part(1_000, 10, 0)],
+            vec![part(150, 3, 0), None],
+        );
+        assert_eq!(lost, Used::default());
+        let came = used(
+            vec![None, part(1_000, 10, 0)],
+            vec![part(9, 9, 0), part(1_000, 10, 0)],
+        );
+        assert_eq!(came, Used::default());
+        assert_eq!(used(vec![None], vec![None]), Used::default());
+        assert_eq!(used(vec![], vec![]), Used::default());
+    }
+
+    #[test]
+    fn a_clock_that_falls_is_of_another_and_tells_nothing() {
+        assert_eq!(used(vec![part(100, 1, 0)], vec![part(99, 2, 0)]).cpu, None);
+    }
+
+    #[test]
+    fn switches_of_processes_that_ended_are_not_known() {
+        let used = used(vec![part(100, 5, 0)], vec![part(180, 4, 50)]);
+        assert_eq!(used.cpu.unwrap().total_ns, 80);
+        assert_eq!(used.context_switches, None);
+    }
+
+    #[test]
+    fn who_cannot_be_read_says_why() {
+        let meter = Unmetered {
+            reason: "it runs on another machine".into(),
+        };
+        assert_eq!(
+            meter.read().unwrap_err().to_string(),
+            "it runs on another machine"
+        );
+        assert!(meter.settle(Duration::ZERO, Duration::ZERO).is_err());
+        let several = vec![meter];
+        assert_eq!(
+            several.read().unwrap().since(&several.read().unwrap()),
+            Used::default()
+        );
+    }
+}

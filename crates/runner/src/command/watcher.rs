@@ -1,0 +1,124 @@
+//! A relay that watches while a program is tried.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use ciphertax_lab::Relay;
+use ciphertax_model::Arm;
+use ciphertax_wire::Client;
+
+use super::server_hello::Chosen;
+use crate::database::Database;
+use crate::error::RunError;
+use crate::server::{Control, Endpoint, ReachedArm};
+
+/// Where a program goes instead of the server, and what it must negotiate there.
+pub(super) struct Watcher {
+    relay: Relay,
+    /// What the arm's own sessions negotiate, which were proved; `None` in plaintext.
+    expected: Option<Chosen>,
+    /// True if the arm says which cipher suite. Else every library has its own favourite.
+    is_suite_pinned: bool,
+    tls_begins_at: fn(&[u8]) -> Option<usize>,
+    /// How else than by the environment a program is configured.
+    programs_read: &'static str,
+}
+
+/// A ServerHello and what a database sends before it are shorter.
+const BEGINNING: usize = 4096;
+
+impl Watcher {
+    /// For a TLS arm, opens a session of ciphertax itself, with which those of the program are compared. `None` for an arm
+    /// over a Unix socket, where there is nothing to look at.
+    ///
+    /// # Errors
+    /// The outer for a session that cannot be opened, the inner says why nobody can watch.
+    pub(super) fn before<D: Database>(
+        arm: &Arm,
+        reached: &ReachedArm<D>,
+        own: Option<&D::Options>,
+        control: &Control<D>,
+    ) -> Result<Result<Option<Self>, String>, RunError> {
+        let endpoint = &reached.endpoint;
+        if endpoint.socket.is_some() {
+            return Ok(Ok(None));
+        }
+        let addresses = (endpoint.host.as_str(), endpoint.port).to_socket_addrs();
+        let Some(target) = addresses.ok().and_then(|mut addresses| addresses.next()) else {
+            return Ok(Err(format!("the host {} has no address", endpoint.host)));
+        };
+        let expected = match (&reached.policy, own) {
+            (Some(_), Some(own)) => match seen_of_own::<D>(target, own, control)? {
+                None => {
+                    return Ok(Err(
+                        "what the arm's own session negotiates could not be seen".into()
+                    ));
+                }
+                seen => seen,
+            },
+            _ => None,
+        };
+        Ok(Ok(Some(Self {
+            relay: Relay::start(target)?,
+            expected,
+            is_suite_pinned: arm.tls.cipher.is_some(),
+            tls_begins_at: D::tls_begins_at,
+            programs_read: D::PROGRAMS_READ,
+        })))
+    }
+
+    /// Where the program goes in place of the server.
+    pub(super) fn endpoint(&self) -> Endpoint {
+        self.relay.address().into()
+    }
+
+    /// Compares what the program negotiated.
+    ///
+    /// # Errors
+    /// Says what was expected and what was seen.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        let seen = chosen(&self.relay, self.tls_begins_at);
+        if seen.is_empty() {
+            return Err("the program made connections, but none to the host and port that it is told".into());
+        }
+        let mut seen = seen.into_iter().flatten();
+        let Some(expected) = self.expected else {
+            return match seen.next() {
+                None => Ok(()),
+                Some(seen) => Err(format!(
+                    "the program negotiated {seen}, in a plaintext arm; tell it not to, by CIPHERTAX_SSL_MODE (now DISABLED) or \
+                     {}",
+                    self.programs_read
+                )),
+            };
+        };
+        let is_as_expected = |seen: &Chosen| {
+            seen.is_of_version(expected) && (!self.is_suite_pinned || seen.suite == expected.suite)
+        };
+        match seen.find(|seen| !is_as_expected(seen)) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "the program negotiated {other}; the arm is {expected}; tell it by CIPHERTAX_TLS_VERSION and CIPHERTAX_CIPHER or \
+                 {}",
+                self.programs_read
+            )),
+        }
+    }
+}
+
+/// What a session of ciphertax itself negotiates.
+fn seen_of_own<D: Database>(
+    target: SocketAddr,
+    own: &D::Options,
+    control: &Control<D>,
+) -> Result<Option<Chosen>, RunError> {
+    let relay = Relay::start(target)?;
+    let address = relay.address();
+    control.visit(&D::Session::at(own, &address.ip().to_string(), address.port()))?;
+    Ok(chosen(&relay, D::tls_begins_at).into_iter().next().flatten())
+}
+
+/// What the server chose on each connection; `None` for one in plaintext, which the server's counters tell too.
+fn chosen(relay: &Relay, tls_begins_at: fn(&[u8]) -> Option<usize>) -> Vec<Option<Chosen>> {
+    let chosen = |answers: Vec<u8>| Chosen::from_tls(answers.get(tls_begins_at(&answers)?..)?);
+    relay.answers(BEGINNING).into_iter().map(chosen).collect()
+}

@@ -1,0 +1,133 @@
+//! Which databases there are: the only place that knows. A further one is a room of its own and a line in each function here.
+
+use std::marker::PhantomData;
+
+use ciphertax_lab::catalogue;
+use ciphertax_model::{Cell, Site, Study, TlsVersion};
+use ciphertax_wire::{Client, Protocol, Target, WireError};
+
+use crate::database::Database;
+use crate::entry::{Entry, entry};
+use crate::error::RunError;
+use crate::load::no_such_workload;
+use crate::mongodb::{MongoDb, mongodb_target};
+use crate::mysql::{MySql, mysql_target};
+use crate::server::{GroupServer, TargetServers};
+use crate::servers::{GroupServers, Opening, Servers};
+
+/// The user's own servers.
+pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
+    match target {
+        Target::MySql(target) => Box::new(mysql_target(target)),
+        Target::MongoDb(target) => Box::new(mongodb_target(target)),
+    }
+}
+
+/// The database of the catalogue's entry of this name.
+///
+/// # Errors
+/// Lists the names there are.
+pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError> {
+    let entry = entry(server)?;
+    Ok(match entry.protocol() {
+        catalogue::Protocol::MySql => Box::new(Of::<MySql>(entry, PhantomData)),
+        catalogue::Protocol::MongoDb => Box::new(Of::<MongoDb>(entry, PhantomData)),
+    })
+}
+
+/// Servers of the user's own, whatever their database.
+pub(crate) trait OwnDatabase {
+    /// What its clients speak.
+    fn protocol(&self) -> Protocol;
+
+    /// What ciphertax makes there, in words.
+    fn made(&self) -> &'static str;
+
+    /// The built-in study for servers that plain arms cannot log in to; `None` where they can.
+    fn study_without_plain_arms(&self) -> Option<&'static str>;
+
+    /// What it cannot do that a cell asks.
+    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
+
+    /// The version of a TLS session that offers this one alone, or all that are thought safe.
+    ///
+    /// # Errors
+    /// The outer if there is no answer, the inner if there is no session.
+    fn negotiate(&self, version: Option<TlsVersion>) -> Result<Result<Option<String>, WireError>, RunError>;
+
+    /// Takes the servers and proves the arms.
+    ///
+    /// # Errors
+    /// Names the server or the arm that cannot be used, and the remedy.
+    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError>;
+
+    /// Removes what a run left, and tells whether there was anything.
+    ///
+    /// # Errors
+    /// When the servers cannot be used, what is there is not ciphertax's own, or a run is measuring.
+    fn clean(self: Box<Self>) -> Result<bool, RunError>;
+}
+
+/// Private servers, whatever their database.
+pub(crate) trait PrivateDatabase {
+    /// What it cannot do that a cell asks.
+    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
+
+    /// Starts servers for the cells of a site and proves the arms.
+    ///
+    /// # Errors
+    /// As [`OwnDatabase::open`].
+    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError>;
+}
+
+impl<D: Database> OwnDatabase for TargetServers<D> {
+    fn protocol(&self) -> Protocol {
+        D::Session::PROTOCOL
+    }
+
+    fn made(&self) -> &'static str {
+        D::MADE
+    }
+
+    fn study_without_plain_arms(&self) -> Option<&'static str> {
+        self.needs_tls.then_some(D::TLS_VERSIONS_STUDY)
+    }
+
+    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
+        refuse::<D>(study, cell, None)
+    }
+
+    fn negotiate(&self, version: Option<TlsVersion>) -> Result<Result<Option<String>, WireError>, RunError> {
+        self.negotiate(version)
+    }
+
+    fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError> {
+        Ok(Box::new(GroupServers::target(opening, *self)?))
+    }
+
+    fn clean(self: Box<Self>) -> Result<bool, RunError> {
+        GroupServer::clean(*self)
+    }
+}
+
+/// A database on a private server.
+struct Of<D>(&'static Entry, PhantomData<D>);
+
+impl<D: Database> PrivateDatabase for Of<D> {
+    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
+        refuse::<D>(study, cell, Some(self.0))
+    }
+
+    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError> {
+        Ok(Box::new(GroupServers::<D>::private(opening, site)?))
+    }
+}
+
+/// What a cell asks and the database cannot do.
+fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
+    let workload = no_such_workload::<D::Access>(cell);
+    workload
+        .into_iter()
+        .chain(D::refuse(study, cell, private))
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! Clocks and counters at the edges of a slice.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ciphertax_model::Tunnel;
+use ciphertax_observe::{self as observe, SystemCpu, Usage, Used};
+use ciphertax_records::CpuTime;
+
+use crate::counters::change;
+use crate::database::UPTIME;
+use crate::error::RunError;
+use crate::server::Server;
+
+/// The server is quiet when its CPU clocks have stood still for this long.
+pub(super) const QUIET: Duration = Duration::from_millis(1);
+/// How long quiet is waited for; a server with work of its own never is.
+const QUIET_AT_MOST: Duration = Duration::from_millis(50);
+
+/// Reads the CPU time of the whole machine.
+pub(super) type Machine<'a> = &'a dyn Fn() -> observe::Result<SystemCpu>;
+
+/// Clocks and counters at an edge of a slice. The clocks are read when the server is quiet, and on the slice's side of the
+/// counters, so that asking for these is not billed to the slice.
+pub(super) struct Reading {
+    pub(super) counters: BTreeMap<String, i64>,
+    clocks: Clocks,
+}
+
+struct Clocks {
+    /// `None` where it cannot be read.
+    server: Option<Usage>,
+    machine: SystemCpu,
+    /// `None` without a tunnel.
+    tunnel: Option<Usage>,
+}
+
+impl Reading {
+    pub(super) fn before(
+        server: &mut dyn Server,
+        tunnel: Option<Tunnel>,
+        machine: Machine<'_>,
+    ) -> Result<Self, RunError> {
+        let counters = server.counters()?;
+        Ok(Self {
+            counters,
+            clocks: Clocks::read(server, tunnel, machine)?,
+        })
+    }
+
+    pub(super) fn after(
+        server: &mut dyn Server,
+        tunnel: Option<Tunnel>,
+        machine: Machine<'_>,
+    ) -> Result<Self, RunError> {
+        let clocks = Clocks::read(server, tunnel, machine)?;
+        Ok(Self {
+            counters: server.counters()?,
+            clocks,
+        })
+    }
+
+    pub(super) fn used_since(&self, before: &Self) -> Used {
+        used(before.clocks.server.as_ref(), self.clocks.server.as_ref())
+    }
+
+    pub(super) fn tunnel_cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        used(before.clocks.tunnel.as_ref(), self.clocks.tunnel.as_ref()).cpu
+    }
+
+    pub(super) fn machine_since(&self, before: &Self) -> SystemCpu {
+        self.clocks.machine.since(&before.clocks.machine)
+    }
+
+    pub(super) fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
+        let mut change = change(&before.counters, &self.counters);
+        change.remove(UPTIME);
+        change
+    }
+
+    pub(super) fn restarted_since(&self, before: &Self) -> bool {
+        self.counters.get(UPTIME) < before.counters.get(UPTIME)
+    }
+}
+
+impl Clocks {
+    fn read(server: &dyn Server, tunnel: Option<Tunnel>, machine: Machine<'_>) -> Result<Self, RunError> {
+        let meter = server.meter();
+        // A server that has ended has no clock; that is noticed by whoever asks it something.
+        let _ = meter.settle(QUIET, QUIET_AT_MOST);
+        let tunnel = tunnel.and_then(|tunnel| server.tunnel_meter(tunnel));
+        Ok(Self {
+            server: meter.read().ok(),
+            machine: machine()?,
+            tunnel: tunnel.and_then(|meter| meter.read().ok()),
+        })
+    }
+}
+
+/// What was used between two readings; nothing is known where one of them is missing.
+fn used(before: Option<&Usage>, after: Option<&Usage>) -> Used {
+    match (before, after) {
+        (Some(before), Some(after)) => after.since(before),
+        _ => Used::default(),
+    }
+}

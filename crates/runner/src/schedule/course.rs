@@ -1,0 +1,197 @@
+//! The course of one cell: the order of its arms, block by block, and what its blocks say of those to come.
+
+use std::time::Duration;
+
+use ciphertax_explain::{CellPrecision, precision};
+use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
+use ciphertax_records::{Sample, VoidReason};
+use ciphertax_stats::BalancedOrder;
+
+use super::PlannedSlice;
+use crate::error::RunError;
+
+/// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
+const MOST_FAILED_BLOCKS: u32 = 3;
+
+/// The course of one cell.
+pub(crate) struct Course<'a> {
+    study: &'a Study,
+    pub(crate) cell: &'a Cell,
+    arms: Vec<Arm>,
+    order: BalancedOrder,
+    /// Blocks that were begun, so the number of the next.
+    blocks: u32,
+    failed_in_a_row: u32,
+    pub(super) reached: CellPrecision,
+    /// How long the last block took; zero before the first.
+    last_block: Duration,
+}
+
+/// What a block says of those to come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BlockOutcome {
+    /// Every slice counts.
+    Valid,
+    /// Void because of what passes by itself.
+    Disturbed(String),
+    /// Void because of something else.
+    Failed,
+    /// The same so often that trying again is of no use.
+    Hopeless(String),
+}
+
+impl<'a> Course<'a> {
+    /// The course from the first block on. `earlier` are the samples of a run that goes on: its orders go on too.
+    ///
+    /// # Errors
+    /// When those hold numbers that no measurement yields.
+    pub(crate) fn new(
+        study: &'a Study,
+        cell: &'a Cell,
+        seed: u64,
+        earlier: &[Sample],
+    ) -> Result<Self, RunError> {
+        let arms = study.measured_arms_of(cell);
+        let blocks = earlier.iter().filter(|sample| sample.slice.cell == cell.name);
+        let blocks = blocks.map(|sample| sample.slice.block + 1).max().unwrap_or(0);
+        let mut order = BalancedOrder::new(arms.len(), seed);
+        // The orders of the blocks that were measured.
+        order.by_ref().take(blocks as usize).for_each(drop);
+        Ok(Self {
+            reached: precision(study, cell, earlier)?,
+            study,
+            cell,
+            arms,
+            order,
+            blocks,
+            failed_in_a_row: 0,
+            last_block: Duration::ZERO,
+        })
+    }
+
+    /// The slices of the next block, in the order in which they are measured.
+    pub(super) fn next_block(&mut self) -> Vec<PlannedSlice<'_>> {
+        let order = self.order.next().unwrap_or_default();
+        let slice = |(position, arm_index): (usize, usize)| PlannedSlice {
+            cell: self.cell,
+            arm: &self.arms[arm_index],
+            arm_index,
+            block: self.blocks,
+            position: position as u32,
+        };
+        order.into_iter().enumerate().map(slice).collect()
+    }
+
+    /// How long the next block takes, as far as can be known: only the first batches tell how long batches take, the first
+    /// runs of a program how long it takes, and a server that cannot keep up with a rate how long it takes to clear the
+    /// backlog.
+    pub(super) fn block_time(&self) -> Duration {
+        let slices = self.study.slice() * self.arms.len() as u32;
+        match (&self.cell.command, self.cell.load.pace()) {
+            (Some(_), _) | (None, Pace::Batch { .. }) => self.last_block,
+            (None, Pace::Open { .. }) => slices.max(self.last_block),
+            (None, Pace::Closed) => slices,
+        }
+    }
+
+    /// How precise it should become.
+    pub(super) fn wanted(&self) -> &Precision {
+        &self.study.precision
+    }
+
+    /// Takes note of a block, which took so long, and tells what follows for those to come. `samples` are all of the run.
+    pub(super) fn end_block(&mut self, samples: &[Sample], took: Duration) -> Result<BlockOutcome, RunError> {
+        let block = self.blocks;
+        self.blocks += 1;
+        self.last_block = took;
+        self.reached = precision(self.study, self.cell, samples)?;
+        let of_block = |sample: &&Sample| sample.slice.cell == self.cell.name && sample.slice.block == block;
+        let void: Vec<&Sample> = samples
+            .iter()
+            .rev()
+            .take_while(of_block)
+            .filter(|sample| !sample.is_valid())
+            .collect();
+        let reason = |sample: &&Sample| sample.void.as_ref().map(ToString::to_string).unwrap_or_default();
+        let Some(first) = void.last().map(reason) else {
+            self.failed_in_a_row = 0;
+            return Ok(BlockOutcome::Valid);
+        };
+        let Some(failure) = void.iter().find(|sample| !passes(sample)).map(reason) else {
+            return Ok(BlockOutcome::Disturbed(first));
+        };
+        self.failed_in_a_row += 1;
+        if self.failed_in_a_row < MOST_FAILED_BLOCKS {
+            return Ok(BlockOutcome::Failed);
+        }
+        Ok(BlockOutcome::Hopeless(format!(
+            "{} blocks in a row of {} are void, the last because: {failure}",
+            self.failed_in_a_row, self.cell.name
+        )))
+    }
+}
+
+/// True if a slice is void because of what passes: that others had the CPU, or held up the load generator. A rate that is more
+/// than an arm can do does not pass.
+fn passes(sample: &Sample) -> bool {
+    let is_beyond_reach = || {
+        sample
+            .load
+            .open_loop
+            .as_ref()
+            .is_some_and(|open_loop| open_loop.not_begun > 0)
+    };
+    match &sample.void {
+        Some(VoidReason::Steal { .. }) => true,
+        Some(VoidReason::ScheduleMissed { .. }) => !is_beyond_reach(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_records::{OpenLoopSample, ServerSide, SliceId, Yield};
+    use ciphertax_stats::HistogramText;
+
+    use super::*;
+
+    fn void(reason: VoidReason, not_begun: u64) -> Sample {
+        Sample {
+            load: Yield {
+                open_loop: Some(OpenLoopSample {
+                    planned: 9,
+                    not_begun,
+                    late: 0,
+                    delay_sum_ns: 0,
+                    response_sum_ns: 0,
+                    response: HistogramText::default(),
+                }),
+                ..Yield::default()
+            },
+            slice: SliceId::default(),
+            start_ns: 0,
+            server: ServerSide::default(),
+            void: Some(reason),
+        }
+    }
+
+    #[test]
+    fn what_others_did_to_the_machine_passes_and_nothing_else() {
+        let detail = || "why".to_owned();
+        assert!(passes(&void(VoidReason::Steal { fraction: 0.2 }, 0)));
+        assert!(passes(&void(VoidReason::ScheduleMissed { detail: detail() }, 0)));
+        for reason in [
+            VoidReason::ScheduleMissed { detail: detail() },
+            VoidReason::Errors {
+                count: 1,
+                first: detail(),
+            },
+            VoidReason::FactsDiffer { detail: detail() },
+            VoidReason::ServerDied { detail: detail() },
+            VoidReason::Stalled { detail: detail() },
+            VoidReason::Empty,
+        ] {
+            assert!(!passes(&void(reason.clone(), 1)), "{reason}");
+        }
+    }
+}

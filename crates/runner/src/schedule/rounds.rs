@@ -1,0 +1,152 @@
+//! Block after block, the cells in turn, until every cell is precise or the time is spent.
+
+use std::time::Duration;
+
+use ciphertax_model::Study;
+use ciphertax_records::{RunStatus, Sample, VoidReason};
+
+use super::course::{BlockOutcome, Course};
+use super::{Measure, Measured};
+use crate::error::RunError;
+use crate::progress::{Headline, Progress, Stage};
+use ciphertax_records::RunFolder;
+
+/// How long is waited after the first block that was disturbed; twice as long after each further one, up to the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Has the cells of a study measured in turn and keeps what they yield.
+pub(crate) struct Rounds<'a> {
+    measure: &'a mut dyn Measure,
+    folder: &'a mut RunFolder,
+    samples: Vec<Sample>,
+    budget: Duration,
+    /// How long is waited after the next block that is disturbed.
+    wait: Duration,
+}
+
+/// How a block ended.
+enum BlockEnd {
+    Measured,
+    /// Nothing more can be measured.
+    RunEnds(RunStatus),
+}
+
+impl<'a> Rounds<'a> {
+    /// Before the first block of a run, or of one that goes on after the `earlier` samples.
+    pub(crate) fn begin(
+        study: &Study,
+        measure: &'a mut dyn Measure,
+        folder: &'a mut RunFolder,
+        earlier: Vec<Sample>,
+    ) -> Self {
+        Self {
+            measure,
+            folder,
+            samples: earlier,
+            budget: Duration::from_secs_f64(study.time_s),
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Measures until every cell is precise, the time is spent, or somebody wants to stop.
+    ///
+    /// # Errors
+    /// What keeps the run from going on; the samples so far are kept.
+    pub(crate) fn measure(
+        &mut self,
+        cells: &mut [Course<'_>],
+        progress: &mut dyn Progress,
+    ) -> Result<RunStatus, RunError> {
+        while cells.iter().any(|cell| !cell.reached.precise) {
+            let imprecise = cells.iter_mut().enumerate();
+            for (index, cell) in imprecise.filter(|(_, cell)| !cell.reached.precise) {
+                let block_began = self.measure.elapsed();
+                if block_began + cell.block_time() > self.budget {
+                    return Ok(RunStatus::Complete);
+                }
+                let ended = self.block(index, cell, progress);
+                if self.measure.is_stopped() {
+                    return Ok(partial("stopped by the user"));
+                }
+                if let BlockEnd::RunEnds(status) = ended? {
+                    return Ok(status);
+                }
+                let took = self.measure.elapsed() - block_began;
+                match cell.end_block(&self.samples, took)? {
+                    BlockOutcome::Valid => self.wait = FIRST_WAIT,
+                    BlockOutcome::Failed => {}
+                    BlockOutcome::Disturbed(reason) => self.wait_for_peace(reason, progress),
+                    BlockOutcome::Hopeless(reason) => return Ok(partial(reason)),
+                }
+                progress.block(&self.headline(cell));
+            }
+        }
+        Ok(RunStatus::Complete)
+    }
+
+    /// What disturbs this machine passes: so wait a little, then longer, while there is time.
+    fn wait_for_peace(&mut self, reason: String, progress: &mut dyn Progress) {
+        progress.stage(&Stage::Waiting(reason));
+        let left = self.budget.saturating_sub(self.measure.elapsed());
+        self.measure.wait(self.wait.min(left));
+        self.wait = LONGEST_WAIT.min(self.wait * 2);
+    }
+
+    /// What was measured.
+    pub(crate) fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
+    /// One slice of every arm.
+    fn block(
+        &mut self,
+        index: usize,
+        cell: &mut Course<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<BlockEnd, RunError> {
+        self.measure.begin_block(index)?;
+        for slice in cell.next_block() {
+            if self.measure.is_stopped() {
+                return Ok(BlockEnd::Measured);
+            }
+            let Measured { mut sample, kept } = self.measure.slice(index, &slice)?;
+            if self.measure.is_stopped() && !sample.is_valid() {
+                // Whatever it looks like, that is why.
+                sample.void = Some(VoidReason::Interrupted);
+            }
+            // Kept here even where the disk is full.
+            self.samples.push(sample.clone());
+            self.folder.append(&sample)?;
+            if sample.is_valid() {
+                self.folder.keep(&sample, &kept)?;
+            }
+            let Some(reason) = sample.void else { continue };
+            progress.void(&slice.cell.name, &slice.arm.name, &reason.to_string());
+            if matches!(reason, VoidReason::ServerDied { .. }) {
+                return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
+            }
+        }
+        Ok(BlockEnd::Measured)
+    }
+
+    fn headline(&self, course: &Course<'_>) -> Headline {
+        let elapsed = self.measure.elapsed();
+        let (reached, wanted) = (&course.reached, course.wanted());
+        Headline {
+            cell: course.cell.name.clone(),
+            blocks: reached.blocks,
+            cpu: (reached.cpu_half_width, wanted.cpu),
+            throughput: (reached.throughput_half_width, wanted.throughput),
+            void: self.samples.iter().filter(|sample| !sample.is_valid()).count() as u32,
+            elapsed,
+            left: self.budget.saturating_sub(elapsed),
+        }
+    }
+}
+
+fn partial(reason: impl Into<String>) -> RunStatus {
+    RunStatus::Partial {
+        reason: reason.into(),
+    }
+}

@@ -1,0 +1,285 @@
+//! The schedule without databases, clocks or sleep: a mock says what every slice yields and how long it takes.
+
+mod order;
+mod stopping;
+mod voids;
+
+use std::time::Duration;
+
+use ciphertax_model::Study;
+use ciphertax_records::{
+    OpenLoopSample, OperationSample, RunFolder, RunStatus, Sample, ServerSide, VoidReason, Yield,
+};
+use ciphertax_stats::histogram;
+
+use super::{Course, Measure, Measured, PlannedSlice, Rounds};
+use crate::error::RunError;
+use crate::progress::{Headline, Progress, Stage};
+
+const SEED: u64 = 7;
+
+/// A study of so many seconds with these cells; its three arms are `plain`, `baseline again` and `tls`, and its slices
+/// take half a second.
+fn study(time_s: u32, cells: &[(&str, &str)]) -> Study {
+    let cells = cells.iter().map(|(name, load)| {
+        format!("[[cell]]\nname = {name:?}\nworkload = \"oltp_point_select\"\nload = {{ connections = 2{load} }}\n")
+    });
+    let text = format!(
+        "name = \"made-up\"\nquestion = \"Does it end?\"\ntime_s = {time_s}\nslice_s = 0.5\n\
+         [[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\nname = \"tls\"\ntransport = \"tls1.3\"\n{}",
+        cells.collect::<String>()
+    );
+    Study::from_toml(&text).unwrap()
+}
+
+/// What a slice is made to be.
+#[derive(Clone)]
+struct Made {
+    took: Duration,
+    void: Option<VoidReason>,
+    /// Operations that had not begun at the end of an open loop.
+    not_begun: u64,
+    /// What is measured, relative to what would be without noise.
+    noise: f64,
+    /// True if somebody wants to stop while it is measured.
+    stops: bool,
+    /// True if measuring itself fails.
+    fails: bool,
+}
+
+/// One that counts, with so little noise that twelve blocks are enough.
+fn quiet(slice: &PlannedSlice<'_>) -> Made {
+    let step = slice.block * 7 + slice.position * 3;
+    Made {
+        took: Duration::from_millis(500),
+        void: None,
+        not_begun: 0,
+        noise: 1.0 + 0.001 * (f64::from(step % 11) / 5.0 - 1.0),
+        stops: false,
+        fails: false,
+    }
+}
+
+/// One that counts, with so much noise that no number of blocks is enough.
+fn noisy(slice: &PlannedSlice<'_>) -> Made {
+    Made {
+        noise: if (slice.block + slice.position).is_multiple_of(2) {
+            0.5
+        } else {
+            1.5
+        },
+        ..quiet(slice)
+    }
+}
+
+/// One that does not count.
+fn void(slice: &PlannedSlice<'_>, reason: VoidReason) -> Made {
+    Made {
+        void: Some(reason),
+        ..noisy(slice)
+    }
+}
+
+fn stolen() -> VoidReason {
+    VoidReason::Steal { fraction: 0.2 }
+}
+
+fn failed() -> VoidReason {
+    VoidReason::Errors {
+        count: 1,
+        first: "duplicate key".into(),
+    }
+}
+
+/// Measures nothing: makes what it is asked for.
+struct Mock<'a> {
+    now: Duration,
+    is_stopped: bool,
+    log: Vec<Slot>,
+    waits: Vec<Duration>,
+    /// The cell of every block that was begun.
+    blocks: Vec<usize>,
+    make: &'a mut dyn FnMut(&PlannedSlice<'_>) -> Made,
+}
+
+/// A slice that was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Slot {
+    cell: String,
+    block: u32,
+    position: u32,
+    arm: usize,
+}
+
+impl Measure for Mock<'_> {
+    fn elapsed(&self) -> Duration {
+        self.now
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.waits.push(time);
+        self.now += time;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
+        self.blocks.push(cell);
+        Ok(())
+    }
+
+    fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+        assert_eq!(self.blocks.last(), Some(&cell), "its servers are ready");
+        self.log.push(Slot {
+            cell: slice.cell.name.clone(),
+            block: slice.block,
+            position: slice.position,
+            arm: slice.arm_index,
+        });
+        let made = (self.make)(slice);
+        if made.fails {
+            return Err(RunError::Stopped);
+        }
+        let sample = Sample {
+            slice: slice.id(),
+            start_ns: self.now.as_nanos() as u64,
+            load: Yield {
+                duration_ns: made.took.as_nanos() as u64,
+                operations: vec![OperationSample {
+                    kind: "point_select".into(),
+                    count: (100_000.0 * made.noise) as u64,
+                    errors: 0,
+                    latency_sum_ns: 1_000_000_000,
+                    latency: histogram::encode(&histogram::empty()),
+                }],
+                client_cpu: ciphertax_records::CpuTime {
+                    total_ns: 400_000_000,
+                    system_ns: 0,
+                },
+                open_loop: slice.cell.load.rate.map(|_| OpenLoopSample {
+                    planned: 100,
+                    not_begun: made.not_begun,
+                    late: 0,
+                    delay_sum_ns: 0,
+                    response_sum_ns: (1e9 * made.noise) as u64,
+                    response: histogram::encode(&histogram::empty()),
+                }),
+                ..Yield::default()
+            },
+            server: ServerSide::default(),
+            void: made.void,
+        };
+        self.now += made.took;
+        self.is_stopped |= made.stops;
+        Ok(Measured {
+            sample,
+            kept: Vec::new(),
+        })
+    }
+}
+
+/// What a run came to.
+struct Run {
+    status: Result<RunStatus, RunError>,
+    samples: Vec<Sample>,
+    /// Samples in the run folder.
+    written: usize,
+    log: Vec<Slot>,
+    waits: Vec<Duration>,
+    took: Duration,
+    heard: Heard,
+}
+
+/// What a run told while it worked.
+#[derive(Default)]
+struct Heard {
+    waiting: Vec<String>,
+    blocks: Vec<Headline>,
+    void: Vec<String>,
+}
+
+impl Progress for Heard {
+    fn stage(&mut self, stage: &Stage) {
+        let Stage::Waiting(reason) = stage else {
+            panic!("{stage:?} is not for the schedule to say");
+        };
+        self.waiting.push(reason.clone());
+    }
+
+    fn block(&mut self, headline: &Headline) {
+        self.blocks.push(headline.clone());
+    }
+
+    fn void(&mut self, cell: &str, arm: &str, reason: &str) {
+        self.void.push(format!("{cell} {arm}: {reason}"));
+    }
+}
+
+fn run(study: &Study, make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made) -> Run {
+    resume(study, Vec::new(), make)
+}
+
+/// A run that goes on after these samples.
+fn resume(study: &Study, earlier: Vec<Sample>, make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made) -> Run {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("run");
+    let mut folder = RunFolder::create(&path).unwrap();
+    let mut courses: Vec<Course<'_>> = (0..)
+        .zip(&study.cells)
+        .map(|(number, cell)| Course::new(study, cell, SEED + number, &earlier).unwrap())
+        .collect();
+    let mut mock = Mock {
+        now: super::time_of(&earlier),
+        is_stopped: false,
+        log: Vec::new(),
+        waits: Vec::new(),
+        blocks: Vec::new(),
+        make,
+    };
+    let mut heard = Heard::default();
+    let mut rounds = Rounds::begin(study, &mut mock, &mut folder, earlier);
+    let status = rounds.measure(&mut courses, &mut heard);
+    let samples = rounds.into_samples();
+    let text = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
+    Run {
+        status,
+        samples,
+        written: text.lines().count(),
+        log: mock.log,
+        waits: mock.waits,
+        took: mock.now,
+        heard,
+    }
+}
+
+impl Run {
+    /// Why it ended before its end.
+    #[track_caller]
+    fn partial(&self) -> &str {
+        match &self.status {
+            Ok(RunStatus::Partial { reason }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn assert_complete(&self) {
+        assert!(
+            matches!(self.status, Ok(RunStatus::Complete)),
+            "{:?}",
+            self.status
+        );
+    }
+
+    /// The cell of every block, in order.
+    fn turns(&self) -> Vec<&str> {
+        let firsts = self.log.iter().filter(|slot| slot.position == 0);
+        firsts.map(|slot| slot.cell.as_str()).collect()
+    }
+
+    fn blocks(&self) -> usize {
+        self.turns().len()
+    }
+}

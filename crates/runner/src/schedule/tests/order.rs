@@ -1,0 +1,111 @@
+//! Which slice follows which.
+
+use super::*;
+
+#[test]
+fn every_arm_stands_equally_often_at_every_position_and_after_every_other() {
+    // 24 blocks of three slices.
+    let run = run(&study(36, &[("select", "")]), &mut noisy);
+    run.assert_complete();
+    assert_eq!(run.log.len(), 72);
+    for block in run.log.chunks(3) {
+        let mut arms: Vec<usize> = block.iter().map(|slot| slot.arm).collect();
+        arms.sort_unstable();
+        assert_eq!(arms, [0, 1, 2], "a block is one slice of every arm");
+        let positions: Vec<u32> = block.iter().map(|slot| slot.position).collect();
+        assert_eq!(positions, [0, 1, 2]);
+    }
+    for arm in 0..3 {
+        for position in 0..3 {
+            let stands = |slot: &&Slot| slot.arm == arm && slot.position == position;
+            assert_eq!(run.log.iter().filter(stands).count(), 8, "{arm} at {position}");
+        }
+        for other in (0..3).filter(|other| *other != arm) {
+            let follows = run.log.chunks(3).flat_map(|block| block.windows(2));
+            let follows = follows.filter(|pair| (pair[0].arm, pair[1].arm) == (other, arm));
+            assert_eq!(follows.count(), 8, "{arm} after {other}");
+        }
+    }
+    assert!(
+        run.log.chunks(3).any(|block| block[0].arm != 0),
+        "the baseline does not always come first"
+    );
+}
+
+#[test]
+fn the_order_depends_on_the_seed_alone() {
+    let study = study(36, &[("select", "")]);
+    assert_eq!(run(&study, &mut noisy).log, run(&study, &mut noisy).log);
+    let of_seed = |seed| {
+        let mut course = Course::new(&study, &study.cells[0], seed, &[]).unwrap();
+        let first: Vec<usize> = course.next_block().iter().map(|slice| slice.arm_index).collect();
+        first
+    };
+    assert!((0..20).any(|seed| of_seed(seed) != of_seed(SEED)));
+}
+
+#[test]
+fn cells_take_turns_until_each_is_precise() {
+    let study = study(120, &[("noisy", ""), ("quiet", ""), ("noisy too", "")]);
+    let run = run(&study, &mut |slice| match slice.cell.name.as_str() {
+        "quiet" => quiet(slice),
+        _ => noisy(slice),
+    });
+    run.assert_complete();
+    let turns = run.turns();
+    let (together, later) = turns.split_at(36);
+    for round in together.chunks(3) {
+        assert_eq!(round, ["noisy", "quiet", "noisy too"]);
+    }
+    for round in later.chunks(2) {
+        assert_eq!(round, ["noisy", "noisy too"]);
+    }
+    assert!(later.len() > 20, "the others have its time");
+}
+
+#[test]
+fn a_run_that_goes_on_has_the_orders_that_it_would_have_had() {
+    let study = study(60, &[("one", ""), ("other", "")]);
+    let whole = run(&study, &mut noisy);
+    for blocks in [1, 3, 8] {
+        let mut slices = 0;
+        let first = run(&study, &mut |slice| {
+            slices += 1;
+            Made {
+                // At the end of a block.
+                stops: slices == blocks * 3,
+                ..noisy(slice)
+            }
+        });
+        assert_eq!(first.partial(), "stopped by the user");
+        let second = resume(&study, first.samples.clone(), &mut noisy);
+        second.assert_complete();
+        for cell in ["one", "other"] {
+            let of = |log: &[Slot]| -> Vec<Slot> {
+                log.iter().filter(|slot| slot.cell == cell).cloned().collect()
+            };
+            let both = [of(&first.log), of(&second.log)].concat();
+            let whole = of(&whole.log);
+            let length = both.len().min(whole.len());
+            assert_eq!(both[..length], whole[..length], "{cell} after {blocks} blocks");
+        }
+        assert_eq!(second.samples.len(), whole.samples.len());
+        assert_eq!(second.took, whole.took, "its time goes on too");
+    }
+}
+
+#[test]
+fn a_block_that_was_cut_off_is_not_measured_again() {
+    let study = study(60, &[("select", "")]);
+    let mut slices = 0;
+    let first = run(&study, &mut |slice| {
+        slices += 1;
+        Made {
+            stops: slices == 8,
+            ..noisy(slice)
+        }
+    });
+    assert_eq!(first.samples.len(), 8);
+    let second = resume(&study, first.samples, &mut noisy);
+    assert_eq!((second.log[0].block, second.log[0].position), (3, 0));
+}

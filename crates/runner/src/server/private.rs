@@ -1,0 +1,43 @@
+//! Private servers as a group of arms wants them.
+
+use ciphertax_lab::{PrivateServer, RunningLink};
+use ciphertax_model::{Site, Study};
+
+use crate::entry::entry;
+use crate::error::RunError;
+use crate::groups::Group;
+use crate::trust::need_old_tls;
+
+/// Starts them, inside a link if there is one.
+///
+/// # Errors
+/// When they are not available or cannot be started.
+pub(super) fn start(
+    study: &Study,
+    site: &Site,
+    group: &Group<'_>,
+    link: Option<&RunningLink>,
+) -> Result<PrivateServer, RunError> {
+    let entry = entry(&site.server)?;
+    let mut builder = PrivateServer::builder(entry).access_control(group.needs.access_control);
+    builder = match study.needs_tls() {
+        true => builder
+            .certificate(group.needs.certificate.kind)
+            .chain_length(group.needs.certificate.chain_length),
+        false => builder.without_tls(),
+    };
+    if need_old_tls(&group.set_up_for) {
+        builder = builder.tls_versions(entry.capabilities.tls_versions);
+    }
+    let arms = group.set_up_for.iter();
+    for method in arms.filter_map(|arm| arm.authentication.method) {
+        builder = builder.account(method);
+    }
+    if let Some(replica_set) = site.replica_set {
+        builder = builder.replica_set(replica_set);
+    }
+    if let Some(link) = link {
+        builder = builder.inside(link);
+    }
+    Ok(builder.start()?)
+}

@@ -1,0 +1,176 @@
+//! How servers are reached: their endpoints, a distance, tunnels, and whom their clients trust.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use ciphertax_lab::tunnel::{self, RunningTunnel};
+use ciphertax_lab::{PrivateServer, RunningLink};
+use ciphertax_model::{Arm, CertificateKind, Link, Site, Study, Tunnel};
+use ciphertax_observe::{Meter, ProcessTree};
+use ciphertax_records::LinkRecord;
+use ciphertax_supervise::GuardProgram;
+use ciphertax_wire::tls::{TlsConnector, Verification};
+
+use super::endpoint::Endpoint;
+use crate::distance::Distance;
+use crate::error::RunError;
+use crate::groups::Group;
+use crate::trust::{Trust, issued};
+
+/// How servers are reached that form one database.
+pub(crate) struct Route {
+    /// Where everything is asked that is not measured, each server once.
+    pub(crate) control: Vec<Endpoint>,
+    /// Where the measured connections go to, in the same order.
+    pub(crate) measured: Vec<Endpoint>,
+    /// What leads to the server where an arm says so. They go after the server.
+    tunnels: BTreeMap<Tunnel, MeteredTunnel>,
+    distance: Option<Distance>,
+    pub(crate) trust: Trust,
+    /// TLS for what is not measured; `None` for none.
+    pub(crate) default_tls: Option<Arc<TlsConnector>>,
+}
+
+struct MeteredTunnel {
+    tunnel: RunningTunnel,
+    /// What it uses on both its sides.
+    meter: ProcessTree,
+}
+
+impl Route {
+    /// To private servers, inside `link` if there is one, with all that a group of arms needs before them.
+    pub(crate) fn to_private(
+        server: &PrivateServer,
+        link: Option<RunningLink>,
+        study: &Study,
+        site: &Site,
+        group: &Group<'_>,
+        guard: &GuardProgram,
+    ) -> Result<Self, RunError> {
+        let addresses = server.addresses();
+        let tunnels = tunnels(server, link.as_ref(), site, group, guard)?;
+        let distance = Distance::to(&addresses, link, study, site, guard)?;
+        let measured = match &distance {
+            Some(distance) => distance.addresses(&addresses),
+            None => addresses.clone(),
+        };
+        let measured: Vec<Endpoint> = measured.into_iter().map(Endpoint::from).collect();
+        let control: Vec<Endpoint> = addresses.into_iter().map(Endpoint::from).collect();
+        let trust = Trust {
+            display: format!("the private server {} at {}", group.name, control[0]),
+            host: measured[0].host.clone(),
+            verification: match server.ca_file() {
+                // The certificate is for this machine's names, wherever a link or a tunnel begins.
+                Some(ca) => Verification::HostName(ca.to_owned(), Ipv4Addr::LOCALHOST.to_string()),
+                None => Verification::None,
+            },
+            legacy: !server.entry().capabilities.secure_renegotiation
+                || group.needs.certificate.kind == CertificateKind::Rsa1024,
+            clients: issued(&group.arms, |kind| server.client_certificate(kind))?,
+            unknown_clients: issued(&group.arms, |kind| server.unknown_client_certificate(kind))?,
+            own_client: None,
+        };
+        Ok(Self {
+            control,
+            measured,
+            tunnels,
+            distance,
+            trust,
+            default_tls: None,
+        })
+    }
+
+    /// To the user's own servers, over plaintext connections.
+    pub(crate) fn to_target(endpoints: &[Endpoint], trust: Trust) -> Self {
+        Self {
+            control: endpoints.to_vec(),
+            measured: endpoints.to_vec(),
+            tunnels: BTreeMap::new(),
+            distance: None,
+            trust,
+            default_tls: None,
+        }
+    }
+
+    /// Where an arm connects to: of several servers to the first.
+    pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
+        match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
+            Some(tunnel) => tunnel.tunnel.address().into(),
+            None => self.measured[0].clone(),
+        }
+    }
+
+    /// From now on what is not measured travels over TLS of the best version that both sides have, or in plaintext.
+    pub(crate) fn use_tls(&mut self, over_tls: bool) -> Result<(), RunError> {
+        self.default_tls = match over_tls {
+            true => Some(self.trust.any_tls()?),
+            false => None,
+        };
+        Ok(())
+    }
+
+    /// The tunnel that an arm goes through.
+    pub(crate) fn tunnel_of(&mut self, arm: &Arm) -> Option<&mut RunningTunnel> {
+        let tunnel = self.tunnels.get_mut(&arm.tunnel?)?;
+        Some(&mut tunnel.tunnel)
+    }
+
+    /// Reads what a tunnel uses, on both its sides.
+    pub(crate) fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        let tunnel = self.tunnels.get(&tunnel)?;
+        Some(&tunnel.meter)
+    }
+
+    /// Puts the servers at the distance of a cell that is measured on them.
+    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        let (Some(distance), Some(wanted)) = (&mut self.distance, wanted) else {
+            return Ok(());
+        };
+        if distance.set(wanted)? {
+            for tunnel in self.tunnels.values() {
+                tunnel.tunnel.set_distance(&wanted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How they were kept at a distance so far; `None` without one.
+    pub(crate) fn link_record(&self) -> Option<LinkRecord> {
+        let of_tunnels = self
+            .tunnels
+            .values()
+            .filter_map(|tunnel| tunnel.tunnel.relay_report());
+        self.distance.as_ref()?.record(of_tunnels)
+    }
+
+    /// Removes all that leads to servers which are gone.
+    pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
+        let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
+        let stopped = tunnels.fold(Ok(()), Result::and);
+        stopped.and(self.distance.map_or(Ok(()), Distance::stop))
+    }
+}
+
+/// One tunnel of each kind that an arm goes through.
+fn tunnels(
+    server: &PrivateServer,
+    link: Option<&RunningLink>,
+    site: &Site,
+    group: &Group<'_>,
+    guard: &GuardProgram,
+) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
+    let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
+    let to = server.addresses()[0];
+    let start = |kind| match (link, site.distant) {
+        (None, true) => tunnel::start_with_relay(kind, to, guard),
+        (link, _) => tunnel::start(kind, to, link, guard),
+    };
+    let metered = |kind| {
+        let tunnel = start(kind)?;
+        let pids: Vec<u32> = tunnel.processes().iter().map(|process| process.pid).collect();
+        let meter = ProcessTree::open(&pids)?;
+        Ok((kind, MeteredTunnel { tunnel, meter }))
+    };
+    kinds.into_iter().map(metered).collect()
+}

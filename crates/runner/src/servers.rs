@@ -1,0 +1,331 @@
+//! Where cells are measured: the servers of every group of arms, and how every arm reaches its own.
+
+use std::sync::Arc;
+
+use ciphertax_model::study::BASELINE_AGAIN;
+use ciphertax_model::{Arm, Cell, Link, Site, Study};
+use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
+use ciphertax_workload::Job;
+use ciphertax_workload::ycsb::KeySpace;
+
+use crate::command::{CommandLoad, Trial, is_used_by_others};
+use crate::database::Database;
+use crate::error::RunError;
+use crate::groups::groups;
+use crate::load;
+use crate::measure::Load;
+use crate::progress::{Progress, Stage};
+use crate::server::{GroupServer, Placed, ProvedArm, Server, TargetServers};
+
+/// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
+pub(crate) trait Servers {
+    /// True if a cell is measured here.
+    fn holds(&self, study: &Study, cell: &Cell) -> bool;
+
+    /// What the report says of the servers before anything is measured.
+    fn first_records(&self) -> Vec<ServerRecord>;
+
+    /// What the report says of the servers, with what was seen of their distance.
+    fn records(&self) -> Vec<ServerRecord>;
+
+    /// What an arm was proved to be; `None` for an arm that is measured elsewhere only.
+    fn session(&self, arm: &str) -> Option<&SessionRecord>;
+
+    /// The server that an arm is measured on; that of the baseline for one that is measured elsewhere only.
+    fn server(&mut self, arm: &str) -> &mut dyn Server;
+
+    /// Puts the servers at the distance of a cell that is measured on them.
+    ///
+    /// # Errors
+    /// When what keeps the distance is gone.
+    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError>;
+
+    /// Makes the data sets.
+    ///
+    /// # Errors
+    /// When they cannot be made, or what is there is not ciphertax's own.
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
+
+    /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
+    /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
+    ///
+    /// # Errors
+    /// If it cannot be made ready, or says what is wrong with the program.
+    fn start(
+        &mut self,
+        study: &Study,
+        cell: &Cell,
+        arms: &[Arm],
+        seed: u64,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<Box<dyn Load>, RunError>;
+
+    /// Makes sure that an arm's server remembers what a warm login finds there, before a program makes one.
+    fn remind(&self, arm: &str);
+
+    /// Removes the data sets, and the servers if they are private; all of them, whatever happens to one.
+    ///
+    /// # Errors
+    /// If something is left behind.
+    fn close(self: Box<Self>) -> Result<(), RunError>;
+}
+
+/// Servers of one database.
+pub(crate) struct GroupServers<D: Database> {
+    /// Which cells are measured here; `None` for all, on the user's own servers.
+    site: Option<Site>,
+    groups: Vec<Group<D>>,
+    /// The arms that are measured here.
+    arms: Vec<OpenArm<D>>,
+}
+
+/// The server of a group of arms.
+struct Group<D: Database> {
+    server: GroupServer<D>,
+    /// Which records YCSB's table on it has. All cells share it, since what one inserts another must delete.
+    keys: Arc<KeySpace>,
+}
+
+struct OpenArm<D: Database> {
+    name: String,
+    /// Index of its group.
+    group: usize,
+    proved: ProvedArm<D>,
+}
+
+/// What opening servers needs besides them.
+pub(crate) struct Opening<'a> {
+    pub(crate) study: &'a Study,
+    /// All arms of the study.
+    pub(crate) arms: &'a [Arm],
+    /// How many servers there are already.
+    pub(crate) servers: usize,
+    pub(crate) progress: &'a mut dyn Progress,
+    pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
+}
+
+impl<D: Database> GroupServers<D> {
+    /// Takes the user's own servers and proves the arms.
+    ///
+    /// # Errors
+    /// Names the server or the arm that cannot be used, and the remedy.
+    pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
+        let arms = opening.measured_at(None);
+        opening.progress.stage(&Stage::Connecting(target.display.clone()));
+        let mut open = Self::none(None);
+        let placed = opening.place(None);
+        open.add(GroupServer::target(opening.study, target, placed)?, arms, opening)?;
+        Ok(open)
+    }
+
+    /// Starts private servers for the cells of a site and proves the arms.
+    ///
+    /// # Errors
+    /// As [`GroupServers::target`].
+    pub(crate) fn private(opening: &mut Opening<'_>, site: &Site) -> Result<Self, RunError> {
+        let arms = opening.measured_at(Some(site));
+        opening.progress.stage(&Stage::StartingServer(site.to_string()));
+        let mut open = Self::none(Some(site.clone()));
+        for group in groups(opening.study, site, arms) {
+            let server = GroupServer::private(opening.study, site, &group, opening.place(Some(site)))?;
+            open.add(server, group.arms, opening)?;
+        }
+        Ok(open)
+    }
+
+    fn none(site: Option<Site>) -> Self {
+        Self {
+            site,
+            groups: Vec::new(),
+            arms: Vec::new(),
+        }
+    }
+
+    fn add(
+        &mut self,
+        mut server: GroupServer<D>,
+        arms: Vec<&Arm>,
+        opening: &mut Opening<'_>,
+    ) -> Result<(), RunError> {
+        let baselines = self.groups.first().map(|group| group.server.first_record());
+        for arm in arms {
+            (opening.go_on)()?;
+            opening.progress.stage(&Stage::Proving(arm.name.clone()));
+            let mut proved = server.prove(arm)?;
+            if let Some(baselines) = &baselines {
+                proved.session.beside_id = baselines.id.clone();
+                proved.session.beside = Some(baselines.name.clone());
+            }
+            self.arms.push(OpenArm {
+                name: arm.name.clone(),
+                group: self.groups.len(),
+                proved,
+            });
+        }
+        self.groups.push(Group {
+            server,
+            keys: Arc::new(KeySpace::new(&opening.study.ycsb)),
+        });
+        Ok(())
+    }
+
+    /// The group of an arm; that of the baseline for one that is measured elsewhere only.
+    fn group(&self, arm: &str) -> &Group<D> {
+        &self.groups[self.index_of_group(arm)]
+    }
+
+    fn index_of_group(&self, arm: &str) -> usize {
+        self.arm(arm).map_or(0, |arm| arm.group)
+    }
+
+    fn arm(&self, name: &str) -> Option<&OpenArm<D>> {
+        self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// One run of a program on an arm that is not measured.
+    fn try_out(
+        &mut self,
+        command: &CommandLoad,
+        arm: &Arm,
+        cell: &Cell,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let refused = |problem: String| RunError::Command {
+            cell: cell.name.clone(),
+            arm: arm.name.clone(),
+            problem,
+        };
+        let group = self.index_of_group(&arm.name);
+        let own = self.arm(&arm.name).map(|arm| arm.proved.access.clone());
+        let server = &mut self.groups[group].server;
+        if !server.is_private() && is_used_by_others::<D>(server)? {
+            return Err(refused(
+                "others use the server too, and its counters do not tell their sessions and queries from the program's; \
+                 measure a server that nobody else uses"
+                    .into(),
+            ));
+        }
+        let trial = Trial {
+            command,
+            arm,
+            own: own.as_ref().map(D::options_of_access),
+            server,
+        };
+        match trial.run(go_on)? {
+            None => Ok(()),
+            Some(problem) => Err(refused(problem)),
+        }
+    }
+
+    fn cpu(&self) -> Option<usize> {
+        self.groups.first().and_then(|group| group.server.cpu())
+    }
+}
+
+impl<D: Database> Servers for GroupServers<D> {
+    fn holds(&self, study: &Study, cell: &Cell) -> bool {
+        holds(self.site.as_ref(), study, cell)
+    }
+
+    fn first_records(&self) -> Vec<ServerRecord> {
+        let records = self.groups.iter().map(|group| group.server.first_record());
+        records.collect()
+    }
+
+    fn records(&self) -> Vec<ServerRecord> {
+        self.groups.iter().map(|group| group.server.record()).collect()
+    }
+
+    fn session(&self, arm: &str) -> Option<&SessionRecord> {
+        self.arm(arm).map(|arm| &arm.proved.session)
+    }
+
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        let index = self.index_of_group(arm);
+        &mut self.groups[index].server
+    }
+
+    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        let mut groups = self.groups.iter_mut();
+        groups.try_for_each(|group| group.server.set_distance(wanted))
+    }
+
+    fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+        for group in &mut self.groups {
+            group.server.load(study, &mut |rows, of| {
+                progress.stage(&Stage::Loading { rows, of })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        study: &Study,
+        cell: &Cell,
+        arms: &[Arm],
+        seed: u64,
+        go_on: &dyn Fn() -> Result<(), RunError>,
+    ) -> Result<Box<dyn Load>, RunError> {
+        if let Some(command) = &cell.command {
+            let reached = arms.iter().map(|arm| self.group(&arm.name).server.arm(arm));
+            let reached = reached.collect::<Result<Vec<_>, _>>()?;
+            let load = CommandLoad::prepare::<D>(command, arms, &reached, self.cpu())?;
+            for arm in arms.iter().filter(|arm| arm.name != BASELINE_AGAIN) {
+                go_on()?;
+                self.try_out(&load, arm, cell, go_on)?;
+            }
+            return Ok(Box::new(load));
+        }
+        let job = Job {
+            study,
+            cell,
+            keys: arms
+                .iter()
+                .map(|arm| Arc::clone(&self.group(&arm.name).keys))
+                .collect(),
+            cpu: self.cpu(),
+            seed,
+        };
+        let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
+        let accesses = accesses.map(|arm| arm.proved.access.clone());
+        Ok(Box::new(load::start(&job, accesses)?))
+    }
+
+    fn remind(&self, arm: &str) {
+        if let Some(open) = self.arm(arm) {
+            let server = &self.group(arm).server;
+            server.database.remind(&server.control, &open.proved.access);
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        let closed = self.groups.into_iter().map(|group| group.server.close());
+        closed.fold(Ok(()), Result::and)
+    }
+}
+
+impl<'a> Opening<'a> {
+    /// The next server, for the cells of a site.
+    fn place(&mut self, site: Option<&Site>) -> Placed {
+        self.servers += 1;
+        let study = self.study;
+        let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
+        Placed {
+            id: ServerId::numbered(self.servers),
+            cells: cells.map(|cell| cell.name.clone()).collect(),
+        }
+    }
+
+    /// The arms that any cell of the site measures.
+    fn measured_at(&self, site: Option<&Site>) -> Vec<&'a Arm> {
+        let study = self.study;
+        let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
+        let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
+        self.arms.iter().filter(|arm| here.contains(arm)).collect()
+    }
+}
+
+fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
+    site.is_none_or(|site| study.site(cell) == *site)
+}

@@ -1,0 +1,65 @@
+//! What binds the processes that this one starts to it.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{
+    Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_child_subreaper,
+    set_parent_process_death_signal, setrlimit, setsid,
+};
+
+/// How many files a program may have open through which connections go, if the system allows it: each is two or more.
+const MANY_FILES: u64 = 65_536;
+
+/// Makes the kernel kill the command's process when the thread that starts it ends, for whatever reason.
+pub fn die_with_this_thread(command: &mut Command) {
+    let parent = getpid();
+    // SAFETY: both are system calls and touch no memory, so they may be called between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The parent may have died before the line above.
+            if getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
+        });
+    }
+}
+
+/// Raises this process's limit of open files to 65,536 or to what the system allows.
+///
+/// # Errors
+/// If the system refuses.
+pub fn raise_limit_of_files() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = limit.maximum.map_or(MANY_FILES, |most| most.min(MANY_FILES));
+    if limit.current.is_some_and(|current| current < raised) {
+        let raised = Rlimit {
+            current: Some(raised),
+            maximum: limit.maximum,
+        };
+        setrlimit(Resource::Nofile, raised)?;
+    }
+    Ok(())
+}
+
+/// Makes a command run with the limit that [`raise_limit_of_files`] sets.
+pub(crate) fn with_many_files(command: &mut Command) {
+    // SAFETY: it makes system calls and touches no memory but their arguments, so it may be called between fork and
+    // exec.
+    unsafe { command.pre_exec(raise_limit_of_files) };
+}
+
+/// Makes a command run in a session of its own, which no signal of the terminal reaches.
+pub(crate) fn in_own_session(command: &mut Command) {
+    // SAFETY: setsid is a system call and touches no memory, so it may be called between fork and exec.
+    unsafe { command.pre_exec(|| Ok(setsid().map(drop)?)) };
+}
+
+/// Makes this process the parent of whatever its programs leave running.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}

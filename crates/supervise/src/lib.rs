@@ -1,0 +1,32 @@
+//! Nothing is left behind: whatever ciphertax starts, and every private folder, goes with its owner, however that ends.
+//!
+//! A [`Guard`](guard::Guard) is the parent of the programs that work in a [`PrivateFolder`]. A
+//! [`Supervised`](supervisor::Supervised) program of the user's own is known by what it took and leaves nothing
+//! running. What was left all the same is removed by the next [sweep](sweep_stale). Which programs these are, only the
+//! caller knows.
+
+#![warn(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+pub mod child;
+mod conversation;
+mod error;
+mod folder;
+pub mod guard;
+pub mod namespace;
+mod private_files;
+pub mod privilege;
+mod process;
+pub mod process_tree;
+mod say;
+pub mod supervisor;
+mod sweep;
+
+pub use conversation::Conversation;
+pub use error::{Error, Result};
+pub use folder::{LONGEST_SOCKET_NAME, MARKER, PrivateFolder, create_private_file, free_mb};
+pub use guard::GuardProgram;
+pub use private_files::PrivateFiles;
+pub use process::Process;
+pub use say::say;
+pub use sweep::{Known, sweep_stale};

@@ -1,0 +1,33 @@
+//! Real servers: those besides the distribution's, fetched once into the user's cache, and how they are reached.
+
+use std::sync::atomic::AtomicBool;
+
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::{Installation, PrivateServer, install};
+use ciphertax_wire::mysql::ConnectOptions;
+
+use crate::not_tested;
+
+/// A server of the catalogue, fetched by the machine's package clients unless it is in the user's cache. Where that
+/// cannot be, as without a network, the test is not tested: `None`.
+#[track_caller]
+pub fn fetched(entry: &'static Entry) -> Option<Installation> {
+    match install(entry, &AtomicBool::new(false), &mut |_| {}) {
+        Ok(installation) => Some(installation),
+        Err(error) => {
+            not_tested(format_args!("{entry} cannot be fetched: {error}"));
+            None
+        }
+    }
+}
+
+/// Options of a plaintext session over TCP, by the default account.
+pub fn plain(server: &PrivateServer) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions::new(
+        address.ip().to_string(),
+        address.port(),
+        server.user(),
+        server.password().clone(),
+    )
+}

@@ -1,0 +1,97 @@
+//! What the clients of all databases have, for code that need not know which database it is.
+
+use std::future::Future;
+use std::path::Path;
+use std::rc::Rc;
+
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+
+use crate::error::WireError;
+use crate::expectation::{Expectation, Negotiated};
+use crate::protocol::Protocol;
+use crate::traffic::Traffic;
+
+/// A session of one database's client. Statements and commands are not here: they differ.
+pub trait Client: Negotiated + Sized {
+    /// Where to connect, as whom and how.
+    type Options: Clone;
+
+    /// What it speaks.
+    const PROTOCOL: Protocol;
+
+    /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    fn connect(
+        reactor: &Rc<Reactor>,
+        options: &Self::Options,
+    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
+
+    /// Connects, and once more where a server had forgotten what it is expected to remember of a login.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    fn connect_as(
+        reactor: &Rc<Reactor>,
+        options: &Self::Options,
+        expectation: &Expectation,
+    ) -> impl Future<Output = Result<Self, WireError>>;
+
+    /// Makes sure that the next `connections` connections at a time find what they are to resume: TLS sessions, and
+    /// keys of logins. Otherwise, and when there are enough, it does nothing, so it may be called before every
+    /// measurement.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &Self::Options,
+        connections: usize,
+    ) -> impl Future<Output = Result<(), WireError>>;
+
+    /// Asks the server what it thinks of this session, which `options` opened.
+    ///
+    /// # Errors
+    /// The outer for a question that failed; the inner says what was expected and what was found.
+    fn check_by_server(
+        &mut self,
+        options: &Self::Options,
+        expectation: &Expectation,
+    ) -> impl Future<Output = Result<Result<Proof, String>, WireError>>;
+
+    /// Everything that was negotiated. The server may be asked for its version.
+    ///
+    /// # Errors
+    /// Those of a question; and when the server's certificate cannot be read.
+    fn facts(&mut self) -> impl Future<Output = Result<SessionFacts, WireError>>;
+
+    /// What went over the connection so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+
+    /// Where `options` connect to.
+    fn endpoint(options: &Self::Options) -> Endpoint<'_>;
+
+    /// The same, over TCP to another place.
+    fn at(options: &Self::Options, host: &str, port: u16) -> Self::Options;
+
+    /// The same with a secret that the server must refuse, and what that is (`a wrong password`); `None` where the
+    /// options hold no secret that could be wrong.
+    fn with_wrong_secret(options: &Self::Options) -> Option<(&'static str, Self::Options)>;
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint<'a> {
+    /// Host name or address, and TCP port.
+    Tcp(&'a str, u16),
+    /// A Unix socket of this machine.
+    Unix(&'a Path),
+}

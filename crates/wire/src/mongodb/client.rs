@@ -1,0 +1,115 @@
+//! What MongoDB's client has in common with all others.
+
+use std::rc::Rc;
+
+use ciphertax_model::Secret;
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+
+use super::account::Account;
+use super::counters::authenticated_users;
+use super::options::{ConnectOptions, Login};
+use super::scram::ScramKeys;
+use super::session::Session;
+use crate::client::{Client, Endpoint};
+use crate::error::WireError;
+use crate::expectation::Expectation;
+use crate::protocol::Protocol;
+use crate::traffic::Traffic;
+
+impl Client for Session {
+    type Options = ConnectOptions;
+
+    const PROTOCOL: Protocol = Protocol::MongoDb;
+
+    async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Session::connect(reactor, options).await
+    }
+
+    /// A MongoDB remembers nothing of a login.
+    async fn connect_as(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        _expectation: &Expectation,
+    ) -> Result<Self, WireError> {
+        Ok(Session::connect(reactor, options).await?.0)
+    }
+
+    async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        Session::warm_up(reactor, options, connections).await
+    }
+
+    /// Whom the server takes the session for. Of the TLS of a single connection it says nothing.
+    async fn check_by_server(
+        &mut self,
+        options: &ConnectOptions,
+        _expectation: &Expectation,
+    ) -> Result<Result<Proof, String>, WireError> {
+        let found = authenticated_users(self).await?;
+        let agrees = match &options.login {
+            Login::None => found.is_empty(),
+            Login::Scram(account) => found == [format!("{}@{}", account.user, account.source)],
+            Login::X509 => matches!(&found[..], [user] if user.ends_with("@$external")),
+        };
+        let found = match found.is_empty() {
+            true => "nobody".to_owned(),
+            false => found.join(", "),
+        };
+        if !agrees {
+            return Ok(Err(format!("the server takes the session for {found}")));
+        }
+        Ok(Ok(Proof {
+            witness: ciphertax_records::Witness::Server,
+            claim: "knows who is logged in".into(),
+            evidence: found,
+        }))
+    }
+
+    async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+        Session::facts(self).await
+    }
+
+    fn traffic(&self) -> Traffic {
+        Session::traffic(self)
+    }
+
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
+    }
+
+    fn endpoint(options: &ConnectOptions) -> Endpoint<'_> {
+        Endpoint::Tcp(&options.host, options.port)
+    }
+
+    fn at(options: &ConnectOptions, host: &str, port: u16) -> ConnectOptions {
+        ConnectOptions {
+            host: host.to_owned(),
+            port,
+            ..options.clone()
+        }
+    }
+
+    /// A certificate is no secret of the options; that one without an account is refused takes another certificate.
+    fn with_wrong_secret(options: &ConnectOptions) -> Option<(&'static str, ConnectOptions)> {
+        let Login::Scram(account) = &options.login else {
+            return None;
+        };
+        let wrong = Account {
+            password: Secret::new(format!("not{}", account.password.expose())),
+            ..account.clone()
+        };
+        let options = ConnectOptions {
+            login: Login::Scram(wrong),
+            scram_keys: ScramKeys::Derived,
+            ..options.clone()
+        };
+        Some(("a wrong password", options))
+    }
+}

@@ -1,0 +1,109 @@
+//! What MySQL's client has in common with all others.
+
+use std::rc::Rc;
+
+use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
+
+use super::options::ConnectOptions;
+use super::session::Session;
+use crate::client::{Client, Endpoint};
+use crate::error::WireError;
+use crate::expectation::Expectation;
+use crate::protocol::Protocol;
+use crate::traffic::Traffic;
+
+impl Client for Session {
+    type Options = ConnectOptions;
+
+    const PROTOCOL: Protocol = Protocol::MySql;
+
+    async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Session::connect(reactor, options).await
+    }
+
+    async fn connect_as(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        expectation: &Expectation,
+    ) -> Result<Self, WireError> {
+        expectation.connect(reactor, options).await
+    }
+
+    async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        Session::warm_up(reactor, options, connections).await
+    }
+
+    async fn check_by_server(
+        &mut self,
+        _options: &ConnectOptions,
+        expectation: &Expectation,
+    ) -> Result<Result<Proof, String>, WireError> {
+        let checked = expectation.check_status(self).await?;
+        Ok(checked.map(|status| Proof {
+            witness: ciphertax_records::Witness::Server,
+            claim: "its status variables Ssl_version and Ssl_cipher agree".into(),
+            evidence: match status.version.is_empty() {
+                true => "both empty".into(),
+                false => format!("{} {}", status.version, status.cipher),
+            },
+        }))
+    }
+
+    async fn facts(&mut self) -> Result<SessionFacts, WireError> {
+        Session::facts(self)
+    }
+
+    fn traffic(&self) -> Traffic {
+        Session::traffic(self)
+    }
+
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
+    }
+
+    fn endpoint(options: &ConnectOptions) -> Endpoint<'_> {
+        match &options.socket {
+            Some(path) => Endpoint::Unix(path),
+            None => Endpoint::Tcp(&options.host, options.port),
+        }
+    }
+
+    fn at(options: &ConnectOptions, host: &str, port: u16) -> ConnectOptions {
+        ConnectOptions {
+            host: host.to_owned(),
+            port,
+            socket: None,
+            ..options.clone()
+        }
+    }
+
+    /// By the kernel's word no password is sent, so there it is the user who is wrong.
+    fn with_wrong_secret(options: &ConnectOptions) -> Option<(&'static str, ConnectOptions)> {
+        let right = options.clone();
+        Some(match options.authentication {
+            Some(AuthenticationMethod::UnixSocket) => (
+                "another user",
+                ConnectOptions {
+                    user: format!("not{}", right.user),
+                    ..right
+                },
+            ),
+            _ => (
+                "a wrong password",
+                ConnectOptions {
+                    password: Secret::new(format!("not{}", right.password.expose())),
+                    ..right
+                },
+            ),
+        })
+    }
+}

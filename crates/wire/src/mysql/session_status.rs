@@ -1,0 +1,153 @@
+//! What MySQL says of a session, and its own part of checking that one is as expected.
+
+use std::rc::Rc;
+
+use ciphertax_model::{TlsVersion, Transport};
+use ciphertax_reactor::Reactor;
+use ciphertax_records::LoginPath;
+
+use super::options::ConnectOptions;
+use super::session::Session;
+use crate::error::WireError;
+use crate::expectation::{Expectation, ExpectedLogin};
+
+/// Asks the server what it thinks of this session. Every MySQL-compatible server since 5.5 answers it.
+const SESSION_STATUS: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')";
+
+/// Asks the server by which plugin this account logs in.
+const OWN_ACCOUNT: &str = "SHOW CREATE USER CURRENT_USER()";
+
+/// What the server thinks of a session; empty texts for a plaintext session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionStatus {
+    /// Protocol version.
+    pub version: String,
+    /// Cipher suite, in the server's spelling.
+    pub cipher: String,
+}
+
+/// What only MySQL's sessions need.
+impl Expectation {
+    /// Connects, and once more if the server had forgotten a password that it should remember: an arm without a
+    /// password cache may have emptied it, and the first login fills it again.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub async fn connect(
+        &self,
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<Session, WireError> {
+        let (session, _) = Session::connect(reactor, options).await?;
+        let expected = self.login.as_ref().and_then(|login| login.path);
+        if expected != Some(LoginPath::Fast) || session.authentication().path != LoginPath::Full {
+            return Ok(session);
+        }
+        session.close().await?;
+        Ok(Session::connect(reactor, options).await?.0)
+    }
+
+    /// What the server says of the session's TLS, by a query; and of its account, where that alone tells how the login
+    /// went.
+    ///
+    /// # Errors
+    /// The outer for a query that failed; the inner says what was expected and what was found.
+    pub async fn check_status(
+        &self,
+        session: &mut Session,
+    ) -> Result<Result<SessionStatus, String>, WireError> {
+        let mut status = session_status(session).await?;
+        if self.transport == Transport::Tls11
+            && status.version == TlsVersion::V1_0.name()
+            && is_vague(session).await?
+        {
+            status.version = TlsVersion::V1_1.name().to_owned();
+        }
+        if let Err(problem) = self.compare("server", &status.version, &status.cipher) {
+            return Ok(Err(problem));
+        }
+        // The client cannot tell an account that logs in by the kernel's word from one without a password.
+        if self.login.as_ref().is_some_and(ExpectedLogin::is_by_kernel) {
+            let rows = session.query(OWN_ACCOUNT).await?;
+            let account = rows.first().map(|row| row.text(0)).unwrap_or_default();
+            if !logs_in_by_kernel_alone(&account) {
+                return Ok(Err(
+                    "the server says that the account has another plugin than unix_socket".into(),
+                ));
+            }
+        }
+        Ok(Ok(status))
+    }
+}
+
+async fn session_status(session: &mut Session) -> Result<SessionStatus, WireError> {
+    let mut status = SessionStatus::default();
+    for row in session.query(SESSION_STATUS).await? {
+        match row.text(0).to_ascii_lowercase().as_str() {
+            "ssl_version" => status.version = row.text(1),
+            "ssl_cipher" => status.cipher = row.text(1),
+            _ => {}
+        }
+    }
+    Ok(status)
+}
+
+/// True if the server cannot tell TLS 1.0 from 1.1: yaSSL says `TLSv1` of both (its `SSL_get_version`). Then only the
+/// client's word counts, which the handshake vouches for.
+async fn is_vague(session: &mut Session) -> Result<bool, WireError> {
+    let rows = session.query("SHOW VARIABLES LIKE 'version_ssl_library'").await?;
+    Ok(rows
+        .iter()
+        .any(|row| row.text(1).to_ascii_lowercase().contains("yassl")))
+}
+
+/// `… IDENTIFIED VIA unix_socket` (MariaDB) or `… IDENTIFIED WITH 'auth_socket' …` (MySQL), and no second way in.
+fn logs_in_by_kernel_alone(account: &str) -> bool {
+    let Some((_, identified)) = account.rsplit_once(" IDENTIFIED ") else {
+        return false;
+    };
+    let mut words = identified
+        .split_whitespace()
+        .map(|word| word.trim_matches(['\'', '`']));
+    let is_socket = matches!(
+        (words.next(), words.next()),
+        (Some("VIA" | "WITH"), Some("unix_socket" | "auth_socket"))
+    );
+    is_socket && words.next() != Some("OR")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_of_the_operating_system_is_told_from_all_others() {
+        for (account, by_kernel) in [
+            ("CREATE USER `root`@`localhost` IDENTIFIED VIA unix_socket", true),
+            (
+                "CREATE USER `root`@`localhost` IDENTIFIED WITH 'auth_socket' REQUIRE NONE PASSWORD EXPIRE DEFAULT",
+                true,
+            ),
+            (
+                "CREATE USER `root`@`localhost` IDENTIFIED WITH `auth_socket` REQUIRE NONE",
+                true,
+            ),
+            (
+                "CREATE USER `a`@`%` IDENTIFIED VIA unix_socket OR mysql_native_password USING ''",
+                false,
+            ),
+            (
+                "CREATE USER `a`@`%` IDENTIFIED VIA mysql_native_password OR unix_socket",
+                false,
+            ),
+            ("CREATE USER `VIA unix_socket`@`%`", false),
+            (
+                "CREATE USER ` IDENTIFIED VIA unix_socket`@`%` IDENTIFIED BY PASSWORD '*AB'",
+                false,
+            ),
+            ("", false),
+        ] {
+            assert_eq!(logs_in_by_kernel_alone(account), by_kernel, "{account}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! A server given by the URL everybody knows.
+
+mod mongodb;
+mod mysql;
+
+use std::fmt;
+
+use ciphertax_model::{Secret, nearest};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::protocol::Protocol;
+
+pub use mongodb::MongoDbTarget;
+pub use mysql::MySqlTarget;
+
+/// A server given by URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// `mysql://user:password@host:port/`
+    MySql(MySqlTarget),
+    /// `mongodb://user:password@host:port,host2:port/`
+    MongoDb(MongoDbTarget),
+}
+
+impl Target {
+    /// Reads a URL. A password that is not in it is taken from `password`.
+    ///
+    /// # Errors
+    /// Names the part that is not understood and what is expected there; never the password.
+    pub fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        match scheme.to_ascii_lowercase().as_str() {
+            "mongodb" => MongoDbTarget::parse(rest, password).map(Self::MongoDb),
+            "mongodb+srv" => Err(TargetError::HostsInDns),
+            _ => MySqlTarget::parse(text, password).map(Self::MySql),
+        }
+    }
+
+    /// The target as a URL with its options and without its password.
+    pub fn url(&self) -> String {
+        match self {
+            Self::MySql(target) => target.url(),
+            Self::MongoDb(target) => target.url(),
+        }
+    }
+
+    /// What its clients speak.
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::MySql(_) => Protocol::MySql,
+            Self::MongoDb(_) => Protocol::MongoDb,
+        }
+    }
+}
+
+/// The target as a URL without its password and options.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MySql(target) => target.fmt(f),
+            Self::MongoDb(target) => target.fmt(f),
+        }
+    }
+}
+
+/// Why a URL is no target.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TargetError {
+    /// Not a URL at all.
+    #[error("the target is not a URL ({0}); expected {url}, or {other}", url = mysql::FORM, other = mongodb::FORM)]
+    NotAUrl(String),
+    /// A database that is not supported.
+    #[error(
+        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL-compatible servers), or mongodb:// (MongoDB)"
+    )]
+    Scheme(String),
+    /// Hosts that have to be looked up.
+    #[error(
+        "the target's scheme is mongodb+srv://, whose hosts and options stand in the DNS; name them: \
+         mongodb://user:password@host:port,host2:port/?replicaSet=NAME"
+    )]
+    HostsInDns,
+    /// A part is missing.
+    #[error("the target has no {part}; expected {expected}")]
+    Missing {
+        /// The part.
+        part: &'static str,
+        /// How a target looks like that has it.
+        expected: &'static str,
+    },
+    /// Hosts that are none.
+    #[error(
+        "the target's hosts are not understood; expected host:port, or several with commas between them, with brackets \
+         around an IPv6 address"
+    )]
+    Hosts,
+    /// A character with a meaning of its own where it has none.
+    #[error(
+        "the target's user, password or options have a character that means something else in a URL; write %40 for @, \
+         %2F for /, %3F for ?, %23 for # and %25 for %, or leave the password out and give it, as it is, in the environment \
+         variable CIPHERTAX_PASSWORD"
+    )]
+    NotEncoded,
+    /// A Unix socket of another machine.
+    #[error(
+        "the target has a socket and a host or port besides; a Unix socket is on this machine, so say \
+         mysql://user@localhost/?socket=/run/mysqld/mysqld.sock"
+    )]
+    SocketElsewhere,
+    /// A Unix socket where none is available.
+    #[error("the target is a Unix socket, over which MongoDB has no TLS to be measured; give host:port")]
+    NoSockets,
+    /// A schema or a database is named. Its name may be a part of a password, so it is not said.
+    #[error(
+        "the target names a {what}; leave it out: ciphertax works in a {what} of its own, named ciphertax, and touches no \
+         other{}", in_auth_source(.what)
+    )]
+    Schema {
+        /// What it is called there.
+        what: &'static str,
+    },
+    /// An option that is not known.
+    #[error("the target has an unknown option {name:?}{}; known are {}", near(.name, .known), .known.join(", "))]
+    UnknownOption {
+        /// Its name.
+        name: String,
+        /// Those that are known.
+        known: &'static [&'static str],
+    },
+    /// An option with a value that is not known.
+    #[error("the target's option {name}={value} is not understood; expected {expected}")]
+    Value {
+        /// The option.
+        name: String,
+        /// Its value.
+        value: String,
+        /// What would be understood.
+        expected: &'static str,
+    },
+    /// A target that may or may not be encrypted.
+    #[error(
+        "the target says {0}, which encrypts silently when the server can: no baseline can rest on that; leave it out, \
+         the arms decide and prove what is encrypted"
+    )]
+    Preferred(String),
+    /// A target that forbids what is to be measured.
+    #[error(
+        "the target says {0}, so TLS arms cannot be measured; leave it out, the arms decide what is encrypted"
+    )]
+    Disabled(String),
+    /// Verification without anything to verify against.
+    #[error("the target says ssl-mode={0} but names no CA; add ssl-ca=/path/to/ca.pem")]
+    NoCa(String),
+    /// A CA that nothing is verified against.
+    #[error("the target says {0}, so nobody looks at its tlsCAFile; leave one of the two out")]
+    CaInVain(String),
+    /// Host names that are more than one, where every certificate is held to one.
+    #[error(
+        "the target has several hosts, and certificates are held to the name of one; add tlsAllowInvalidHostnames=true, \
+         which still verifies them against tlsCAFile"
+    )]
+    HostNames,
+    /// What the study decides.
+    #[error("the target says {0}; leave it out and say it in the study, or with --set read_preference=…")]
+    ReadPreference(String),
+}
+
+/// In MongoDB's URLs the database says where the user is known, unless an option does.
+fn in_auth_source(what: &str) -> &'static str {
+    match what {
+        mongodb::DATABASE => "; where the user is known is said by authSource=",
+        _ => "",
+    }
+}
+
+/// `, did you mean …` for a known option that looks like `name`.
+fn near(name: &str, known: &[&'static str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(known) => format!(", did you mean {known:?}"),
+        None => String::new(),
+    }
+}
+
+/// What comes before the path, the options or the fragment, and what these are.
+fn parts(rest: &str) -> (&str, &str) {
+    rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()))
+}
+
+/// True if a % encodes nothing, so that it must be a character of a password that is not encoded.
+fn has_stray_percent(text: &str) -> bool {
+    let mut after = text.split('%').skip(1);
+    let is_encoding = |text: &str| {
+        let digits = text.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    !after.all(is_encoding)
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// What it reads as in any part of a URL.
+fn encoded(text: &str) -> impl fmt::Display {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    utf8_percent_encode(text, ENCODED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_says_which_database_it_is() {
+        for (url, protocol) in [
+            ("mysql://a:b@h/", Protocol::MySql),
+            ("mariadb://a:b@h/", Protocol::MySql),
+            ("mongodb://h/", Protocol::MongoDb),
+            ("MongoDB://a:b@h1,h2/", Protocol::MongoDb),
+        ] {
+            assert_eq!(Target::parse(url, None).unwrap().protocol(), protocol, "{url}");
+        }
+    }
+
+    #[test]
+    fn another_scheme_is_refused_with_those_there_are() {
+        let message = |text: &str| Target::parse(text, None).unwrap_err().to_string();
+        for text in ["postgres://a:b@h/", "localhost:3306", "h", "mongo://h/"] {
+            let message = message(text);
+            assert!(
+                message.contains("mysql://") && message.contains("mongodb://"),
+                "{message}"
+            );
+        }
+        assert!(message("mongodb+srv://a:b@cluster.example/").contains("name them: mongodb://"));
+    }
+
+    #[test]
+    fn no_text_of_a_target_holds_its_password() {
+        for scheme in ["mysql", "mongodb"] {
+            let target = Target::parse(&format!("{scheme}://app:tr0ub4dor@h/"), None).unwrap();
+            assert!(!format!("{target} {target:?} {}", target.url()).contains("tr0ub4dor"));
+            for wrong in [
+                "app:tr0ub4dor@h/x",
+                "app:tr0ub4dor@h/?y=1",
+                "app:tr0ub4dor@h:99999/",
+                "app:tr0ub4dor@/",
+                "app:12/tr0ub4dor@h/",
+                "app:12?tr0ub4dor@h/",
+                "app:12#tr0ub4dor@h/",
+                "app:tr0ub4dor",
+                ":tr0ub4dor@h/",
+                "app:p@tr0ub4dor/w#rd@h/",
+                "app:12%tr0ub4dor@h/",
+                "app:12@h/tr0ub4dor",
+            ] {
+                let error = Target::parse(&format!("{scheme}://{wrong}"), None).unwrap_err();
+                assert!(
+                    !format!("{error} {error:?}").contains("tr0ub4dor"),
+                    "{wrong}: {error}"
+                );
+            }
+        }
+    }
+}

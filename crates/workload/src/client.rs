@@ -1,0 +1,60 @@
+//! What the clients of all databases have, whatever they are asked: connections, and what these must be.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use ciphertax_engine::Failure;
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, PhaseTrace};
+use ciphertax_wire::{Expectation, Negotiated, Traffic, WireError};
+
+/// A logged-in connection to a database.
+pub trait Session: Negotiated + Sized {
+    /// What connecting needs to know.
+    type Options: Clone;
+
+    /// Connects and logs in; the trace tells what each phase took.
+    fn connect(
+        reactor: &Rc<Reactor>,
+        options: &Self::Options,
+    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
+
+    /// What went over the connection so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
+    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+}
+
+/// How an arm reaches its server, and what every session must then be.
+pub trait Client: Clone + Send + Sync + 'static {
+    /// What it opens.
+    type Session: Session;
+
+    /// What every session must be.
+    fn expectation(&self) -> &Expectation;
+
+    /// How the connection in this slot reaches its server: where there are several, each slot may have another.
+    fn route(
+        &self,
+        reactor: &Rc<Reactor>,
+        slot: u32,
+    ) -> impl Future<Output = Result<<Self::Session as Session>::Options, Failure>>;
+
+    /// Opens the session of this slot and checks it by the client's and by the server's word.
+    fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
+
+    /// Makes the server ready for a slice of new connections, outside the measured time.
+    fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
+        async { Ok(()) }
+    }
+}
+
+/// What an error of a connection is to the engine.
+pub(crate) fn failure(error: WireError) -> Failure {
+    if error.is_disconnect() {
+        Failure::Disconnected(error.to_string())
+    } else {
+        Failure::Error(error.to_string())
+    }
+}

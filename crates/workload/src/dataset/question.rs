@@ -1,0 +1,25 @@
+//! Statements that make the data set, and questions about it.
+
+use ciphertax_wire::WireError;
+
+use super::error::DatasetError;
+use crate::sql::session::{Row, SqlSession};
+
+/// Runs a statement whose rows nobody needs.
+pub(super) async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
+    session.command(sql).await.map(drop)
+}
+
+/// Makes sure that a question about a table has this answer.
+pub(super) fn expect(table: &str, rows: &[impl Row], expected: &[&str]) -> Result<(), DatasetError> {
+    let found: Vec<String> = rows
+        .iter()
+        .flat_map(|row| (0..expected.len()).map(|column| row.text(column)))
+        .collect();
+    if found == expected {
+        return Ok(());
+    }
+    Err(DatasetError::Wrong(format!(
+        "{table} says {found:?}, expected {expected:?}"
+    )))
+}

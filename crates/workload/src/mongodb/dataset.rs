@@ -1,0 +1,221 @@
+//! The data set on MongoDB: a database of ciphertax's own, marked, which holds YCSB's table; no other is touched.
+
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_model::YcsbTable;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
+use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Session};
+
+use super::records::MongodbLoader;
+use super::session::DATABASE;
+use crate::dataset::{Contents, DatasetError, usertable};
+use crate::ycsb::{Loader, Table};
+
+const COLLECTION: &str = "ciphertax_mark";
+/// What a proof writes and drops at once; where one was interrupted, it is all that there is.
+const PROOFS: &str = "ciphertax_proofs";
+/// What a server says of a collection that is not there (MongoDB's error_codes.yml).
+const NAMESPACE_NOT_FOUND: i32 = 26;
+const MARK: &str = "this database was made by ciphertax, which removes it after a run";
+
+/// How often a database is dropped that comes again, and how long is waited before.
+const MOST_DROPS: u32 = 5;
+const BETWEEN_DROPS: Duration = Duration::from_millis(200);
+
+/// How long members of a replica set may need for what was loaded, in milliseconds.
+const CAUGHT_UP_MS: i64 = 120_000;
+
+/// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of
+/// the same table is kept where it is right. `progress` hears the records that are there, each time that it is more.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn prepare(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let (mut session, _) = Session::connect(reactor, options).await?;
+    claim(&mut session, table).await?;
+    session.close().await?;
+
+    let mut loaders = Vec::with_capacity(table.load_threads as usize);
+    for _ in 0..table.load_threads {
+        let (session, _) = Session::connect(reactor, options).await?;
+        loaders.push(MongodbLoader::new(session, Table::Usertable, table));
+    }
+    usertable::load(&mut loaders, table, progress).await?;
+    for loader in loaders {
+        loader.close().await?;
+    }
+    Ok(())
+}
+
+/// Makes sure that the table is what [`prepare`] wrote; has the server look at all of it, so that it is in memory.
+///
+/// # Errors
+/// Says what differs.
+pub async fn check(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+) -> Result<(), DatasetError> {
+    let (session, _) = Session::connect(reactor, options).await?;
+    let mut loader = MongodbLoader::new(session, Table::Usertable, table);
+    usertable::check(&mut loader, table).await?;
+    Ok(loader.close().await?)
+}
+
+/// Waits until all `members` of a replica set that hold data have all that was written: what a secondary has not yet,
+/// it says is not there.
+///
+/// # Errors
+/// When they do not have it in time, or the server refuses.
+pub async fn wait_for_members(session: &mut Session, members: usize) -> Result<(), DatasetError> {
+    let everybody = rawdoc! { "w": members as i64, "wtimeout": CAUGHT_UP_MS };
+    let mut updates = RawArrayBuf::new();
+    updates.push(rawdoc! { "q": {}, "u": { "$inc": { "waits": 1_i32 } } });
+    let note =
+        rawdoc! { "update": COLLECTION, "updates": updates, "writeConcern": everybody, "$db": DATABASE };
+    session.command(&note).await?;
+    Ok(())
+}
+
+/// Makes sure that nobody else has a database of the name; writes nothing.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn refuse_foreign(session: &mut Session) -> Result<(), DatasetError> {
+    find(session).await.map(drop)
+}
+
+/// Removes the data set if there is one, and tells whether there was.
+///
+/// # Errors
+/// When the database is not ciphertax's own, or the server refuses.
+pub async fn remove(session: &mut Session) -> Result<bool, DatasetError> {
+    match find(session).await? {
+        Found::Nothing => return Ok(false),
+        Found::Proofs => return drop_collection(session, PROOFS).await.map(|()| true),
+        Found::Ours { .. } => {}
+    }
+    for _ in 0..MOST_DROPS {
+        drop_database(session).await?;
+        // The last batch of a connection that was cut off makes its collection anew.
+        let is_ours = |name: &String| name == Table::Usertable.name() || name == Table::Load.name();
+        let left = collections(session).await?;
+        if left.is_empty() || !left.iter().all(is_ours) {
+            break;
+        }
+        // Nobody else is served by this thread.
+        thread::sleep(BETWEEN_DROPS);
+    }
+    Ok(true)
+}
+
+/// Makes sure that this account may remove the database; writes nothing.
+///
+/// # Errors
+/// When it may not.
+pub async fn refuse_without_drop(session: &mut Session) -> Result<(), DatasetError> {
+    // The right is looked at before the value, of which 1 alone is allowed.
+    match session
+        .command(&rawdoc! { "dropDatabase": 2_i32, "$db": DATABASE })
+        .await
+    {
+        Err(error) if error.is_access_denied() => Err(error.into()),
+        Ok(_) | Err(WireError::Command { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What there is of the database's name.
+enum Found {
+    Nothing,
+    /// What an interrupted proof wrote, and nothing else.
+    Proofs,
+    /// A database of ciphertax's own, for this data set.
+    Ours {
+        dataset: String,
+    },
+}
+
+async fn find(session: &mut Session) -> Result<Found, DatasetError> {
+    let nothing = RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(unreadable)?;
+    match collections(session).await?.as_slice() {
+        [] => return Ok(Found::Nothing),
+        [only] if only == PROOFS => return Ok(Found::Proofs),
+        _ => {}
+    }
+    let marks = session.find_all(DATABASE, COLLECTION, nothing).await?;
+    match marks.as_slice() {
+        [mark] if mark.get_str("mark").is_ok_and(|mark| mark == MARK) => Ok(Found::Ours {
+            dataset: mark.get_str("dataset").unwrap_or_default().to_owned(),
+        }),
+        _ => Err(DatasetError::NotOurs("database")),
+    }
+}
+
+/// The names of the database's collections.
+async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError> {
+    let list = rawdoc! { "listCollections": 1_i32, "nameOnly": true, "cursor": {}, "$db": DATABASE };
+    let answer = session.command(&list).await?;
+    let batch = answer
+        .get_document("cursor")
+        .and_then(|cursor| cursor.get_array("firstBatch"))
+        .map_err(unreadable)?;
+    let name = |collection: RawBsonRef<'_>| Some(collection.as_document()?.get_str("name").ok()?.to_owned());
+    let names = batch
+        .into_iter()
+        .map(|collection| Ok(name(collection.map_err(unreadable)?).unwrap_or_default()));
+    names.collect()
+}
+
+/// Makes sure that there is a database of ciphertax's own for this table; what it holds of it stays.
+async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetError> {
+    let description = Contents::from(*table).description();
+    match find(session).await? {
+        Found::Ours { dataset } if dataset == description => return Ok(()),
+        Found::Ours { .. } => drop_database(session).await?,
+        Found::Proofs => drop_collection(session, PROOFS).await?,
+        Found::Nothing => {}
+    }
+    let mark = rawdoc! { "mark": MARK, "dataset": description };
+    let mut documents = RawArrayBuf::new();
+    documents.push(mark);
+    let insert = rawdoc! { "insert": COLLECTION, "documents": documents, "$db": DATABASE };
+    session.command(&insert).await?;
+    Ok(())
+}
+
+/// Drops the database, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
+async fn drop_database(session: &mut Session) -> Result<(), DatasetError> {
+    for table in [Table::Usertable, Table::Load] {
+        drop_collection(session, table.name()).await?;
+    }
+    let drop = rawdoc! { "dropDatabase": 1_i32, "$db": DATABASE };
+    session.command(&drop).await?;
+    Ok(())
+}
+
+/// Drops a collection if it is there.
+async fn drop_collection(session: &mut Session, name: &str) -> Result<(), DatasetError> {
+    match session.command(&rawdoc! { "drop": name, "$db": DATABASE }).await {
+        Err(WireError::Command {
+            code: NAMESPACE_NOT_FOUND,
+            ..
+        })
+        | Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> WireError {
+    WireError::Protocol(format!("a document that cannot be read: {error}"))
+}

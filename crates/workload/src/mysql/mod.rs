@@ -1,0 +1,60 @@
+//! What is MySQL's alone, and that of the servers compatible with it: sessions, their dialect, YCSB's table in columns.
+
+mod access;
+mod leftovers;
+mod records;
+mod session;
+
+use ciphertax_engine::{Engine, EngineError};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{Cell, Study};
+
+use crate::driver::Driver;
+use crate::job::Job;
+use crate::sql::{self, SelectRow, Tables};
+use crate::{connect, ycsb};
+
+pub use access::MysqlAccess;
+pub use leftovers::{end_sessions, refuse_without_drop};
+pub use records::{MysqlConnection, MysqlLoader, MysqlTable};
+#[cfg(test)]
+pub(crate) use session::DIALECT;
+
+impl Driver for MysqlAccess {
+    type Lookup = SelectRow;
+
+    const NAME: &'static str = "MySQL";
+
+    const VOCABULARIES: &'static [Vocabulary] = &[
+        Vocabulary::Connect,
+        Vocabulary::Sql,
+        Vocabulary::KeyValue,
+        Vocabulary::Program,
+    ];
+
+    fn lookup(study: &Study) -> SelectRow {
+        SelectRow(Tables::of(study))
+    }
+
+    fn of_cell(self, _study: &Study, cell: &Cell) -> Self {
+        Self {
+            connections: cell.load.connections as usize,
+            ..self
+        }
+    }
+
+    fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        match job.cell.workload.descriptor().vocabulary {
+            Vocabulary::Connect => connect::start(job, &clients),
+            Vocabulary::Sql => sql::start(job, &clients),
+            Vocabulary::KeyValue => {
+                let table = job.study.ycsb;
+                ycsb::start(
+                    job,
+                    clients.into_iter().map(|access| MysqlTable { access, table }),
+                )
+            }
+            Vocabulary::Program => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! YCSB's table on MySQL and the servers compatible with it, with the columns that YCSB's JDBC binding documents
+//! (`jdbc/src/main/resources/sql/create_table.sql`, release 0.17).
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::rc::Rc;
+
+use ciphertax_engine::{Failure, Slot};
+use ciphertax_model::YcsbTable;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{BinaryTexts, Parameter, Query, Session, Statement};
+use ciphertax_wire::{Traffic, WireError};
+use rand_pcg::Pcg64Mcg;
+
+use super::access::MysqlAccess;
+use crate::client::{Client, failure};
+use crate::sql::trouble::Trouble;
+use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
+use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
+
+/// A statement ends with the record that makes it this long, in bytes: every server's packets hold it.
+const LONG_STATEMENT: usize = 1 << 20;
+/// Keys that one statement names.
+const KEYS_AT_A_TIME: usize = 1000;
+/// The longest value of a column of the type TEXT.
+const LONGEST_TEXT: usize = 65_535;
+
+/// YCSB's table as an arm reaches it.
+pub struct MysqlTable {
+    /// How the arm reaches its server.
+    pub access: MysqlAccess,
+    /// What the records are.
+    pub table: YcsbTable,
+}
+
+impl KeyValue for MysqlTable {
+    type Connection = MysqlConnection;
+    type Loader = MysqlLoader;
+
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MysqlConnection, Failure> {
+        let session = self.access.open(reactor, slot.index).await?;
+        MysqlConnection::prepare(session, Layout::of(&self.table))
+            .await
+            .map_err(failure)
+    }
+
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MysqlLoader, Failure> {
+        let session = self.access.open(reactor, 0).await?;
+        Ok(MysqlLoader::new(session, table, &self.table))
+    }
+}
+
+/// A session with its statements.
+pub struct MysqlConnection {
+    session: Session,
+    read: Statement,
+    /// One a field.
+    updates: Vec<Statement>,
+    insert: Statement,
+    scan: Statement,
+    layout: Layout,
+}
+
+impl MysqlConnection {
+    async fn prepare(mut session: Session, layout: Layout) -> Result<Self, WireError> {
+        let table = Table::Usertable.name();
+        let read = format!("SELECT * FROM {table} WHERE YCSB_KEY = ?");
+        let scan = format!("SELECT * FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
+        let field = Parameter::Text(layout.field_length);
+        let mut updates = Vec::with_capacity(layout.field_count.into());
+        let mut columns = String::new();
+        for number in 0..layout.field_count {
+            let update = format!("UPDATE {table} SET FIELD{number} = ? WHERE YCSB_KEY = ?");
+            updates.push(
+                session
+                    .prepare_with(&update, &[field, Parameter::ShortText])
+                    .await?,
+            );
+            // Writing to a text cannot fail.
+            let _ = write!(columns, ", FIELD{number}");
+        }
+        let blanks = ", ?".repeat(layout.field_count.into());
+        let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
+        let mut of_insert = vec![Parameter::ShortText];
+        of_insert.resize(1 + usize::from(layout.field_count), field);
+        Ok(Self {
+            read: session.prepare_with(&read, &[Parameter::ShortText]).await?,
+            updates,
+            insert: session.prepare_with(&insert, &of_insert).await?,
+            scan: session
+                .prepare_with(&scan, &[Parameter::ShortText, Parameter::Integer])
+                .await?,
+            session,
+            layout,
+        })
+    }
+}
+
+impl Connection for MysqlConnection {
+    async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
+        let Self {
+            session,
+            read,
+            layout,
+            ..
+        } = self;
+        read.set_short_text(0, key.as_bytes()).map_err(failure)?;
+        let mut right = Ok(());
+        let answer = session
+            .execute_raw(read, |row| note(&mut right, check_row(*layout, row, Some(key))))
+            .await
+            .map_err(failure)?;
+        right?;
+        at_most_one(key, answer.rows)
+    }
+
+    async fn update(&mut self, key: &Key, field: u16, values: &mut Pcg64Mcg) -> Result<(), Failure> {
+        let Self {
+            session,
+            updates,
+            layout,
+            ..
+        } = self;
+        let update = &mut updates[usize::from(field)];
+        Value::another(key, field, values).write(update.text_mut(0));
+        update.set_short_text(1, key.as_bytes()).map_err(failure)?;
+        let answer = session.execute_bound(update).await.map_err(failure)?;
+        match answer.affected_rows {
+            1 => Ok(()),
+            // The server does not count a row that had the very value already, which short ones may.
+            0 if !layout.values_differ() => Ok(()),
+            rows => Err(changed(
+                key,
+                format_args!("was updated {rows} times; expected once"),
+            )),
+        }
+    }
+
+    async fn insert(&mut self, key: &Key) -> Result<(), Failure> {
+        let Self {
+            session,
+            insert,
+            layout,
+            ..
+        } = self;
+        insert.set_short_text(0, key.as_bytes()).map_err(failure)?;
+        for field in 0..layout.field_count {
+            Value::inserted(key, field).write(insert.text_mut(1 + usize::from(field)));
+        }
+        let answer = session.execute_bound(insert).await.map_err(failure)?;
+        match answer.affected_rows {
+            1 => Ok(()),
+            rows => Err(changed(
+                key,
+                format_args!("was inserted {rows} times; expected once"),
+            )),
+        }
+    }
+
+    async fn scan(&mut self, first: &Key, count: u32) -> Result<bool, Failure> {
+        let Self {
+            session,
+            scan,
+            layout,
+            ..
+        } = self;
+        scan.set_short_text(0, first.as_bytes()).map_err(failure)?;
+        scan.set_integer(1, count.into());
+        let mut right = Ok(());
+        let mut last: Option<Key> = None;
+        let mut has_first = false;
+        let answer = session
+            .execute_raw(scan, |row| {
+                let checked = check_row(*layout, row, None).and_then(|key| {
+                    has_first |= key == *first;
+                    let before = last.replace(key);
+                    in_order(before.as_ref(), &key)
+                });
+                note(&mut right, checked)
+            })
+            .await
+            .map_err(failure)?;
+        right?;
+        match answer.rows {
+            rows if rows > count.into() => Err(changed(
+                first,
+                format_args!("begins a scan of {rows} records; asked for {count}"),
+            )),
+            _ => Ok(has_first),
+        }
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.session.traffic()
+    }
+}
+
+/// A session that writes and looks at many records at a time.
+pub struct MysqlLoader {
+    session: Session,
+    table: Table,
+    layout: Layout,
+    query: Query,
+}
+
+impl MysqlLoader {
+    /// Writes over this session, whose schema is ciphertax's own.
+    pub(crate) fn new(session: Session, table: Table, shape: &YcsbTable) -> Self {
+        Self {
+            session,
+            table,
+            layout: Layout::of(shape),
+            query: Query::new(""),
+        }
+    }
+
+    async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        let outcome = self.session.query_raw(sql, |_| Ok(())).await;
+        outcome.map(|_| ()).map_err(failure)
+    }
+
+    /// Appends a row with what parts it from the one before.
+    fn push_record(&mut self, separator: &[u8], number: u64) {
+        let key = Key::of(number);
+        let query = &mut self.query;
+        query.push(separator);
+        query.push(b"('");
+        query.push(key.as_bytes());
+        for field in 0..self.layout.field_count {
+            query.push(b"','");
+            Value::inserted(&key, field).write(query.push_blank(self.layout.field_length));
+        }
+        query.push(b"')");
+    }
+
+    /// Runs the statement in the buffer: anew when the server gave up on it for the sake of another session's.
+    async fn run_query(&mut self) -> Result<u64, Failure> {
+        loop {
+            match self
+                .session
+                .run(&mut self.query)
+                .await
+                .map_err(Trouble::of::<Session>)
+            {
+                Ok(answer) => return Ok(answer.affected_rows),
+                Err(Trouble::Restart) => {}
+                Err(Trouble::Failed(failure)) => return Err(failure),
+            }
+        }
+    }
+
+    /// `… WHERE YCSB_KEY IN (…)`
+    fn write_condition(&mut self, numbers: Range<u64>) {
+        self.query.push(b" WHERE YCSB_KEY IN (");
+        for number in numbers.clone() {
+            self.query
+                .push(if number == numbers.start { b"'" } else { b",'" });
+            self.query.push(Key::of(number).as_bytes());
+            self.query.push(b"'");
+        }
+        self.query.push(b")");
+    }
+}
+
+impl Loader for MysqlLoader {
+    async fn create(&mut self) -> Result<(), Failure> {
+        let kind = if self.layout.field_length > LONGEST_TEXT {
+            "MEDIUMTEXT"
+        } else {
+            "TEXT"
+        };
+        let mut sql = format!(
+            "CREATE TABLE IF NOT EXISTS {} (YCSB_KEY VARCHAR(255) PRIMARY KEY",
+            self.table.name()
+        );
+        for field in 0..self.layout.field_count {
+            // Writing to a text cannot fail.
+            let _ = write!(sql, ", FIELD{field} {kind}");
+        }
+        sql.push_str(") /*! ENGINE = innodb */");
+        self.run(&sql).await
+    }
+
+    async fn empty(&mut self) -> Result<(), Failure> {
+        let sql = format!("TRUNCATE TABLE {}", self.table.name());
+        self.run(&sql).await
+    }
+
+    async fn count(&mut self) -> Result<u64, Failure> {
+        let sql = format!("SELECT COUNT(*) FROM {}", self.table.name());
+        let rows = self.session.query(&sql).await.map_err(failure)?;
+        number(rows.first().map(|row| row.text(0)))
+    }
+
+    async fn count_of(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        let mut count = 0;
+        for few in pieces(numbers) {
+            self.query.truncate(0);
+            self.query.push(b"SELECT YCSB_KEY FROM ");
+            self.query.push(self.table.name().as_bytes());
+            self.write_condition(few);
+            count += self.session.run(&mut self.query).await.map_err(failure)?.rows;
+        }
+        Ok(count)
+    }
+
+    async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        let mut requests = 0;
+        let mut next = numbers.start;
+        while next < numbers.end {
+            let first = next;
+            self.query.truncate(0);
+            self.query.push(b"INSERT INTO ");
+            self.query.push(self.table.name().as_bytes());
+            while next < numbers.end && self.query.len() < LONG_STATEMENT {
+                self.push_record(if next == first { b" VALUES " } else { b"," }, next);
+                next += 1;
+            }
+            let inserted = self.run_query().await?;
+            requests += 1;
+            if inserted != next - first {
+                let records = next - first;
+                return Err(Failure::Error(format!(
+                    "{inserted} of {records} records were inserted"
+                )));
+            }
+        }
+        Ok(requests)
+    }
+
+    async fn delete_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        let mut deleted = 0;
+        for few in pieces(numbers) {
+            self.query.truncate(0);
+            self.query.push(b"DELETE FROM ");
+            self.query.push(self.table.name().as_bytes());
+            self.write_condition(few);
+            deleted += self.run_query().await?;
+        }
+        Ok(deleted)
+    }
+
+    async fn look_at_all(&mut self) -> Result<u64, Failure> {
+        let mut sql = String::from("SELECT COUNT(*)");
+        for field in 0..self.layout.field_count {
+            // Writing to a text cannot fail.
+            let _ = write!(sql, ", SUM(LENGTH(FIELD{field}) = {})", self.layout.field_length);
+        }
+        let _ = write!(sql, " FROM {}", self.table.name());
+        let rows = self.session.query(&sql).await.map_err(failure)?;
+        let row = rows.first();
+        let count = number(row.map(|row| row.text(0)))?;
+        for field in 0..self.layout.field_count {
+            let whole = row
+                .map(|row| row.text(1 + usize::from(field)))
+                .unwrap_or_default();
+            // A sum over no rows is NULL.
+            if whole != count.to_string() && count > 0 {
+                let table = self.table.name();
+                return Err(Failure::Error(format!(
+                    "of {count} records of {table}, {whole} have a field{field} of {} bytes",
+                    self.layout.field_length
+                )));
+            }
+        }
+        Ok(count)
+    }
+
+    async fn verify(&mut self, number: u64) -> Result<(), Failure> {
+        let key = Key::of(number);
+        let sql = format!(
+            "SELECT * FROM {} WHERE YCSB_KEY = '{}'",
+            self.table.name(),
+            key.as_str()
+        );
+        let rows = self.session.query(&sql).await.map_err(failure)?;
+        is_there(&key, at_most_one(&key, rows.len() as u64)?)?;
+        let mut check = self.layout.verified().check(key);
+        for column in 1..=self.layout.field_count {
+            check.field(rows[0].text(column.into()).as_bytes())?;
+        }
+        check.end()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.session.traffic()
+    }
+
+    async fn close(self) -> Result<(), Failure> {
+        self.session.close().await.map(|_| ()).map_err(failure)
+    }
+}
+
+/// Checks a row, of the record `expected` if that is known, and returns its key.
+fn check_row(layout: Layout, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
+    let columns = 1 + usize::from(layout.field_count);
+    let mut texts = BinaryTexts::of(row, columns).map_err(failure)?;
+    let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
+    let key = match expected {
+        Some(expected) if expected.as_bytes() == text => *expected,
+        Some(expected) => {
+            let other = String::from_utf8_lossy(text);
+            return Err(changed(
+                expected,
+                format_args!("was asked for, and {other:?} came"),
+            ));
+        }
+        None => Key::parse(text).ok_or_else(|| {
+            let text = String::from_utf8_lossy(text);
+            Failure::Error(format!("{text:?} is no key of YCSB's: was the table changed?"))
+        })?,
+    };
+    let mut check = layout.check(key);
+    for value in texts {
+        check.field(value.map_err(failure)?)?;
+    }
+    check.end()?;
+    Ok(key)
+}
+
+/// Keeps the first thing that is wrong; the rows after it are still read.
+fn note(right: &mut Result<(), Failure>, checked: Result<impl Sized, Failure>) -> Result<(), WireError> {
+    if right.is_ok() {
+        *right = checked.map(|_| ());
+    }
+    Ok(())
+}
+
+/// A number that the server gave as text.
+fn number(text: Option<String>) -> Result<u64, Failure> {
+    let text = text.unwrap_or_default();
+    text.parse()
+        .map_err(|_| Failure::Error(format!("{text:?} came where a number was asked for")))
+}
+
+/// The numbers, cut into as many as one statement names.
+fn pieces(numbers: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let end = numbers.end;
+    numbers
+        .step_by(KEYS_AT_A_TIME)
+        .map(move |first| first..end.min(first + KEYS_AT_A_TIME as u64))
+}

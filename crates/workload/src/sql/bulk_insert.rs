@@ -1,0 +1,141 @@
+//! sysbench's `bulk_insert`: statements of half a mebibyte, a table for each connection.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+
+use super::digits::push_number;
+use super::prepared::operation;
+use super::session::{Query, Row, Sql, SqlSession};
+use crate::client::{Session, failure};
+use crate::dataset::schema::SCHEMA;
+
+/// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.
+const LONGEST: usize = 512 * 1024 - 1;
+/// As long as sysbench's `sbtest`, so that as many rows fit into a statement; those tables have other columns.
+const TABLES: &str = "sbbulk";
+
+/// `INSERT INTO sbbulk… VALUES(1,1),(2,2),…`, as many rows as fit; an operation is a statement. The tables are emptied
+/// before every slice, outside the measured time, so that all arms insert the same rows into the same tables.
+pub struct BulkInsert<C> {
+    access: C,
+    /// Counts the times that the tables were emptied.
+    emptied: AtomicU32,
+}
+
+/// A session with its table.
+pub struct Connection<S: SqlSession> {
+    session: S,
+    query: S::Query,
+    /// Length of what stands before the rows.
+    beginning: usize,
+    /// The row that did not fit into the last statement.
+    next: u32,
+    /// When the tables were emptied last, as far as it knows.
+    emptied: u32,
+}
+
+impl<C> BulkInsert<C> {
+    /// Inserts over sessions of this arm.
+    pub fn new(access: C) -> Self {
+        Self {
+            access,
+            emptied: AtomicU32::new(0),
+        }
+    }
+}
+
+impl<C: Sql> Workload for BulkInsert<C> {
+    type Connection = Connection<C::Session>;
+
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::BulkInsert.descriptor().kinds;
+
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        let mut session = self.access.open(reactor, slot.index).await?;
+        let table = format!("{TABLES}{}", slot.index + 1);
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, \
+             PRIMARY KEY (id)){}",
+            C::Session::DIALECT.storage
+        );
+        session.command(&create).await.map_err(failure)?;
+        let query: <C::Session as SqlSession>::Query = Query::new(&format!("INSERT INTO {table} VALUES"));
+        Ok(Connection {
+            session,
+            beginning: query.len(),
+            query,
+            next: 1,
+            emptied: self.emptied.load(Ordering::Relaxed),
+        })
+    }
+
+    async fn check(&self, reactor: &Rc<Reactor>) -> Result<(), Failure> {
+        let mut session = self.access.open(reactor, 0).await?;
+        empty_tables(&mut session).await.map_err(failure)?;
+        self.emptied.fetch_add(1, Ordering::Relaxed);
+        session.close().await.map_err(failure)?;
+        Ok(())
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        connection: &mut Self::Connection,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        let emptied = self.emptied.load(Ordering::Relaxed);
+        if connection.emptied != emptied {
+            connection.emptied = emptied;
+            connection.next = 1;
+        }
+        let rows = connection.write();
+        let Connection { session, query, .. } = connection;
+        let before = session.traffic();
+        let answer = session.run(query).await.map_err(failure)?;
+        if answer.affected_rows != u64::from(rows) {
+            return Err(Failure::Error(format!(
+                "{} of {rows} rows were inserted",
+                answer.affected_rows
+            )));
+        }
+        Ok(operation(session, before, 1))
+    }
+}
+
+impl<S: SqlSession> Connection<S> {
+    /// Writes a statement with as many rows as fit, and returns how many.
+    fn write(&mut self) -> u32 {
+        let first = self.next;
+        self.query.truncate(self.beginning);
+        loop {
+            let length = self.query.len();
+            self.query.push(if self.next == first { b"(" } else { b",(" });
+            push_number(&mut self.query, self.next);
+            self.query.push(b",");
+            push_number(&mut self.query, self.next);
+            self.query.push(b")");
+            if self.query.len() > LONGEST {
+                self.query.truncate(length);
+                return self.next - first;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+async fn empty_tables(session: &mut impl SqlSession) -> Result<(), WireError> {
+    let question = format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' \
+         AND table_name LIKE '{TABLES}%'"
+    );
+    for table in session.query(&question).await? {
+        session
+            .command(&format!("TRUNCATE TABLE {}", table.text(0)))
+            .await?;
+    }
+    Ok(())
+}

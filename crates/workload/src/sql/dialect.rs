@@ -1,0 +1,81 @@
+//! How databases spell what SQL's standard, or their obedience to it, leaves open.
+
+/// How a database spells what is not the same everywhere.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialect {
+    /// What stands for the parameters of a prepared statement.
+    pub placeholders: Placeholders,
+    /// What stands around a name.
+    pub quote: char,
+    /// The type of an integer column whose values the server counts up.
+    pub identity: &'static str,
+    /// What an insert says to have the next of these values; `None` if it leaves the column out.
+    pub next_identity: Option<&'static str>,
+    /// The value that the session was given last.
+    pub last_identity: &'static str,
+    /// What follows the columns of a new table.
+    pub storage: &'static str,
+    /// The type of a column for 64 KiB of bytes.
+    pub bytes: &'static str,
+    /// What stands around the hexadecimal digits of a value of that type.
+    pub around_bytes: [&'static str; 2],
+    /// What stands around the table, columns and rows of an insert into `sbtest…` that takes the place of rows of the
+    /// same id.
+    pub around_replace: [&'static str; 2],
+    /// Asks for the columns of an index, by schema, table and index.
+    pub index_columns: fn(&str, &str, &str) -> String,
+}
+
+/// What stands for the parameters of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholders {
+    /// `?`
+    QuestionMarks,
+    /// `$1`, `$2`, …
+    Numbered,
+}
+
+impl Dialect {
+    /// A statement with a `?` for each parameter, and none besides, as the database wants it.
+    pub fn prepared(&self, sql: &str) -> String {
+        match self.placeholders {
+            Placeholders::QuestionMarks => sql.to_owned(),
+            Placeholders::Numbered => {
+                let mut pieces = sql.split('?');
+                let first = pieces.next().unwrap_or_default().to_owned();
+                (1..)
+                    .zip(pieces)
+                    .fold(first, |sql, (number, piece)| format!("{sql}${number}{piece}"))
+            }
+        }
+    }
+
+    /// A name that the database takes as it is.
+    pub fn quoted(&self, name: &str) -> String {
+        let quote = self.quote;
+        let doubled = name.replace(quote, &format!("{quote}{quote}"));
+        format!("{quote}{doubled}{quote}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mock::{MYSQL, POSTGRESQL};
+
+    #[test]
+    fn parameters_are_numbered_where_the_database_wants_them_so() {
+        let sql = "SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?";
+        assert_eq!(MYSQL.prepared(sql), sql);
+        assert_eq!(
+            POSTGRESQL.prepared(sql),
+            "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2"
+        );
+        assert_eq!(POSTGRESQL.prepared("BEGIN"), "BEGIN");
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_quotes() {
+        assert_eq!(MYSQL.quoted("a`b\"c"), "`a``b\"c`");
+        assert_eq!(POSTGRESQL.quoted("a`b\"c"), "\"a`b\"\"c\"");
+    }
+}

@@ -1,0 +1,110 @@
+//! sysbench's `oltp_insert`: one row, as text, its id chosen by the server, so that connections and arms never meet.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
+use ciphertax_reactor::Reactor;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use super::distribution::Picker;
+use super::prepared::operation;
+use super::session::{Query, Sql, SqlSession};
+use super::tables::Tables;
+use super::trouble::Trouble;
+use crate::client::Session;
+
+const BEGINNING: &str = "INSERT INTO sbtest";
+
+/// `INSERT INTO sbtest… (id, k, c, pad) VALUES (0, …)`, or what asks for the next id elsewhere, with a table and a `k`
+/// picked for each.
+pub struct Insert<C> {
+    /// How the arm reaches its server.
+    pub access: C,
+    /// What is inserted into.
+    pub tables: Tables,
+}
+
+/// A session with the buffer of its statement.
+pub struct Connection<S: SqlSession> {
+    session: S,
+    query: S::Query,
+    /// What stands between the number of the table and the first value that is picked.
+    columns: String,
+    ks: Picker,
+    random: Pcg64Mcg,
+}
+
+impl<C: Sql> Workload for Insert<C> {
+    type Connection = Connection<C::Session>;
+
+    const KINDS: &'static [&'static str] = ciphertax_model::Workload::OltpInsert.descriptor().kinds;
+
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
+        let dataset = &self.tables.dataset;
+        Ok(Connection {
+            session: self.access.open(reactor, slot.index).await?,
+            query: Query::new(BEGINNING),
+            columns: columns(C::Session::DIALECT.next_identity),
+            ks: Picker::new(dataset.distribution, 1..=dataset.table_size),
+            random: Pcg64Mcg::seed_from_u64(slot.seed),
+        })
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        connection: &mut Self::Connection,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        let before = connection.session.traffic();
+        let mut restarts = 0;
+        loop {
+            connection.write(self.tables.dataset.tables);
+            let inserted = connection.session.run(&mut connection.query).await;
+            match inserted.map_err(Trouble::of::<C::Session>) {
+                Ok(answer) if answer.affected_rows == 1 => break,
+                Ok(answer) => {
+                    let rows = answer.affected_rows;
+                    return Err(Failure::Error(format!("an insert of one row inserted {rows}")));
+                }
+                Err(Trouble::Restart) => restarts += 1,
+                Err(Trouble::Failed(failure)) => return Err(failure),
+            }
+        }
+        Ok(Operation {
+            restarts,
+            ..operation(&connection.session, before, 1)
+        })
+    }
+}
+
+fn columns(next_identity: Option<&str>) -> String {
+    match next_identity {
+        Some(next) => format!(" (id, k, c, pad) VALUES ({next}, "),
+        None => " (k, c, pad) VALUES (".to_owned(),
+    }
+}
+
+impl<S: SqlSession> Connection<S> {
+    fn write(&mut self, tables: u32) {
+        let Self {
+            query,
+            columns,
+            ks,
+            random,
+            ..
+        } = self;
+        query.truncate(BEGINNING.len());
+        push_number(query, random.random_range(1..=tables));
+        query.push(columns.as_bytes());
+        push_number(query, ks.pick(random));
+        query.push(b", '");
+        fill_groups(query.push_blank(C_LENGTH), random);
+        query.push(b"', '");
+        fill_groups(query.push_blank(PAD_LENGTH), random);
+        query.push(b"')");
+    }
+}

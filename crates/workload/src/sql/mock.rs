@@ -1,0 +1,309 @@
+//! A database that says yes to everything and keeps what it was asked, in two dialects.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use ciphertax_engine::Failure;
+use ciphertax_model::Transport;
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace};
+use ciphertax_wire::tls::TlsSummary;
+use ciphertax_wire::{Expectation, Negotiated, Traffic, WireError};
+
+use super::dialect::{Dialect, Placeholders};
+use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement};
+use crate::client::{Client, Session};
+
+pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
+/// As sysbench spells it for PostgreSQL.
+pub(super) const POSTGRESQL: Dialect = Dialect {
+    placeholders: Placeholders::Numbered,
+    quote: '"',
+    identity: "SERIAL",
+    next_identity: None,
+    last_identity: "lastval()",
+    storage: "",
+    bytes: "BYTEA",
+    around_bytes: ["'\\x", "'"],
+    around_replace: [
+        "INSERT INTO ",
+        " ON CONFLICT (id) DO UPDATE SET k = excluded.k, c = excluded.c, pad = excluded.pad",
+    ],
+    index_columns: |_, _, _| String::new(),
+};
+
+/// The code of an error after which an operation is begun anew.
+const RESTART: u16 = 1;
+/// The code of the refusal to prepare.
+const UNPREPARABLE: u16 = 2;
+
+/// What a database was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asked {
+    Prepare(String),
+    Execute(String, Vec<Value>),
+    Text(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Integer(i64),
+    Text(String),
+}
+
+/// The database, with its dialect.
+#[derive(Clone)]
+pub(super) struct Mock<const POSTGRES: bool> {
+    server: Arc<Mutex<Server>>,
+}
+
+#[derive(Default)]
+struct Server {
+    asked: Vec<Asked>,
+    /// The numbers of the executions, from 1, that are given up for the sake of another session.
+    given_up: Vec<usize>,
+    executed: usize,
+}
+
+impl<const POSTGRES: bool> Mock<POSTGRES> {
+    pub(super) fn new() -> Self {
+        Self::giving_up(&[])
+    }
+
+    /// Gives up on the executions of these numbers, counted from 1.
+    pub(super) fn giving_up(given_up: &[usize]) -> Self {
+        let server = Server {
+            given_up: given_up.to_vec(),
+            ..Server::default()
+        };
+        Self {
+            server: Arc::new(Mutex::new(server)),
+        }
+    }
+
+    /// What was asked since this was called last.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.server.lock().unwrap().asked)
+    }
+}
+
+impl<const POSTGRES: bool> Client for Mock<POSTGRES> {
+    type Session = MockSession<POSTGRES>;
+
+    fn expectation(&self) -> &Expectation {
+        const PLAIN: &Expectation = &Expectation {
+            transport: Transport::Plain,
+            cipher: None,
+            group: None,
+            resumed: false,
+            login: None,
+        };
+        PLAIN
+    }
+
+    async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Self, Failure> {
+        Ok(self.clone())
+    }
+
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<MockSession<POSTGRES>, Failure> {
+        Ok(self.session())
+    }
+}
+
+impl<const POSTGRES: bool> Mock<POSTGRES> {
+    pub(super) fn session(&self) -> MockSession<POSTGRES> {
+        MockSession {
+            database: self.clone(),
+            authentication: AuthenticationFacts {
+                method: "none".into(),
+                path: ciphertax_records::LoginPath::Single,
+            },
+        }
+    }
+}
+
+pub(super) struct MockSession<const POSTGRES: bool> {
+    database: Mock<POSTGRES>,
+    authentication: AuthenticationFacts,
+}
+
+impl<const POSTGRES: bool> MockSession<POSTGRES> {
+    fn ask(&mut self, asked: Asked) {
+        self.database.server.lock().unwrap().asked.push(asked);
+    }
+
+    /// Of an execution or a text: one row, or as many as were inserted.
+    fn answer(&mut self, asked: Asked) -> Result<Answer, WireError> {
+        let affected_rows = match &asked {
+            Asked::Text(text) => 1 + text.matches("),(").count() as u64,
+            Asked::Prepare(_) | Asked::Execute(..) => 1,
+        };
+        self.ask(asked);
+        let mut server = self.database.server.lock().unwrap();
+        server.executed += 1;
+        if server.given_up.contains(&server.executed) {
+            return Err(refusal(RESTART));
+        }
+        Ok(Answer {
+            rows: 1,
+            row_bytes: 1,
+            affected_rows,
+        })
+    }
+}
+
+fn refusal(code: u16) -> WireError {
+    WireError::Server {
+        code,
+        sql_state: "HY000".into(),
+        message: "no".into(),
+    }
+}
+
+fn is_refusal(error: &WireError, of: u16) -> bool {
+    matches!(error, WireError::Server { code, .. } if *code == of)
+}
+
+impl<const POSTGRES: bool> Negotiated for MockSession<POSTGRES> {
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        None
+    }
+
+    fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
+    }
+}
+
+impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
+    type Options = Mock<POSTGRES>;
+
+    async fn connect(
+        _reactor: &Rc<Reactor>,
+        options: &Mock<POSTGRES>,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        Ok((options.session(), ConnectTrace::default()))
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Ok(PhaseTrace::default())
+    }
+}
+
+impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
+    type Statement = MockStatement;
+    type Query = MockQuery;
+    type Row = MockRow;
+
+    const DIALECT: Dialect = if POSTGRES { POSTGRESQL } else { MYSQL };
+
+    fn is_to_be_restarted(error: &WireError) -> bool {
+        is_refusal(error, RESTART)
+    }
+
+    fn is_not_preparable(error: &WireError) -> bool {
+        is_refusal(error, UNPREPARABLE)
+    }
+
+    /// As old servers, of transactions' statements this one prepares COMMIT alone.
+    async fn prepare(&mut self, sql: &str, parameters: &[Parameter]) -> Result<MockStatement, WireError> {
+        if sql == "BEGIN" {
+            return Err(refusal(UNPREPARABLE));
+        }
+        self.ask(Asked::Prepare(sql.to_owned()));
+        let blank = |parameter: &Parameter| match parameter {
+            Parameter::Integer => Slot::Integer(0),
+            Parameter::Text(length) => Slot::Text(vec![b' '; *length]),
+        };
+        Ok(MockStatement {
+            sql: sql.to_owned(),
+            values: parameters.iter().map(blank).collect(),
+        })
+    }
+
+    async fn execute(&mut self, statement: &mut MockStatement) -> Result<Answer, WireError> {
+        let value = |slot: &Slot| match slot {
+            Slot::Integer(value) => Value::Integer(*value),
+            Slot::Text(bytes) => Value::Text(String::from_utf8(bytes.clone()).unwrap()),
+        };
+        let values = statement.values.iter().map(value).collect();
+        self.answer(Asked::Execute(statement.sql.clone(), values))
+    }
+
+    async fn run(&mut self, query: &mut MockQuery) -> Result<Answer, WireError> {
+        self.answer(Asked::Text(String::from_utf8(query.0.clone()).unwrap()))
+    }
+
+    async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
+        self.answer(Asked::Text(sql.to_owned()))
+    }
+
+    async fn query(&mut self, sql: &str) -> Result<Vec<MockRow>, WireError> {
+        self.ask(Asked::Text(sql.to_owned()));
+        Ok(vec![MockRow])
+    }
+}
+
+pub(super) struct MockStatement {
+    sql: String,
+    values: Vec<Slot>,
+}
+
+enum Slot {
+    Integer(i64),
+    Text(Vec<u8>),
+}
+
+impl Statement for MockStatement {
+    fn set_integer(&mut self, index: usize, value: i64) {
+        match &mut self.values[index] {
+            Slot::Integer(slot) => *slot = value,
+            Slot::Text(_) => panic!("parameter {index} of {} is text", self.sql),
+        }
+    }
+
+    fn text_mut(&mut self, index: usize) -> &mut [u8] {
+        match &mut self.values[index] {
+            Slot::Text(bytes) => bytes,
+            Slot::Integer(_) => panic!("parameter {index} of {} is an integer", self.sql),
+        }
+    }
+}
+
+pub(super) struct MockQuery(Vec<u8>);
+
+impl Query for MockQuery {
+    fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.0.extend_from_slice(text);
+    }
+
+    fn push_blank(&mut self, length: usize) -> &mut [u8] {
+        let first = self.0.len();
+        self.0.resize(first + length, 0);
+        &mut self.0[first..]
+    }
+}
+
+/// Every column is 1.
+pub(super) struct MockRow;
+
+impl Row for MockRow {
+    fn text(&self, _column: usize) -> String {
+        "1".into()
+    }
+}

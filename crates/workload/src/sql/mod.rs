@@ -1,0 +1,71 @@
+//! What is asked over SQL: sysbench's scenarios (release 1.0), results of a mebibyte, and short connections that write.
+
+mod bulk_insert;
+mod bulk_read;
+mod connect;
+mod dialect;
+pub(crate) mod digits;
+pub(crate) mod distribution;
+mod insert;
+#[cfg(test)]
+mod mock;
+mod oltp;
+mod point_select;
+mod prepared;
+mod select_random;
+pub(crate) mod session;
+mod tables;
+#[cfg(test)]
+mod tests;
+pub(crate) mod trouble;
+
+use ciphertax_engine::{Engine, EngineError};
+use ciphertax_model::Workload;
+
+use crate::connect::Connect;
+use crate::job::Job;
+
+pub use bulk_insert::BulkInsert;
+pub use bulk_read::BulkRead;
+pub use connect::{InsertAndCount, SelectRow};
+pub use dialect::{Dialect, Placeholders};
+pub use distribution::Picker;
+pub use insert::Insert;
+pub use oltp::{Oltp, Scenario};
+pub use point_select::PointSelect;
+pub use select_random::{Random, SelectRandom};
+pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement};
+pub use tables::Tables;
+
+/// Starts the load threads of a workload that is asked over SQL.
+pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engine>, EngineError> {
+    let tables = Tables::of(job.study);
+    let each = || clients.iter().cloned();
+    let oltp = |scenario| {
+        job.start(each().map(|access| Oltp {
+            access,
+            tables,
+            scenario,
+        }))
+    };
+    let select = |of| job.start(each().map(|access| SelectRandom { access, tables, of }));
+    match job.cell.workload {
+        Workload::OltpPointSelect => job.start(each().map(|access| PointSelect { access, tables })),
+        Workload::OltpInsert => job.start(each().map(|access| Insert { access, tables })),
+        Workload::OltpDelete => oltp(Scenario::Delete),
+        Workload::OltpReadOnly => oltp(Scenario::ReadOnly),
+        Workload::OltpReadWrite => oltp(Scenario::ReadWrite),
+        Workload::OltpUpdateIndex => oltp(Scenario::UpdateIndex),
+        Workload::OltpUpdateNonIndex => oltp(Scenario::UpdateNonIndex),
+        Workload::OltpWriteOnly => oltp(Scenario::WriteOnly),
+        Workload::SelectRandomPoints => select(Random::Points),
+        Workload::SelectRandomRanges => select(Random::Ranges),
+        Workload::BulkInsert => job.start(each().map(BulkInsert::new)),
+        Workload::BulkRead => job.start(each().map(|access| BulkRead { access })),
+        Workload::ConnectInsertCount => job.start(each().map(|access| Connect {
+            access,
+            task: InsertAndCount,
+        })),
+        _ => Ok(None),
+    }
+}

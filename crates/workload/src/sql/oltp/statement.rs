@@ -1,0 +1,101 @@
+//! The statements, their values and what they must answer.
+
+use ciphertax_engine::Failure;
+use rand_pcg::Pcg64Mcg;
+
+use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
+use crate::sql::distribution::Picker;
+use crate::sql::session::{Answer, Parameter, Statement};
+use crate::sql::tables::Tables;
+
+/// Point selects of a transaction (`--point-selects`).
+const POINT_SELECTS: u32 = 10;
+/// Rows of a range (`--range-size`).
+const RANGE_SIZE: u32 = 100;
+
+/// A kind of statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    PointSelect,
+    SimpleRange,
+    SumRange,
+    OrderRange,
+    DistinctRange,
+    UpdateIndex,
+    UpdateNonIndex,
+    Delete,
+    Insert,
+}
+
+impl Kind {
+    pub(super) fn sql(self, table: u32) -> String {
+        let table = format!("sbtest{table}");
+        match self {
+            Self::PointSelect => format!("SELECT c FROM {table} WHERE id=?"),
+            Self::SimpleRange => format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ?"),
+            Self::SumRange => format!("SELECT SUM(k) FROM {table} WHERE id BETWEEN ? AND ?"),
+            Self::OrderRange => format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c"),
+            Self::DistinctRange => {
+                format!("SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c")
+            }
+            Self::UpdateIndex => format!("UPDATE {table} SET k=k+1 WHERE id=?"),
+            Self::UpdateNonIndex => format!("UPDATE {table} SET c=? WHERE id=?"),
+            Self::Delete => format!("DELETE FROM {table} WHERE id=?"),
+            Self::Insert => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
+        }
+    }
+
+    pub(super) fn parameters(self) -> &'static [Parameter] {
+        use Parameter::{Integer, Text};
+        match self {
+            Self::PointSelect | Self::UpdateIndex | Self::Delete => &[Integer],
+            Self::SimpleRange | Self::SumRange | Self::OrderRange | Self::DistinctRange => {
+                &[Integer, Integer]
+            }
+            Self::UpdateNonIndex => &[Text(C_LENGTH), Integer],
+            Self::Insert => &[Integer, Integer, Text(C_LENGTH), Text(PAD_LENGTH)],
+        }
+    }
+
+    /// How often it is executed in a transaction.
+    pub(super) fn times(self) -> u32 {
+        if self == Self::PointSelect {
+            POINT_SELECTS
+        } else {
+            1
+        }
+    }
+
+    /// Sets the values for the row `id`, or the range that begins there.
+    pub(super) fn bind(self, statement: &mut impl Statement, id: u32, ids: &Picker, random: &mut Pcg64Mcg) {
+        match self {
+            Self::PointSelect | Self::UpdateIndex | Self::Delete => statement.set_integer(0, id.into()),
+            Self::SimpleRange | Self::SumRange | Self::OrderRange | Self::DistinctRange => {
+                statement.set_integer(0, id.into());
+                statement.set_integer(1, (id + RANGE_SIZE - 1).into());
+            }
+            Self::UpdateNonIndex => {
+                fill_groups(statement.text_mut(0), random);
+                statement.set_integer(1, id.into());
+            }
+            Self::Insert => {
+                statement.set_integer(0, id.into());
+                statement.set_integer(1, ids.pick(random).into());
+                fill_groups(statement.text_mut(2), random);
+                fill_groups(statement.text_mut(3), random);
+            }
+        }
+    }
+
+    /// Makes sure that the selects gave the rows that must be there. What a write finds depends on the writes of
+    /// others.
+    pub(super) fn check(self, tables: &Tables, id: u32, answer: Answer) -> Result<(), Failure> {
+        match self {
+            Self::PointSelect => tables.check(id, 1, answer.rows),
+            Self::SimpleRange | Self::OrderRange | Self::DistinctRange => {
+                tables.check(id, RANGE_SIZE, answer.rows)
+            }
+            Self::SumRange | Self::UpdateIndex | Self::UpdateNonIndex | Self::Delete | Self::Insert => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What SQL workloads ask of a database's session. Every kind of server that has it can be measured with all of them.
+
+use std::future::Future;
+
+use ciphertax_model::YcsbTable;
+use ciphertax_wire::WireError;
+
+use super::dialect::Dialect;
+use crate::client::{Client, Session};
+use crate::ycsb::key_value::{Loader, Table};
+
+/// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked
+/// up in its [`Dialect`].
+pub trait SqlSession: Session {
+    /// A prepared statement.
+    type Statement: Statement;
+    /// A text statement in a buffer.
+    type Query: Query;
+    /// A row of a question that is not measured.
+    type Row: Row;
+
+    /// How the database spells what is not the same everywhere.
+    const DIALECT: Dialect;
+
+    /// True if the server gave up on a transaction for the sake of another, so that it is to be begun anew.
+    fn is_to_be_restarted(error: &WireError) -> bool;
+
+    /// True if the server executes a statement, but does not prepare it.
+    fn is_not_preparable(error: &WireError) -> bool;
+
+    /// Prepares a statement with parameters of these types.
+    fn prepare(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> impl Future<Output = Result<Self::Statement, WireError>>;
+
+    /// Executes a prepared statement with the values that were set and passes over its rows.
+    fn execute(&mut self, statement: &mut Self::Statement)
+    -> impl Future<Output = Result<Answer, WireError>>;
+
+    /// Runs a text statement and passes over its rows.
+    fn run(&mut self, query: &mut Self::Query) -> impl Future<Output = Result<Answer, WireError>>;
+
+    /// Runs a text statement that is written for this once, and passes over its rows.
+    fn command(&mut self, sql: &str) -> impl Future<Output = Result<Answer, WireError>>;
+
+    /// Runs a text statement and collects its rows.
+    fn query(&mut self, sql: &str) -> impl Future<Output = Result<Vec<Self::Row>, WireError>>;
+}
+
+/// A client that speaks SQL.
+pub trait Sql: Client<Session: SqlSession> {}
+
+impl<C: Client<Session: SqlSession>> Sql for C {}
+
+/// What making the data set needs besides.
+pub trait DataSession: SqlSession {
+    /// What fills YCSB's table over such a session.
+    type Loader: Loader;
+
+    /// The same way, to a session whose tables are looked for in this schema; `None` for none.
+    fn within(options: &Self::Options, schema: Option<&str>) -> Self::Options;
+
+    /// The number by which the server knows the connection.
+    fn id(&self) -> u32;
+
+    /// What fills a table of YCSB's over this session.
+    fn into_loader(self, table: Table, shape: &YcsbTable) -> Self::Loader;
+}
+
+/// A prepared statement of one session. Values are written where they will be sent.
+pub trait Statement {
+    /// Sets an integer parameter, counted from 0.
+    fn set_integer(&mut self, index: usize, value: i64);
+
+    /// The bytes of a text parameter, counted from 0, to be written over.
+    fn text_mut(&mut self, index: usize) -> &mut [u8];
+}
+
+/// A text statement in a buffer of its own, which is written again and again.
+pub trait Query {
+    /// A statement of this text.
+    fn new(text: &str) -> Self;
+
+    /// Bytes of the text.
+    fn len(&self) -> usize;
+
+    /// Cuts the text off after so many bytes.
+    fn truncate(&mut self, length: usize);
+
+    /// Appends text.
+    fn push(&mut self, text: &[u8]);
+
+    /// Appends so many bytes, to be written over.
+    fn push_blank(&mut self, length: usize) -> &mut [u8];
+}
+
+/// A row of text.
+pub trait Row {
+    /// The value of a column, empty for NULL or where there is no such column.
+    fn text(&self, column: usize) -> String;
+}
+
+/// A parameter of a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// A signed integer of 64 bits.
+    Integer,
+    /// Text of always the same length, in bytes.
+    Text(usize),
+}
+
+/// What came back for a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// Rows of the result.
+    pub rows: u64,
+    /// Bytes of these rows.
+    pub row_bytes: u64,
+    /// Rows inserted, updated or deleted.
+    pub affected_rows: u64,
+}

@@ -178,7 +178,6 @@ fn the_check_notices_every_change() {
 fn a_schema_of_somebody_else_is_refused_and_left_as_it_is() {
     let server = empty_server();
     for made in [
-        vec![],
         vec!["CREATE TABLE ciphertax.orders AS SELECT 1 AS id, 'precious' AS what"],
         vec!["CREATE TABLE ciphertax.sbtest1 AS SELECT 1 AS id, 'precious' AS c"],
         vec!["CREATE TABLE ciphertax.made_by_ciphertax (mark VARCHAR(100))"],

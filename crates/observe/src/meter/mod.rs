@@ -143,9 +143,12 @@ impl<M: Meter> Meter for Vec<M> {
     }
 
     fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool> {
-        // One that is gone is quiet.
-        let settled = |meter: &M| meter.settle(quiet_for, at_most).unwrap_or(true);
-        Ok(self.iter().map(settled).fold(true, |all, one| all && one))
+        let mut have_settled = true;
+        for meter in self {
+            // One that is gone is quiet.
+            have_settled &= meter.settle(quiet_for, at_most).unwrap_or(true);
+        }
+        Ok(have_settled)
     }
 }
 

@@ -300,7 +300,7 @@ impl<D: Database> GroupServer<D> {
         } = self;
         drop(control);
         let stopped = private.map_or(Ok(()), PrivateServer::stop);
-        Ok(removed.and(stopped.and(route.stop()).map_err(RunError::from))?)
+        removed.and(stopped.and(route.stop()).map_err(RunError::from))
     }
 
     /// Of the user's own servers that form one database those that are its members now.

@@ -137,7 +137,7 @@ impl Query for mysql::Query {
         Self::new(text)
     }
 
-    fn len(&self) -> usize {
+    fn length(&self) -> usize {
         self.len()
     }
 

@@ -66,7 +66,7 @@ impl<C: Sql> Workload for BulkInsert<C> {
         let query: <C::Session as SqlSession>::Query = Query::new(&format!("INSERT INTO {table} VALUES"));
         Ok(Connection {
             session,
-            beginning: query.len(),
+            beginning: query.length(),
             query,
             next: 1,
             emptied: self.emptied.load(Ordering::Relaxed),
@@ -112,13 +112,13 @@ impl<S: SqlSession> Connection<S> {
         let first = self.next;
         self.query.truncate(self.beginning);
         loop {
-            let length = self.query.len();
+            let length = self.query.length();
             self.query.push(if self.next == first { b"(" } else { b",(" });
             push_number(&mut self.query, self.next);
             self.query.push(b",");
             push_number(&mut self.query, self.next);
             self.query.push(b")");
-            if self.query.len() > LONGEST {
+            if self.query.length() > LONGEST {
                 self.query.truncate(length);
                 return self.next - first;
             }

@@ -280,7 +280,7 @@ impl Query for MockQuery {
         Self(text.into())
     }
 
-    fn len(&self) -> usize {
+    fn length(&self) -> usize {
         self.0.len()
     }
 

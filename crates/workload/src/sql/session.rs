@@ -84,7 +84,7 @@ pub trait Query {
     fn new(text: &str) -> Self;
 
     /// Bytes of the text.
-    fn len(&self) -> usize;
+    fn length(&self) -> usize;
 
     /// Cuts the text off after so many bytes.
     fn truncate(&mut self, length: usize);

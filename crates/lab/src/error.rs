@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
-use crate::catalogue::Entry;
 use crate::catalogue::capabilities::Refusal;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
@@ -268,9 +267,9 @@ pub enum Error {
 
 impl Error {
     /// A server whose disk filled up although it seemed to have room.
-    pub(crate) fn disk_filled(entry: &Entry, folder: &Path) -> Self {
+    pub(crate) fn disk_filled(server: &'static str, folder: &Path) -> Self {
         Self::DiskFilled {
-            server: entry.name,
+            server,
             folder: folder.into(),
             free_mb: free_mb(folder).unwrap_or(0),
         }

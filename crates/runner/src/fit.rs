@@ -6,7 +6,7 @@ use ciphertax_records::LeftOut;
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
 use crate::patience::unusable;
-use crate::play::Plan;
+use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 
 /// The plan without the arms whose TLS version the target does not have, and which those are.

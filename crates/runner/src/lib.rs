@@ -17,8 +17,10 @@ mod load;
 mod measure;
 mod mongodb;
 mod mysql;
+mod password_cache;
 mod patience;
 mod placement;
+mod plan;
 mod play;
 mod progress;
 mod refusals;
@@ -30,5 +32,6 @@ mod whereabouts;
 
 pub use clean::{clean, made_on, remedy};
 pub use error::RunError;
-pub use play::{Plan, Played, play};
+pub use plan::Plan;
+pub use play::{Played, play};
 pub use progress::{Headline, Progress, Stage};

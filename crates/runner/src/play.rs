@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_explain::explain;
-use ciphertax_model::{Arm, Study};
+use ciphertax_model::Arm;
 use ciphertax_reactor::stop;
 use ciphertax_records::{
     ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, RecordError, Results, Run, RunFolder, RunStatus,
-    Sample, Tool, write_run,
+    Sample, write_run,
 };
 use ciphertax_wire::Target;
 
@@ -19,25 +19,11 @@ use crate::databases;
 use crate::error::RunError;
 use crate::fit;
 use crate::measure::{Cells, OpenCell};
+use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{Opening, Servers};
-
-/// What is to be played.
-#[derive(Clone)]
-pub struct Plan {
-    /// The study.
-    pub study: Study,
-    /// The user's own server; `None` for private ones.
-    pub target: Option<Target>,
-    /// Seed of the order of the slices.
-    pub seed: u64,
-    /// Who measures.
-    pub tool: Tool,
-    /// The command that repeats it, without passwords.
-    pub command: String,
-}
 
 /// What a study came to.
 pub struct Played {

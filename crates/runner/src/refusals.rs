@@ -1,13 +1,14 @@
 //! What a study asks for and cannot have, told before anything is started.
 
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, PasswordCache, ReadPreference, ReplicaSet, Study, Tunnel};
+use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel};
 use ciphertax_wire::Target;
 
 use crate::databases;
 use crate::entry::entry;
 use crate::error::RunError;
-use crate::play::Plan;
+use crate::password_cache;
+use crate::plan::Plan;
 
 /// Looks through the whole study.
 ///
@@ -141,7 +142,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         for refusal in databases::private(&site.server)?.refuse(study, cell) {
             note(refusal);
         }
-        for arm in cold_in_vain(study, cell) {
+        for arm in password_cache::cold_in_vain(study, cell) {
             note(format!(
                 "arm {}: a cold password cache is for workloads whose connections ciphertax makes, over and over; cell {} has \
                  another, so name the other arms in the cell's arms",
@@ -181,16 +182,4 @@ fn without_wireguard(study: &Study) -> Vec<String> {
         has_both.then(|| format!("--set 'cell.{}.arms={others:?}'", cell.name))
     };
     study.cells.iter().filter_map(setting).collect()
-}
-
-/// True if an arm's logins find a server that does not remember the password.
-pub(crate) fn is_cold(arm: &Arm) -> bool {
-    arm.authentication.password_cache == PasswordCache::Cold
-}
-
-/// Cold arms whose connections stay open: a login would be measured by none of them.
-fn cold_in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'a Arm> {
-    study
-        .arms_of(cell)
-        .filter(|arm| is_cold(arm) && !cell.workload.makes_connections())
 }

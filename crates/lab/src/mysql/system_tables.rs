@@ -118,7 +118,7 @@ fn run(
 
 fn why_it_failed(installation: &MySqlInstallation<'_>, folder: &Path) -> Error {
     if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
-        return Error::disk_filled(installation.installation().entry(), folder);
+        return Error::disk_filled(installation.installation().entry().name, folder);
     }
     Error::Bootstrap {
         log: log::tail(folder),

@@ -190,7 +190,7 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     if names_a_full_disk(&error.to_string())
         || members.clone().any(|member| member.found_the_disk_full(folder))
     {
-        return Err(Error::disk_filled(spec.entry, folder));
+        return Err(Error::disk_filled(spec.entry.name, folder));
     }
     let dead = members.find(|member| member.ends_within(ABORT));
     Err(dead.map_or(error, |member| member.end(spec, plan, folder)))

@@ -110,7 +110,7 @@ impl Member {
     /// Why it ended while it was made.
     pub(super) fn end(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Error {
         if self.found_the_disk_full(folder) {
-            return Error::disk_filled(spec.entry, folder);
+            return Error::disk_filled(spec.entry.name, folder);
         }
         let log = spec.entry.family.complaints(&self.log);
         plan.lack(&log).unwrap_or(Error::EndedEarly { log })

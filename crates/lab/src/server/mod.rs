@@ -193,7 +193,7 @@ impl PrivateServer {
         };
         let complaints = self.entry.family.complaints(member.log());
         if dead.is_some() && member.found_the_disk_full(self.folder()) {
-            let error = Error::disk_filled(self.entry, self.folder());
+            let error = Error::disk_filled(self.entry.name, self.folder());
             return format!("{error}; {complaints}");
         }
         complaints

@@ -8,7 +8,7 @@ use ciphertax_wire::mysql::ColdAccounts;
 
 use super::MySql;
 use crate::error::RunError;
-use crate::refusals::is_cold;
+use crate::password_cache::is_cold;
 use crate::server::Control;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more

@@ -25,7 +25,7 @@ use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
-use crate::refusals::is_cold;
+use crate::password_cache::is_cold;
 use crate::server::{Control, Endpoint, TargetServers};
 
 /// How long a server may take to remove a data set of any size.

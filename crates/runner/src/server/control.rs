@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, Together};
 use ciphertax_wire::{Client, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
@@ -167,17 +167,15 @@ impl<D: Database> Ways<D> {
     }
 }
 
-/// A session with the first of the servers that answers.
+/// A session with the first of the servers that answers. All are asked at the same time, so one that is silent takes no
+/// time from the others.
 async fn first_that_answers<D: Database>(
     reactor: &Rc<Reactor>,
     ways: &[D::Options],
 ) -> Result<D::Session, WireError> {
-    let mut problem = WireError::Closed;
-    for options in ways {
-        match D::Session::connect(reactor, options).await {
-            Ok((session, _)) => return Ok(session),
-            Err(error) => problem = error,
-        }
+    let connecting = ways.iter().map(|options| D::Session::connect(reactor, options));
+    match Together::new(connecting).first_ok().await {
+        Some(connected) => connected.map(|(session, _)| session),
+        None => Err(WireError::Closed),
     }
-    Err(problem)
 }

@@ -210,7 +210,7 @@ pub(crate) struct ReportArguments {
 
 const CLEAN_HELP: &str = "\
 Removes the schema (on MongoDB the database) ciphertax, if it is marked as ciphertax's own, and nothing else. A schema of that \
-name that ciphertax did not make is left alone. Runs clean up after themselves; this is for one that was killed.
+name that ciphertax did not make is left alone, unless it is empty. Runs clean up after themselves; this is for one that was killed.
 
 Examples:
   CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example:3306/

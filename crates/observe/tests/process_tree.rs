@@ -10,6 +10,7 @@ use std::time::Duration;
 use ciphertax_observe::{
     Error, Meter, OwnThreads, ProcessMeter, ProcessTree, ThreadUsage, Unmetered, Usage, Used,
 };
+use ciphertax_testkit::{PATIENCE, within};
 use forking_server::{Answered, ForkingServer, Worker};
 
 const TICK_NS: u64 = 10_000_000;
@@ -61,9 +62,7 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 fn wait_until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    assert!(within(PATIENCE, is_so));
 }
 
 #[test]
@@ -180,8 +179,12 @@ fn what_belongs_to_others_is_not_counted() {
 fn a_tree_whose_root_ended_is_no_tree() {
     let server = ForkingServer::start("root", false);
     let tree = ProcessTree::open(&[server.pid]).unwrap();
+    // Its guard does not wait for it before the end.
+    server.kill_without_waiting();
+    let has_ended = || matches!(tree.read(), Err(Error::ProcessEnded { pid }) if pid == server.pid);
+    wait_until(has_ended);
     server.kill();
-    assert!(matches!(tree.read(), Err(Error::ProcessEnded { pid }) if pid == server.pid));
+    assert!(has_ended());
     assert!(ProcessTree::open(&[server.pid]).is_err());
     // Of several that are paid for together it makes the sum unknown.
     let other = ForkingServer::start("root-2", false);

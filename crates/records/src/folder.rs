@@ -39,14 +39,13 @@ impl RunFolder {
             _ => unwritable(path)(source),
         })?;
         let file = path.join(SAMPLES);
-        let begin = || {
-            let mut samples = OpenOptions::new().append(true).create_new(true).open(&file)?;
+        let open = || {
+            let samples = OpenOptions::new().append(true).create_new(true).open(&file)?;
             lock(&samples)?;
-            let line = first_line()?;
-            samples.write_all(&line)?;
-            Ok((samples, line.len() as u64))
+            let whole = begin(&samples)?;
+            Ok((samples, whole))
         };
-        let (samples, whole) = begin().map_err(unwritable(&file))?;
+        let (samples, whole) = open().map_err(unwritable(&file))?;
         Ok(Self::reopened(path, samples, whole))
     }
 
@@ -224,6 +223,13 @@ fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordErr
         folder: folder.to_owned(),
         problem: format!("{file}: {error}"),
     }
+}
+
+/// Begins an empty file of samples with the version of its format, and tells how many bytes it has then.
+pub(crate) fn begin(mut samples: &File) -> io::Result<u64> {
+    let line = first_line()?;
+    samples.write_all(&line)?;
+    Ok(line.len() as u64)
 }
 
 /// True if nobody else has locked it. Where files cannot be locked, nobody else is taken to have.

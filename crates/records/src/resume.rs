@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::RecordError;
 use crate::folder::{
-    OPERATIONS, Recorded, RunFolder, SAMPLES, cut_to_whole_lines, lock, unwritable, whole_lines,
+    OPERATIONS, Recorded, RunFolder, SAMPLES, begin, cut_to_whole_lines, lock, unwritable, whole_lines,
 };
 use crate::head::{Head, Host, RunStatus, Tool};
 use crate::sample::Sample;
@@ -77,6 +77,11 @@ impl CutOff {
         }
         let whole = whole_lines(&file).map_err(unwritable(&file))?;
         samples.set_len(whole).map_err(unwritable(&file))?;
+        let whole = match whole {
+            // It was cut off in its very first line.
+            0 => begin(&samples).map_err(unwritable(&file))?,
+            whole => whole,
+        };
         let operations = path.join(OPERATIONS);
         if operations.exists() {
             cut_to_whole_lines(&operations).map_err(unwritable(&operations))?;

@@ -5,6 +5,7 @@
 //! the embedded JSON holds no `<`, and the page's own policy lets no script run but that one and nothing be fetched.
 
 mod answer;
+mod change;
 mod connects;
 mod consequences;
 mod costs;

@@ -32,14 +32,22 @@ impl PrivateFiles {
         self.guard.folder()
     }
 
+    /// Makes a folder in it, and those above that.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create_folder(&self, name: impl AsRef<Path>) -> Result<()> {
+        let path = self.folder().join(name);
+        std::fs::create_dir_all(&path).map_err(Error::write(&path))
+    }
+
     /// Writes a new file that its owner alone may read, and makes the folders above it.
     ///
     /// # Errors
     /// If it exists or cannot be written.
     pub fn write(&self, name: impl AsRef<Path>, contents: &[u8]) -> Result<PathBuf> {
         let path = self.folder().join(name);
-        let parent = path.parent().unwrap_or(self.folder());
-        std::fs::create_dir_all(parent).map_err(Error::write(parent))?;
+        self.create_folder(path.parent().unwrap_or(self.folder()))?;
         create_private_file(&path)?
             .write_all(contents)
             .map_err(Error::write(&path))?;

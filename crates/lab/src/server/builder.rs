@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_reactor::stop;
 
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
@@ -174,7 +175,13 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     let outcome = match &spec.inside {
         None => plan.set_up(&places),
         Some(inside) => {
-            namespace::inside(&inside.namespace, || Ok(plan.set_up(&places))).unwrap_or_else(|error| {
+            // It is a thread of its own, which heeds what this one does.
+            let stop = stop::heeded();
+            let work = || match &stop {
+                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&places))),
+                None => Ok(plan.set_up(&places)),
+            };
+            namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {
                 Err(Error::SetUp {
                     server: spec.entry.name,
                     problem: format!("its network namespace cannot be entered: {error}"),

@@ -60,6 +60,8 @@ struct Ended {
 #[derive(Debug, Clone, Copy)]
 struct Account {
     parent: u32,
+    /// True of one for whom nobody has waited yet.
+    has_ended: bool,
     threads: i64,
     clock: libc::clockid_t,
     own: CpuTime,
@@ -95,7 +97,7 @@ impl ProcessTree {
         let mut seen = self.seen.borrow_mut();
         let members = members(&self.roots, &seen.members);
         for root in &self.roots {
-            if !members.contains_key(root) {
+            if members.get(root).is_none_or(|account| account.has_ended) {
                 return Err(Error::ProcessEnded { pid: root.0 });
             }
         }
@@ -189,6 +191,7 @@ impl Account {
         let ticks = |ticks: i64| ticks.unsigned_abs() * tick_ns;
         let account = Self {
             parent: stat.ppid.try_into().ok()?,
+            has_ended: matches!(stat.state, 'Z' | 'X'),
             threads: stat.num_threads,
             clock,
             own: CpuTime {

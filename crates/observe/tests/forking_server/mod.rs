@@ -83,6 +83,12 @@ impl ForkingServer {
         self.ask(Worker::Server, Duration::ZERO).cpu_ns
     }
 
+    /// Ends it, but leaves it to whoever waits for it.
+    pub(crate) fn kill_without_waiting(&self) {
+        // SAFETY: the number is of a child that nobody else waits for.
+        unsafe { libc::kill(self.pid.cast_signed(), libc::SIGKILL) };
+    }
+
     pub(crate) fn kill(&self) {
         // SAFETY: the number is of a child that nobody else waits for.
         unsafe {

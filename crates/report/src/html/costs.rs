@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{EstimateRow, MeasuredCell, Run};
-use ciphertax_stats::Verdict;
+use ciphertax_records::{MeasuredCell, Run};
 use serde::Serialize;
 
-use super::figure::{ArmName, Figure, Range};
+use super::change::ChangeView;
+use super::figure::{ArmName, Figure};
 use super::noise::{RatioChart, ratio_charts};
-use super::verdict::VerdictView;
-use crate::format;
 use crate::lookup;
 
 /// One cell of the study.
@@ -124,38 +122,4 @@ fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeVie
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {
     lookup::floor(run, cell, metric).map(|floor| Figure::floor(floor, metric))
-}
-
-/// One estimate, with everything a test needs to find it and compare it with the record.
-#[derive(Serialize)]
-pub(super) struct ChangeView {
-    cell: String,
-    arm: String,
-    metric: Metric,
-    verdict: Verdict,
-    verdict_view: VerdictView,
-    wanted: Option<String>,
-    blocks: u32,
-    variant: Figure,
-    change: Range,
-    difference: Range,
-}
-
-impl ChangeView {
-    pub(super) fn of(run: &Run, row: &EstimateRow) -> Self {
-        Self {
-            cell: row.cell.clone(),
-            arm: row.arm.clone(),
-            metric: row.metric,
-            verdict: row.verdict,
-            verdict_view: VerdictView::of(run, row),
-            wanted: row
-                .more_time_s
-                .map(|seconds| format!("{} more to tell", format::span(seconds))),
-            blocks: row.blocks,
-            variant: Figure::quantity(row.variant, &row.unit),
-            change: Range::change(row),
-            difference: Range::difference(row),
-        }
-    }
 }

@@ -6,7 +6,7 @@ use ciphertax_model::Metric;
 use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
 use serde::Serialize;
 
-use super::costs::ChangeView;
+use super::change::ChangeView;
 use super::figure::{ArmName, Figure};
 use super::scale::{ChangeScale, Tick, percent};
 use crate::{format, lookup, words};

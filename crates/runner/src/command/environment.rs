@@ -36,6 +36,7 @@ impl Environment {
         reached: &Reached<'_, D>,
         files: &PrivateFiles,
     ) -> Result<Self, RunError> {
+        files.create_folder(&reached.folder)?;
         for (name, contents) in D::files(reached)? {
             files.write(reached.folder.join(name), &contents)?;
         }
@@ -101,10 +102,16 @@ impl<'a, D: Database> Reached<'a, D> {
             }
             Placeholder::Cipher => self.arm.tls.cipher.clone(),
             Placeholder::Folder => Some(path(&self.folder)),
-            Placeholder::MyCnf => Some(path(&self.folder.join(MY_CNF))),
-            Placeholder::SysbenchCnf => Some(path(&self.folder.join(SYSBENCH_CNF))),
+            Placeholder::MyCnf => self.file(MY_CNF).as_deref().map(path),
+            Placeholder::SysbenchCnf => self.file(SYSBENCH_CNF).as_deref().map(path),
         };
         text.unwrap_or_default()
+    }
+
+    /// A file that the database has for programs; `None` where it has no such file.
+    fn file(&self, name: &str) -> Option<std::path::PathBuf> {
+        let file = self.folder.join(name);
+        file.exists().then_some(file)
     }
 
     pub(crate) fn filled_in(&self, word: &str) -> String {

@@ -55,6 +55,7 @@ pub(crate) struct CommandLoad {
 
 struct PreparedArm {
     name: String,
+    has_tunnel: bool,
     password: Secret,
     expected: Expected,
     environment: Environment,
@@ -76,6 +77,7 @@ impl CommandLoad {
             let folder = format!("arm-{index}");
             prepared.push(PreparedArm {
                 name: arm.name.clone(),
+                has_tunnel: arm.tunnel.is_some(),
                 password: D::user_and_password(&reached.login).1,
                 expected: Expected {
                     is_encrypted: reached.policy.is_some(),
@@ -206,7 +208,7 @@ impl Load for CommandLoad {
             latency_sum_ns,
             latency: histogram::encode(&histogram::empty()),
         }];
-        if seen.tunnel_cpu.is_some_and(|cpu| cpu.total_ns == 0) {
+        if self.arms[arm].has_tunnel && seen.tunnel_cpu.is_none_or(|cpu| cpu.total_ns == 0) {
             let detail =
                 "the program did not go through the tunnel, whose near end its environment names".into();
             slice.void = Some(VoidReason::FactsDiffer { detail });

@@ -83,7 +83,7 @@ impl MongoDb {
     fn others(&self, is_private: bool) -> Others {
         match (is_private, self.is_replica_set) {
             (true, false) => Others::None,
-            // PrivateServer servers offer TLS and do not use it among themselves.
+            // Private servers offer TLS and do not use it among themselves.
             (true, true) => Others::InClear,
             (false, _) => Others::MayUseTls,
         }

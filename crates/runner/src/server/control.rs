@@ -14,6 +14,9 @@ use crate::patience::{unusable, wait_for};
 /// How long a server may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How much longer than the first that answers others are waited for that come before it.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// A session of the calling thread.
 pub(crate) struct Control<D: Database> {
     pub(crate) reactor: Rc<Reactor>,
@@ -167,15 +170,40 @@ impl<D: Database> Ways<D> {
     }
 }
 
-/// A session with the first of the servers that answers. All are asked at the same time, so one that is silent takes no
-/// time from the others.
+/// A session with the first of the servers, in their order, that answers; the failure of the last where none does. All are
+/// asked at the same time, so one that is silent takes [`GRACE`] from the others and no more. The order matters: two runs
+/// that ask the same servers must meet on the same one, which tells them of each other.
 async fn first_that_answers<D: Database>(
     reactor: &Rc<Reactor>,
     ways: &[D::Options],
 ) -> Result<D::Session, WireError> {
-    let connecting = ways.iter().map(|options| D::Session::connect(reactor, options));
-    match Together::new(connecting).first_ok().await {
-        Some(connected) => connected.map(|(session, _)| session),
-        None => Err(WireError::Closed),
+    let mut connecting = Together::new(ways.iter().map(|options| D::Session::connect(reactor, options)));
+    let mut outcomes: Vec<_> = ways.iter().map(|_| None).collect();
+    let mut deadline = None;
+    loop {
+        let next = match deadline {
+            None => Some(connecting.next().await),
+            Some(deadline) => reactor.until(deadline, connecting.next()).await,
+        };
+        match next {
+            Some(Some((place, outcome))) => outcomes[place] = Some(outcome),
+            // All have ended, or whoever has not is not waited for any longer.
+            Some(None) | None => break,
+        }
+        let mut known = outcomes.iter().take_while(|outcome| outcome.is_some()).flatten();
+        if known.any(Result::is_ok) {
+            break;
+        }
+        if deadline.is_none() && outcomes.iter().flatten().any(Result::is_ok) {
+            deadline = Some(Instant::now() + GRACE);
+        }
     }
+    let mut failure = WireError::Closed;
+    for outcome in outcomes.into_iter().flatten() {
+        match outcome {
+            Ok((session, _)) => return Ok(session),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }

@@ -52,8 +52,9 @@ pub(crate) trait Server {
 pub(crate) struct GroupServer<D: Database> {
     pub(crate) database: D,
     pub(crate) control: Control<D>,
-    route: Route,
+    // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
     private: Option<PrivateServer>,
+    route: Route,
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
@@ -101,8 +102,10 @@ impl<D: Database> GroupServer<D> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, site, &guard)?;
         let server = private::start(study, site, group, link.as_ref())?;
+        let (route, server) = Route::to_private(link, server, study, site, group, &guard)?;
+        // Declared after the route, so that it goes before it if something fails.
+        let server = server;
         let processes = Processes::of_private(&server, study, site)?;
-        let route = Route::to_private(&server, link, study, site, group, &guard)?;
         let mut database = D::of_private(&server);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;

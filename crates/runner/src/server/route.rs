@@ -24,7 +24,7 @@ pub(crate) struct Route {
     pub(crate) control: Vec<Endpoint>,
     /// Where the measured connections go to, in the same order.
     pub(crate) measured: Vec<Endpoint>,
-    /// What leads to the server where an arm says so. They go after the server.
+    /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     distance: Option<Distance>,
     pub(crate) trust: Trust,
@@ -41,16 +41,19 @@ struct MeteredTunnel {
 impl Route {
     /// To private servers, inside `link` if there is one, with all that a group of arms needs before them.
     pub(crate) fn to_private(
-        server: &PrivateServer,
         link: Option<RunningLink>,
+        server: PrivateServer,
         study: &Study,
         site: &Site,
         group: &Group<'_>,
         guard: &GuardProgram,
-    ) -> Result<Self, RunError> {
+    ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
-        let tunnels = tunnels(server, link.as_ref(), site, group, guard)?;
+        let tunnels = tunnels(&server, link.as_ref(), site, group, guard)?;
         let distance = Distance::to(&addresses, link, study, site, guard)?;
+        // What is declared last goes first if something fails: the server, what leads to it, the distance.
+        let tunnels = tunnels;
+        let server = server;
         let measured = match &distance {
             Some(distance) => distance.addresses(&addresses),
             None => addresses.clone(),
@@ -71,14 +74,15 @@ impl Route {
             unknown_clients: issued(&group.arms, |kind| server.unknown_client_certificate(kind))?,
             own_client: None,
         };
-        Ok(Self {
+        let route = Self {
             control,
             measured,
             tunnels,
             distance,
             trust,
             default_tls: None,
-        })
+        };
+        Ok((route, server))
     }
 
     /// To the user's own servers, over plaintext connections.

@@ -8,6 +8,10 @@ use super::question::run;
 use super::schema::SCHEMA;
 use crate::sql::session::{Row, SqlSession};
 
+/// `ER_UNKNOWN_TABLE` and `ER_NO_SUCH_TABLE` of MySQL.
+const UNKNOWN_TABLE: u16 = 1109;
+const NO_SUCH_TABLE: u16 = 1146;
+
 const TABLE: &str = "made_by_ciphertax";
 const MARK: &str = "this schema was made by ciphertax, which removes it after a run";
 
@@ -74,7 +78,10 @@ async fn holds_programs(session: &mut impl SqlSession) -> Result<bool, DatasetEr
             Ok(rows) if rows.is_empty() => {}
             Ok(_) => return Ok(true),
             // A compatible server that does not know them has none.
-            Err(WireError::Server { .. }) => {}
+            Err(WireError::Server {
+                code: UNKNOWN_TABLE | NO_SUCH_TABLE,
+                ..
+            }) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn handshakes_of_all_versions_and_logins_by_mechanism_are_counted() {
         let change = counters(&[
-            ("connections.totalCreated", 3),
+            (CONNECTIONS, 3),
             ("transportSecurity.1.2", 1),
             ("transportSecurity.1.3", 2),
             ("security.authentication.successful.SCRAM-SHA-256", 2),

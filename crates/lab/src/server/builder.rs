@@ -86,22 +86,21 @@ impl PrivateServerBuilder {
     }
 
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
-    /// has no account, and lets anybody on this machine do everything; only MongoDB can be without.
+    /// has no account, and lets anybody on this machine do everything; not every family can be without.
     #[must_use]
     pub fn access_control(mut self, on: bool) -> Self {
         self.spec.access_control = on;
         self
     }
 
-    /// Several servers that hold the same data, which only MongoDB can be; one server if nothing else is asked for.
+    /// Several servers that hold the same data, which not every family can be; one server if nothing else is asked for.
     #[must_use]
     pub fn replica_set(mut self, set: ReplicaSet) -> Self {
         self.spec.replica_set = Some(set);
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
-    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// Memory for data and indexes of each server, in megabytes; what its family says if nothing else is asked for.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -195,23 +194,22 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     Ok(Some((Trust::new(authority, files.ca.clone()), files)))
 }
 
-/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there
-/// alone.
+/// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
     let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
-    let places = Members {
-        beside: at(Ipv4Addr::LOCALHOST.into()),
-        hosts: at(spec.measured_at()),
+    let reached = Members {
+        from_beside: at(Ipv4Addr::LOCALHOST.into()),
+        by_clients: at(spec.measured_at()),
     };
     let outcome = match &spec.inside {
-        None => plan.set_up(&places),
+        None => plan.set_up(&reached),
         Some(inside) => {
             // It is a thread of its own, which heeds what this one does.
             let stop = stop::heeded();
             let work = || match &stop {
-                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&places))),
-                None => Ok(plan.set_up(&places)),
+                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&reached))),
+                None => Ok(plan.set_up(&reached)),
             };
             namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {
                 Err(Error::SetUp {

@@ -106,7 +106,7 @@ pub(crate) trait Plan: Sync {
 /// Where the members of a server are.
 pub(crate) struct Members {
     /// Where they are reached from beside them.
-    pub(crate) beside: Vec<SocketAddr>,
+    pub(crate) from_beside: Vec<SocketAddr>,
     /// Where clients reach them.
-    pub(crate) hosts: Vec<SocketAddr>,
+    pub(crate) by_clients: Vec<SocketAddr>,
 }

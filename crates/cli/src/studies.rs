@@ -46,7 +46,7 @@ impl Listed {
 
     /// The private servers it measures, each once.
     fn servers(&self) -> Vec<String> {
-        unique(self.study.sites().into_iter().map(|site| site.server))
+        unique(self.study.server_specs().into_iter().map(|spec| spec.server))
     }
 
     /// The tunnels of its arms, each once.

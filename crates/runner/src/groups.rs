@@ -1,7 +1,7 @@
 //! Which servers a site needs: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, AuthenticationMethod, Certificate, Site, Study};
+use ciphertax_model::{Arm, AuthenticationMethod, Certificate, ServerSpec, Study};
 
 /// Arms that share a private server.
 pub(crate) struct Group<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// What an arm needs in the cells of a site.
-    fn of(study: &Study, site: &Site, arm: &Arm) -> Self {
+    fn of(study: &Study, site: &ServerSpec, arm: &Arm) -> Self {
         Self {
             certificate: study.certificate_of(arm, site),
             access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
@@ -39,8 +39,8 @@ impl Needs {
     }
 
     /// `mariadb, ecdsa-p256`, which is the site itself where the baseline is; then what differs from it.
-    fn name(self, site: &Site, baseline: Self) -> String {
-        let with_certificate = Site {
+    fn name(self, site: &ServerSpec, baseline: Self) -> String {
+        let with_certificate = ServerSpec {
             certificate: self.certificate,
             ..site.clone()
         };
@@ -57,7 +57,7 @@ impl Needs {
 
 /// The groups of a site, that of the baseline first. Where there are several, the baseline again is one of its own, so that
 /// the noise floor is that of two servers.
-pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
+pub(crate) fn groups<'a>(study: &Study, site: &ServerSpec, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
     let needs = |arm: &Arm| Needs::of(study, site, arm);
     let like = |one: Needs| {
         let alike = arms.iter().filter(|arm| needs(arm).shares_set_up(one));
@@ -106,7 +106,11 @@ mod tests {
         );
         let study = Study::from_toml(&text).unwrap();
         let measured = study.measured_arms();
-        let groups = groups(&study, &study.site(&study.cells[0]), measured.iter().collect());
+        let groups = groups(
+            &study,
+            &study.server_spec(&study.cells[0]),
+            measured.iter().collect(),
+        );
         let names = |group: Group<'_>| {
             let arms = group.arms.iter().map(|arm| arm.name.clone());
             (group.name, arms.collect())
@@ -170,7 +174,11 @@ mod tests {
         )
         .unwrap();
         let measured = study.measured_arms();
-        let groups = groups(&study, &study.site(&study.cells[0]), measured.iter().collect());
+        let groups = groups(
+            &study,
+            &study.server_spec(&study.cells[0]),
+            measured.iter().collect(),
+        );
         assert_eq!(groups.len(), 3);
         for group in groups {
             assert_eq!(group.set_up_for.len(), 4, "{}", group.name);

@@ -312,7 +312,7 @@ fn open(
         sites.push(databases::target(target).open(&mut opening)?);
         return Ok(());
     }
-    for site in plan.study.sites() {
+    for site in plan.study.server_specs() {
         sites.push(databases::private(&site.server)?.open(&mut opening, &site)?);
     }
     Ok(())

@@ -108,7 +108,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
     }
     let has_secondaries = |cell: &Cell| {
         study
-            .site(cell)
+            .server_spec(cell)
             .replica_set
             .is_some_and(ReplicaSet::has_secondaries)
     };
@@ -136,7 +136,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
     for cell in &study.cells {
-        let site = study.site(cell);
+        let site = study.server_spec(cell);
         let entry = entry(&site.server)?;
         let capabilities = &entry.capabilities;
         for refusal in databases::private(&site.server)?.refuse(study, cell) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, Cell, Link, Site, Study};
+use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
@@ -73,7 +73,7 @@ pub(crate) trait Servers {
 /// Servers of one database.
 pub(crate) struct GroupServers<D: Database> {
     /// Which cells are measured here; `None` for all, on the user's own servers.
-    site: Option<Site>,
+    site: Option<ServerSpec>,
     groups: Vec<Group<D>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm<D>>,
@@ -122,7 +122,7 @@ impl<D: Database> GroupServers<D> {
     ///
     /// # Errors
     /// As [`GroupServers::target`].
-    pub(crate) fn private(opening: &mut Opening<'_>, site: &Site) -> Result<Self, RunError> {
+    pub(crate) fn private(opening: &mut Opening<'_>, site: &ServerSpec) -> Result<Self, RunError> {
         let arms = opening.measured_at(Some(site));
         opening.progress.stage(&Stage::StartingServer(site.to_string()));
         let mut open = Self::none(Some(site.clone()));
@@ -133,7 +133,7 @@ impl<D: Database> GroupServers<D> {
         Ok(open)
     }
 
-    fn none(site: Option<Site>) -> Self {
+    fn none(site: Option<ServerSpec>) -> Self {
         Self {
             site,
             groups: Vec::new(),
@@ -307,7 +307,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
 impl<'a> Opening<'a> {
     /// The next server, for the cells of a site.
-    fn place(&mut self, site: Option<&Site>) -> Placed {
+    fn place(&mut self, site: Option<&ServerSpec>) -> Placed {
         self.servers += 1;
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
@@ -318,7 +318,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The arms that any cell of the site measures.
-    fn measured_at(&self, site: Option<&Site>) -> Vec<&'a Arm> {
+    fn measured_at(&self, site: Option<&ServerSpec>) -> Vec<&'a Arm> {
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
         let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
@@ -326,6 +326,6 @@ impl<'a> Opening<'a> {
     }
 }
 
-fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
-    site.is_none_or(|site| study.site(cell) == *site)
+fn holds(site: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
+    site.is_none_or(|site| study.server_spec(cell) == *site)
 }

@@ -11,6 +11,7 @@ mod processes;
 mod programs;
 mod roles;
 mod servers;
+mod tunnels;
 mod user;
 mod waiting;
 
@@ -21,5 +22,6 @@ pub use processes::{Process, command_lines_with, is_running, parent_of, processe
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
 pub use servers::{fetched, plain};
+pub use tunnels::every_tunnel;
 pub use user::{OrdinaryUser, is_root};
 pub use waiting::{PATIENCE, within};

@@ -6,18 +6,19 @@ mod common;
 
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::{
     AuthenticationMethod, CertificateKind, PasswordCache, ReadPreference, ReplicaSet, Secret, TlsLibrary,
     TlsVersion, Transport,
 };
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, Phase, PhaseTrace};
+use ciphertax_testkit::fetched;
 use ciphertax_wire::mongodb::bson::raw::cstr;
 use ciphertax_wire::mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use ciphertax_wire::mongodb::{
@@ -33,6 +34,9 @@ use common::{PATIENCE, run, run_within};
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let deployment = Deployment::start();
     use AuthenticationMethod::{MongodbX509, NoLogin, ScramSha1, ScramSha256};
     // Method, flights of the login after the greeting, and when its first step goes along with the greeting.
@@ -87,6 +91,9 @@ fn every_login_takes_its_flights_and_is_what_both_sides_say() {
 
 #[test]
 fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let deployment = Deployment::start();
     for library in [TlsLibrary::OpenSsl, TlsLibrary::Rustls] {
         for (version, transport) in [
@@ -115,6 +122,9 @@ fn both_libraries_speak_tls_with_it_and_it_counts_the_versions() {
 
 #[test]
 fn a_wrong_password_is_refused_to_both_clients() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     for method in [AuthenticationMethod::ScramSha1, AuthenticationMethod::ScramSha256] {
         let right = account(shared().login(method));
         let wrong = |user: &str, password: &Secret| Account {
@@ -141,6 +151,9 @@ fn a_wrong_password_is_refused_to_both_clients() {
 
 #[test]
 fn access_control_refuses_who_has_not_logged_in() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     run(async |reactor| {
         let mut session = connect(reactor, &shared().clear(Login::None)).await;
         let problem = session.find_all("d", "t", &rawdoc! {}).await.unwrap_err();
@@ -153,6 +166,9 @@ fn access_control_refuses_who_has_not_logged_in() {
 
 #[test]
 fn names_with_signs_of_the_protocol_log_in() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     run(async |reactor| {
         let account = Account {
             user: "a=b,c=2C".into(),
@@ -174,6 +190,9 @@ fn names_with_signs_of_the_protocol_log_in() {
 
 #[test]
 fn both_clients_read_what_the_other_wrote() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let account = account(shared().default_login());
     let theirs = shared().driver(&account);
     let collection = theirs.database("both").collection::<Document>("documents");
@@ -204,6 +223,9 @@ fn both_clients_read_what_the_other_wrote() {
 
 #[test]
 fn batches_are_written_and_read_back_whole() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     run(async |reactor| {
         let mut session = connect(reactor, &shared().clear(shared().default_login())).await;
         let mut request = Request::new();
@@ -265,7 +287,10 @@ fn batches_are_written_and_read_back_whole() {
 }
 
 #[test]
-fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
+fn sessions_in_plaintext_and_in_tls_close_when_the_server_has_closed() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     for options in [
         shared().clear(shared().default_login()),
         shared().with_tls(shared().default_login(), TlsVersion::V1_2, TlsLibrary::OpenSsl),
@@ -281,6 +306,9 @@ fn sessions_in_clear_and_in_tls_close_when_the_server_has_closed() {
 
 #[test]
 fn a_server_of_its_own_is_its_own_primary() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let options = shared().clear(shared().default_login());
     let seeds = [Address {
         host: options.host.clone(),
@@ -302,6 +330,9 @@ fn a_server_of_its_own_is_its_own_primary() {
 
 #[test]
 fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primary() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let set = ReplicaSet {
         members: 3,
         read_only_member: true,
@@ -358,6 +389,9 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
 /// What the report says of drivers (`ciphertax_explain`): the pool's first connection, and two for each member.
 #[test]
 fn a_drivers_client_opens_one_connection_and_two_for_every_member() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let single = builder().access_control(false).start().unwrap();
     let before = total_created(&single);
     let url = format!("mongodb://{}/", single.address());
@@ -457,6 +491,9 @@ fn at(options: &ConnectOptions, address: &Address) -> ConnectOptions {
 
 #[test]
 fn a_server_without_tls_hangs_up_on_it() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let without = builder().without_tls().start().unwrap();
     let options = ConnectOptions {
         port: without.address().port(),
@@ -550,7 +587,6 @@ impl Deployment {
 }
 
 fn builder() -> PrivateServerBuilder {
-    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateServer::builder(&MONGODB)
 }
 

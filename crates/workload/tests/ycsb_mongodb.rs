@@ -5,15 +5,15 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
+use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_lab::{PrivateServer, install};
 use ciphertax_model::{
     ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
 use ciphertax_records::Phase;
+use ciphertax_testkit::fetched;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::Client;
@@ -26,6 +26,9 @@ use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     let keys = Arc::new(KeySpace::new(&TABLE));
     for (workload, kinds) in CORE_WORKLOADS {
@@ -48,6 +51,9 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
 
 #[test]
 fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     let set = |bytes: usize| {
         let value = ciphertax_wire::mongodb::bson::Binary {
@@ -83,6 +89,9 @@ fn a_changed_byte_is_found_by_reads_that_compare_and_a_changed_length_by_all() {
 
 #[test]
 fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     let delete = |key: &str| {
         let mut deletes = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
@@ -110,6 +119,9 @@ fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
 
 #[test]
 fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     let store = MongodbTable {
         access: access(&server),
@@ -129,6 +141,9 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
 
 #[test]
 fn connections_are_traced_and_find_a_document_or_do_nothing() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     traced(
         Connect {
@@ -172,6 +187,9 @@ fn traced<T: Task<MongodbAccess>>(connect: Connect<MongodbAccess, T>, queries: u
 
 #[test]
 fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = server();
     let mut documents_of_others = ciphertax_wire::mongodb::bson::RawArrayBuf::new();
     documents_of_others.push(rawdoc! { "_id": "precious" });
@@ -195,6 +213,9 @@ fn a_database_of_somebody_else_is_refused_and_left_as_it_is() {
 
 #[test]
 fn what_an_interrupted_proof_left_is_nobody_elses() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = server();
     ask(
         &server,
@@ -209,6 +230,9 @@ fn what_an_interrupted_proof_left_is_nobody_elses() {
 
 #[test]
 fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded();
     let smaller = YcsbTable {
         record_count: 40,
@@ -226,6 +250,9 @@ fn what_was_made_can_be_removed_and_another_table_takes_its_place() {
 
 #[test]
 fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded_set();
     let keys = Arc::new(KeySpace::new(&TABLE));
     let mix = Workload::YcsbA.ycsb_mix().unwrap();
@@ -243,6 +270,9 @@ fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
 
 #[test]
 fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded_set();
     let keys = Arc::new(KeySpace::new(&TABLE));
     let mix = YcsbMix {
@@ -293,6 +323,9 @@ fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
 
 #[test]
 fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
     let server = loaded_set();
     let keys = Arc::new(KeySpace::new(&TABLE));
     tell_a_secondary(&server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
@@ -336,7 +369,6 @@ fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
 
 /// A replica set of three members, all of which have the table.
 fn loaded_set() -> PrivateServer {
-    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let set = ReplicaSet {
         members: 3,
         read_only_member: false,
@@ -414,9 +446,8 @@ fn tell_a_secondary(server: &PrivateServer, command: &RawDocument) {
     });
 }
 
-/// A server that is fetched if it is not there yet, without access control and in plaintext.
+/// A server without access control and in plaintext.
 fn server() -> PrivateServer {
-    install(&MONGODB, &AtomicBool::new(false), &mut |_| {}).unwrap();
     PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)

@@ -7,12 +7,38 @@ use std::path::{Path, PathBuf};
 use openssl::sha::Sha256;
 use zip::ZipArchive;
 
-use super::Job;
-use crate::accounts::hexadecimal;
+use super::job::Job;
+use super::programs::make_executable;
+use super::step::InstallStep;
 use crate::error::{Error, Result};
+use crate::hexadecimal::hexadecimal;
 
-/// The only file with this ending among the downloads.
-pub(super) fn the_only_file(job: &Job<'_>, ending: &str) -> Result<PathBuf> {
+/// The only file with this ending among the downloads, which must be the one that the catalogue has pinned.
+pub(super) fn pinned_file(
+    job: &Job<'_>,
+    ending: &str,
+    sha256: &str,
+    on_step: &mut dyn FnMut(InstallStep),
+) -> Result<PathBuf> {
+    on_step(InstallStep::Verifying);
+    let file = the_only_file(job, ending)?;
+    verify(job, &file, sha256)?;
+    Ok(file)
+}
+
+/// Unpacks the programs that lie below `folder` in an archive, which knows no permissions.
+pub(super) fn unzip_programs(
+    job: &Job<'_>,
+    archive: &Path,
+    folder: &str,
+    on_step: &mut dyn FnMut(InstallStep),
+) -> Result<()> {
+    on_step(InstallStep::Unpacking);
+    unzip(job, archive, folder)?;
+    make_executable(&job.root().join("bin"))
+}
+
+fn the_only_file(job: &Job<'_>, ending: &str) -> Result<PathBuf> {
     let downloads = job.downloads();
     let entries = fs::read_dir(&downloads).map_err(Error::read(&downloads))?;
     let files: Vec<PathBuf> = entries
@@ -32,7 +58,7 @@ pub(super) fn the_only_file(job: &Job<'_>, ending: &str) -> Result<PathBuf> {
 }
 
 /// Compares a file with the SHA-256 that the catalogue has pinned.
-pub(super) fn verify(job: &Job<'_>, file: &Path, sha256: &str) -> Result<()> {
+fn verify(job: &Job<'_>, file: &Path, sha256: &str) -> Result<()> {
     let found = sha256_of(file).map_err(Error::read(file))?;
     if found == sha256 {
         return Ok(());
@@ -49,7 +75,7 @@ pub(super) fn verify(job: &Job<'_>, file: &Path, sha256: &str) -> Result<()> {
 }
 
 /// Unpacks what lies below `folder` in an archive into the root.
-pub(super) fn unzip(job: &Job<'_>, archive: &Path, folder: &str) -> Result<()> {
+fn unzip(job: &Job<'_>, archive: &Path, folder: &str) -> Result<()> {
     let problem = |problem: String| Error::Archive {
         server: job.entry.name,
         archive: archive.into(),

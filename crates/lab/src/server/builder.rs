@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
+use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -15,9 +16,10 @@ use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::PrivateServer;
+use super::families::family;
 use super::family::{Members, Plan};
 use super::member::{self, Member};
+use super::private_server::PrivateServer;
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
 
@@ -27,8 +29,19 @@ const ABORT: Duration = Duration::from_millis(500);
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
 pub struct PrivateServerBuilder {
-    pub(super) spec: Spec,
-    pub(super) guard: GuardProgram,
+    spec: Spec,
+    guard: GuardProgram,
+}
+
+impl PrivateServer {
+    /// A server of the catalogue with access control, TLS, a P-256 certificate where it knows one, and default TLS
+    /// versions.
+    pub fn builder(entry: &'static Entry) -> PrivateServerBuilder {
+        PrivateServerBuilder {
+            spec: Spec::new(entry),
+            guard: GuardProgram::this_program(),
+        }
+    }
 }
 
 impl PrivateServerBuilder {
@@ -73,22 +86,21 @@ impl PrivateServerBuilder {
     }
 
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
-    /// has no account, and lets anybody on this machine do everything; only MongoDB can be without.
+    /// has no account, and lets anybody on this machine do everything; not every family can be without.
     #[must_use]
     pub fn access_control(mut self, on: bool) -> Self {
         self.spec.access_control = on;
         self
     }
 
-    /// Several servers that hold the same data, which only MongoDB can be; one server if nothing else is asked for.
+    /// Several servers that hold the same data, which not every family can be; one server if nothing else is asked for.
     #[must_use]
     pub fn replica_set(mut self, set: ReplicaSet) -> Self {
         self.spec.replica_set = Some(set);
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
-    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// Memory for data and indexes of each server, in megabytes; what its family says if nothing else is asked for.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -130,8 +142,8 @@ impl PrivateServerBuilder {
     /// holds what its log complains of.
     pub fn start(self) -> Result<PrivateServer> {
         let Self { spec, guard } = self;
-        spec.refuse_the_impossible()?;
-        let mut plan = spec.entry.family.plan(&spec)?;
+        refuse_the_impossible(&spec)?;
+        let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
         let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
@@ -153,6 +165,25 @@ impl PrivateServerBuilder {
     }
 }
 
+/// Refuses, with all its reasons, what no server of its entry can be.
+fn refuse_the_impossible(spec: &Spec) -> Result<()> {
+    let capabilities = &spec.entry.capabilities;
+    let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
+    let versions = spec.tls_versions.iter();
+    let methods = spec.accounts.iter();
+    let refusals: Vec<Refusal> = certificate
+        .into_iter()
+        .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
+        .chain(family(spec.entry).refusals(spec))
+        .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+        .collect();
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Refused(refusals))
+    }
+}
+
 /// What clients of a server with TLS trust, and its certificate.
 fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust, CertificateFiles)>> {
     let Some(kind) = spec.key() else {
@@ -163,23 +194,22 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     Ok(Some((Trust::new(authority, files.ca.clone()), files)))
 }
 
-/// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there
-/// alone.
+/// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.
 fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Result<()> {
     let ports: Vec<u16> = members.iter().map(|member| member.address().port()).collect();
     let at = |ip| ports.iter().map(|port| SocketAddr::from((ip, *port))).collect();
-    let places = Members {
-        beside: at(Ipv4Addr::LOCALHOST.into()),
-        hosts: at(spec.measured_at()),
+    let reached = Members {
+        from_beside: at(Ipv4Addr::LOCALHOST.into()),
+        by_clients: at(spec.measured_at()),
     };
     let outcome = match &spec.inside {
-        None => plan.set_up(&places),
+        None => plan.set_up(&reached),
         Some(inside) => {
             // It is a thread of its own, which heeds what this one does.
             let stop = stop::heeded();
             let work = || match &stop {
-                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&places))),
-                None => Ok(plan.set_up(&places)),
+                Some(stop) => stop::heed(stop, || Ok(plan.set_up(&reached))),
+                None => Ok(plan.set_up(&reached)),
             };
             namespace::inside(&inside.namespace, work).unwrap_or_else(|error| {
                 Err(Error::SetUp {

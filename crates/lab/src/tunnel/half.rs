@@ -47,12 +47,12 @@ impl Half {
         })
     }
 
-    /// Starts a program on a port of `host` that is free, and waits until it listens there.
+    /// Starts a program on a port of `ip` that is free, and waits until it listens there.
     pub(super) fn start_listening(
         guard: &mut Guard,
         name: &'static str,
         side: Side,
-        host: Ipv4Addr,
+        ip: Ipv4Addr,
         helper: impl Fn(SocketAddr) -> Result<Helper>,
     ) -> Result<(Self, SocketAddr)> {
         let ports = port::private_range();
@@ -62,7 +62,7 @@ impl Half {
         };
         for _ in 0..PORT_ATTEMPTS {
             let port = port::free_in(&ports).ok_or_else(no_port)?;
-            let address = SocketAddrV4::new(host, port);
+            let address = SocketAddrV4::new(ip, port);
             let half = Self::start(guard, name, side, helper(address.into())?)?;
             match half.wait_until_listening(address)? {
                 Readiness::Ready => return Ok((half, address.into())),

@@ -28,8 +28,8 @@ const DEFAULTS: &str = "defaults\n\
 /// What a talkative client half writes before version and cipher of a session.
 const MARK: &str = "tunnel session: ";
 
-/// TCP to TLS on the client's side, TLS to TCP on the server's. Sessions are resumed, as HAProxy does unless told
-/// otherwise.
+/// TCP to TLS on the client's side, TLS to TCP on the server's. Sessions are resumed, as HAProxy does by
+/// default.
 #[derive(Debug)]
 pub(super) struct Haproxy {
     program: Program,

@@ -100,8 +100,8 @@ impl RunningPair {
             Between::Link(far) => Some(far),
             Between::Nothing | Between::Relay(_) => None,
         };
-        let host = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
-        let (server, server_half) = Half::start_listening(guard, name, Side::Server, host, |listen| {
+        let ip = far.map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
+        let (server, server_half) = Half::start_listening(guard, name, Side::Server, ip, |listen| {
             Ok(Helper {
                 namespace: far.map(|far| far.namespace.clone()),
                 ..pair.server_half(&folder, listen, target)?

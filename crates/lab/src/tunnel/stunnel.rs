@@ -19,7 +19,7 @@ const COMMON: &str = "foreground = yes\n\
                       socket = l:TCP_NODELAY=1\n\
                       socket = r:TCP_NODELAY=1\n";
 
-/// One connection through TLS for each that is carried. Sessions are resumed, as stunnel does unless told otherwise.
+/// One connection through TLS for each that is carried. Sessions are resumed, as stunnel does by default.
 #[derive(Debug)]
 pub(super) struct Stunnel {
     program: Program,

@@ -72,7 +72,7 @@ pub(super) fn check_replica_set(replica_set: ReplicaSet, path: &Path, found: &mu
 }
 
 fn check_reading(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
-    let replica_set = study.site(cell).replica_set;
+    let replica_set = study.server_spec(cell).replica_set;
     let resumes = |arm: &&Arm| arm.tls.resumption != Resumption::Off;
     if let (Some(_), Some(arm)) = (replica_set, study.arms_of(cell).find(resumes)) {
         let message = format!(

@@ -83,7 +83,7 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
         return Vec::new();
     };
     let mut refusals = Vec::new();
-    if study.site(cell).replica_set.is_some() {
+    if study.server_spec(cell).replica_set.is_some() {
         refusals.push(format!(
             "cell {}: each member of a replica set counts its connections for itself, so nobody can tell what a program's \
              were; leave replica_set out",

@@ -218,7 +218,7 @@ impl Database for MySql {
 
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
         let mut refusals = Vec::new();
-        if study.site(cell).replica_set.is_some() {
+        if study.server_spec(cell).replica_set.is_some() {
             refusals.push(format!(
                 "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
                 cell.name

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, Site, Study, Tunnel};
+use ciphertax_model::{Arm, AuthenticationMethod, Link, Placement, ServerSpec, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessMeter, Unmetered};
 use ciphertax_records::{LinkRecord, ServerId, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
@@ -95,7 +95,7 @@ impl<D: Database> GroupServer<D> {
     /// When they cannot be had or started.
     pub(crate) fn private(
         study: &Study,
-        site: &Site,
+        site: &ServerSpec,
         group: &Group<'_>,
         placed: Placed,
     ) -> Result<Self, RunError> {
@@ -381,7 +381,7 @@ impl<D: Database> Server for GroupServer<D> {
 }
 
 impl Processes {
-    fn of_private(server: &PrivateServer, study: &Study, site: &Site) -> Result<Self, RunError> {
+    fn of_private(server: &PrivateServer, study: &Study, site: &ServerSpec) -> Result<Self, RunError> {
         let pids = server.pids();
         let confined_to = match study.placement {
             Placement::Free => None,

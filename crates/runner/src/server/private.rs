@@ -1,7 +1,7 @@
 //! Private servers as a group of arms wants them.
 
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Site, Study};
+use ciphertax_model::{ServerSpec, Study};
 
 use crate::entry::entry;
 use crate::error::RunError;
@@ -14,7 +14,7 @@ use crate::trust::need_old_tls;
 /// When they are not available or cannot be started.
 pub(super) fn start(
     study: &Study,
-    site: &Site,
+    site: &ServerSpec,
     group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServer, RunError> {

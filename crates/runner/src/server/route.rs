@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Arm, CertificateKind, Link, Site, Study, Tunnel};
+use ciphertax_model::{Arm, CertificateKind, Link, ServerSpec, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessTree};
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
@@ -44,7 +44,7 @@ impl Route {
         link: Option<RunningLink>,
         server: PrivateServer,
         study: &Study,
-        site: &Site,
+        site: &ServerSpec,
         group: &Group<'_>,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
@@ -160,7 +160,7 @@ impl Route {
 fn tunnels(
     server: &PrivateServer,
     link: Option<&RunningLink>,
-    site: &Site,
+    site: &ServerSpec,
     group: &Group<'_>,
     guard: &GuardProgram,
 ) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {

@@ -175,8 +175,8 @@ impl Wireguard {
 
     /// Where both ends can send to.
     fn relay_socket(&self) -> Result<UdpSocket> {
-        let host = self.ends.client.ip();
-        let bind = || UdpSocket::bind((host, 0));
+        let ip = self.ends.client.ip();
+        let bind = || UdpSocket::bind((ip, 0));
         match self.shelter.network(Side::Client) {
             Some(network) => inside(&network, bind),
             None => bind(),
@@ -462,7 +462,7 @@ impl Ends {
                 [CLIENT_PORT, SERVER_PORT].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
             return Ok(Self { client, server });
         };
-        let free = |host: Ipv4Addr| UdpSocket::bind((host, 0))?.local_addr();
+        let free = |ip: Ipv4Addr| UdpSocket::bind((ip, 0))?.local_addr();
         let failed = |cause| system("find a free UDP port", cause);
         Ok(Self {
             client: free(far.near).map_err(failed)?,

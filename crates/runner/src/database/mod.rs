@@ -18,6 +18,7 @@ use ciphertax_workload::Driver;
 
 use crate::connections::Limit;
 use crate::error::RunError;
+use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
 pub(crate) use control::{Control, PATIENCE, Ways};
@@ -36,13 +37,17 @@ pub(crate) trait Database: Clients {
     /// Whom a server shows its counters to, as the rest of a sentence.
     const COUNTERS_NEED: &'static str;
 
+    /// Who serves the connections of a server, and so has to be read for what it uses.
+    const SERVED_BY: ServedBy;
+
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Driver;
 
-    /// Of private servers.
-    fn of_private(server: &PrivateServer) -> Self;
+    /// Of private servers, which reach each other at these endpoints.
+    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
 
-    /// Makes sure that no other ciphertax measures a server of the user's own. The claim ends with the session.
+    /// Makes sure that no other ciphertax measures a server of the user's own; of several that form one database it is asked of
+    /// the one that takes writes, where all runs meet whichever servers they were given. The claim ends with the session.
     ///
     /// # Errors
     /// Says who does, and what to do.

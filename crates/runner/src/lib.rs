@@ -24,6 +24,7 @@ mod plan;
 mod play;
 mod progress;
 mod refusals;
+mod same_servers;
 mod schedule;
 mod server;
 mod servers;

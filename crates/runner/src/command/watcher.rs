@@ -7,9 +7,8 @@ use ciphertax_model::Arm;
 use ciphertax_wire::Client;
 
 use super::server_hello::Chosen;
-use crate::database::Database;
+use crate::database::{Control, Database, Endpoint, ReachedArm};
 use crate::error::RunError;
-use crate::server::{Control, Endpoint, ReachedArm};
 
 /// Where a program goes instead of the server, and what it must negotiate there.
 pub(super) struct Watcher {
@@ -78,7 +77,10 @@ impl Watcher {
     pub(super) fn judge(&self) -> Result<(), String> {
         let seen = chosen(&self.relay, self.tls_begins_at);
         if seen.is_empty() {
-            return Err("the program made connections, but none to the host and port that it is told".into());
+            return Err(
+                "the program made connections, but none to the host and port that its environment names"
+                    .into(),
+            );
         }
         let mut seen = seen.into_iter().flatten();
         let Some(expected) = self.expected else {

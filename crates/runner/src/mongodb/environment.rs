@@ -4,8 +4,8 @@ use ciphertax_model::command::{Part, Placeholder, parts};
 use ciphertax_model::{Cell, Study};
 use ciphertax_wire::mongodb::{Account, Login};
 
-use super::MongoDb;
-use crate::command::{Reached, encoded};
+use super::clients::MongoDb;
+use crate::database::{Reached, encoded};
 use crate::error::RunError;
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
@@ -114,22 +114,7 @@ mod tests {
     use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 
     use super::*;
-    use crate::server::Endpoint;
-
-    fn reached<'a>(
-        arm: &'a Arm,
-        endpoint: &'a Endpoint,
-        login: &'a Login,
-        policy: Option<&'a TlsPolicy>,
-    ) -> Reached<'a, MongoDb> {
-        Reached {
-            arm,
-            endpoint,
-            login,
-            policy,
-            folder: "/tmp/f".into(),
-        }
-    }
+    use crate::database::Endpoint;
 
     #[test]
     fn a_url_holds_whatever_a_password_holds() {
@@ -137,7 +122,7 @@ mod tests {
         let endpoint = Endpoint::new("::1", 27018);
         let login = Login::by(AuthenticationMethod::ScramSha256, "app", Secret::new("p#/é"));
         assert_eq!(
-            url(&reached(&arm, &endpoint, &login.unwrap(), None)),
+            url(&Reached::made_up(&arm, &endpoint, &login.unwrap(), None)),
             "mongodb://app:p%23%2F%C3%A9@[::1]:27018/?authSource=admin&authMechanism=SCRAM-SHA-256&directConnection=true&\
              tls=false"
         );
@@ -155,7 +140,7 @@ mod tests {
             ..TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "127.0.0.1".into()))
         };
         assert_eq!(
-            url(&reached(&arm, &endpoint, &Login::X509, Some(&policy))),
+            url(&Reached::made_up(&arm, &endpoint, &Login::X509, Some(&policy))),
             "mongodb://127.0.0.1:27018/?authSource=%24external&authMechanism=MONGODB-X509&directConnection=true&tls=true&\
              tlsCAFile=%2Fca%2Epem&tlsCertificateKeyFile=%2Ftmp%2Ff%2Fclient%2Epem"
         );

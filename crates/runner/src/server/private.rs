@@ -14,11 +14,11 @@ use crate::trust::need_old_tls;
 /// When they are not available or cannot be started.
 pub(super) fn start(
     study: &Study,
-    site: &ServerSpec,
+    spec: &ServerSpec,
     group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServer, RunError> {
-    let entry = entry(&site.server)?;
+    let entry = entry(&spec.server)?;
     let mut builder = PrivateServer::builder(entry).access_control(group.needs.access_control);
     builder = match study.needs_tls() {
         true => builder
@@ -33,7 +33,7 @@ pub(super) fn start(
     for method in arms.filter_map(|arm| arm.authentication.method) {
         builder = builder.account(method);
     }
-    if let Some(replica_set) = site.replica_set {
+    if let Some(replica_set) = spec.replica_set {
         builder = builder.replica_set(replica_set);
     }
     if let Some(link) = link {

@@ -1,7 +1,7 @@
 //! How servers are reached: their endpoints, a distance, tunnels, and whom their clients trust.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ciphertax_lab::tunnel::{self, RunningTunnel};
@@ -12,7 +12,7 @@ use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
-use super::endpoint::Endpoint;
+use crate::database::Endpoint;
 use crate::distance::Distance;
 use crate::error::RunError;
 use crate::groups::Group;
@@ -24,6 +24,8 @@ pub(crate) struct Route {
     pub(crate) control: Vec<Endpoint>,
     /// Where the measured connections go to, in the same order.
     pub(crate) measured: Vec<Endpoint>,
+    /// Where the servers reach each other, in the same order.
+    pub(crate) among_themselves: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     distance: Option<Distance>,
@@ -44,22 +46,28 @@ impl Route {
         link: Option<RunningLink>,
         server: PrivateServer,
         study: &Study,
-        site: &ServerSpec,
+        spec: &ServerSpec,
         group: &Group<'_>,
+        is_login_by_certificate: impl Fn(&Arm) -> bool,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
-        let tunnels = tunnels(&server, link.as_ref(), site, group, guard)?;
-        let distance = Distance::to(&addresses, link, study, site, guard)?;
+        let tunnels = tunnels(&server, link.as_ref(), spec, group, guard)?;
+        let distance = Distance::to(&addresses, link, study, spec, guard)?;
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
         let tunnels = tunnels;
         let server = server;
-        let measured = match &distance {
-            Some(distance) => distance.addresses(&addresses),
-            None => addresses.clone(),
+        let (measured, among_themselves) = match &distance {
+            Some(distance) => (
+                distance.addresses(&addresses),
+                distance.among_themselves(&addresses),
+            ),
+            None => (addresses.clone(), addresses.clone()),
         };
-        let measured: Vec<Endpoint> = measured.into_iter().map(Endpoint::from).collect();
-        let control: Vec<Endpoint> = addresses.into_iter().map(Endpoint::from).collect();
+        let endpoints = |addresses: Vec<SocketAddr>| addresses.into_iter().map(Endpoint::from).collect();
+        let (control, measured): (Vec<Endpoint>, Vec<Endpoint>) = (endpoints(addresses), endpoints(measured));
+        let clients = group.arms.iter().copied();
+        let unknown_clients = clients.clone().filter(|arm| is_login_by_certificate(arm));
         let trust = Trust {
             display: format!("the private server {} at {}", group.name, control[0]),
             host: measured[0].host.clone(),
@@ -70,13 +78,14 @@ impl Route {
             },
             legacy: !server.entry().capabilities.secure_renegotiation
                 || group.needs.certificate.kind == CertificateKind::Rsa1024,
-            clients: issued(&group.arms, |kind| server.client_certificate(kind))?,
-            unknown_clients: issued(&group.arms, |kind| server.unknown_client_certificate(kind))?,
+            clients: issued(clients, |kind| server.client_certificate(kind))?,
+            unknown_clients: issued(unknown_clients, |kind| server.unknown_client_certificate(kind))?,
             own_client: None,
         };
         let route = Self {
             control,
             measured,
+            among_themselves: endpoints(among_themselves),
             tunnels,
             distance,
             trust,
@@ -90,6 +99,7 @@ impl Route {
         Self {
             control: endpoints.to_vec(),
             measured: endpoints.to_vec(),
+            among_themselves: endpoints.to_vec(),
             tunnels: BTreeMap::new(),
             distance: None,
             trust,
@@ -160,13 +170,13 @@ impl Route {
 fn tunnels(
     server: &PrivateServer,
     link: Option<&RunningLink>,
-    site: &ServerSpec,
+    spec: &ServerSpec,
     group: &Group<'_>,
     guard: &GuardProgram,
 ) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
     let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
     let to = server.addresses()[0];
-    let start = |kind| match (link, site.distant) {
+    let start = |kind| match (link, spec.distant) {
         (None, true) => tunnel::start_with_relay(kind, to, guard),
         (link, _) => tunnel::start(kind, to, link, guard),
     };

@@ -1,7 +1,6 @@
 //! A study: which arms, which workloads, which load, how precise.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::link::{Link, LinkKind};
 use crate::load::Load;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
+use crate::site::Site;
 use crate::workload::Workload;
 use crate::ycsb::{YcsbMix, YcsbTable};
 
@@ -171,35 +171,6 @@ impl Cell {
             ..other.clone()
         };
         *self == renamed
-    }
-}
-
-/// Which private server a cell is measured on; cells that agree in this share one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Site {
-    /// Name in the catalogue.
-    pub server: String,
-    /// Its certificate.
-    pub certificate: Certificate,
-    /// True if it is reached over a link with a distance of its own.
-    pub distant: bool,
-    /// The replica set it is; `None` for a single server.
-    pub replica_set: Option<ReplicaSet>,
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.server, self.certificate.kind)?;
-        if self.certificate.chain_length > 1 {
-            write!(f, " in a chain of {}", self.certificate.chain_length)?;
-        }
-        if let Some(replica_set) = self.replica_set {
-            write!(f, ", {replica_set}")?;
-        }
-        if self.distant {
-            f.write_str(", at a distance")?;
-        }
-        Ok(())
     }
 }
 

@@ -70,10 +70,10 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
     answers
 }
 
-/// The estimates that the answer shows.
-pub(crate) fn estimates(run: &Run) -> Vec<&EstimateRow> {
+/// The estimates that the answers show.
+pub(crate) fn estimates<'a>(run: &'a Run, answers: &[Answer<'a>]) -> Vec<&'a EstimateRow> {
     let mut rows: Vec<&EstimateRow> = Vec::new();
-    for answer in answers(run) {
+    for answer in answers {
         for cell in [answer.query, answer.connection] {
             rows.extend(
                 SIDES

@@ -90,7 +90,7 @@ fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
     let mut places: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
     for cell in run.cells() {
         let together = |place: &&mut Vec<MeasuredCell<'_>>| {
-            (&place[0].found.server, place[0].link) == (&cell.found.server, cell.link)
+            place[0].found.shares_server_with(cell.found) && place[0].link == cell.link
         };
         match places.iter_mut().find(together) {
             Some(place) => place.push(cell),

@@ -35,7 +35,8 @@ pub struct Criteria {
 pub enum Verdict {
     /// The feature costs: the interval excludes zero and the effect exceeds the noise floor.
     Costs,
-    /// An impossible sign: the feature seems to help. A suspicion about the environment, or explained by a finding.
+    /// The arm takes less than the baseline, by the same rule. Of an arm that only adds protection that is an impossible sign, and
+    /// so a suspicion about what was measured.
     Gains,
     /// No cost larger than `margin`.
     NoCost,

@@ -51,9 +51,9 @@ fn an_arm_of_a_tls_version_that_the_server_does_not_have_is_left_out_and_said_to
             run.head
                 .left_out
                 .iter()
-                .map(|left| (&left.arm, &left.reason))
+                .map(|left| (&left.arm, left.reason.to_string()))
                 .collect::<Vec<_>>(),
-            [(&arm, &reason)]
+            [(&arm, reason.clone())]
         );
         let other = has.replace("TLSv", "tls");
         let arms: Vec<&str> = run.head.arms.iter().map(|arm| arm.name.as_str()).collect();

@@ -10,8 +10,8 @@ use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Resul
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
-use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, value};
+use crate::error::ExplainError;
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
 const BUDGETS: [f64; 3] = [0.01, 0.05, 0.10];

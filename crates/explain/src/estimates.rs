@@ -7,8 +7,8 @@ use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
-use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency, value};
+use crate::error::ExplainError;
 use crate::percentiles::{Percentiles, quantile};
 
 /// Everything that compares arms.

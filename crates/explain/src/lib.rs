@@ -8,6 +8,7 @@ mod capacity;
 mod cell;
 mod churn;
 mod connects;
+mod error;
 mod estimates;
 mod findings;
 mod percentiles;
@@ -16,30 +17,13 @@ mod precision;
 mod published;
 mod sentence;
 
-use std::io;
-
 use ciphertax_model::Cell;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
-use ciphertax_stats::StatsError;
-use ciphertax_stats::histogram::HistogramError;
 
+pub use error::ExplainError;
 pub use precision::{CellPrecision, CellProgress, precision};
 
 use crate::cell::CellSamples;
-
-/// Why samples cannot be explained.
-#[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
-    /// A sample cannot be read.
-    #[error("samples.jsonl is damaged: {0}")]
-    Samples(#[from] io::Error),
-    /// A histogram in the samples cannot be read.
-    #[error("samples.jsonl is damaged: {0}")]
-    Histogram(#[from] HistogramError),
-    /// Numbers that no measurement yields.
-    #[error("the samples cannot be evaluated: {0}")]
-    Stats(#[from] StatsError),
-}
 
 /// What follows from the head of a run and its samples, which are read several times, one at a time.
 ///

@@ -8,8 +8,8 @@ use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_chang
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, HistogramText};
 use hdrhistogram::Histogram;
 
-use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures};
+use crate::error::ExplainError;
 
 /// What percentiles are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use ciphertax_records::{Measurement, Phase, PhaseRow, PhaseSample, Samples};
 use ciphertax_stats::histogram::{self, HistogramError, decode};
 use hdrhistogram::Histogram;
 
-use crate::ExplainError;
 use crate::cell::CellSamples;
+use crate::error::ExplainError;
 
 /// The phases of every arm add up to its mean latency among the `measurements`, which is the baseline's times the paired
 /// ratio: so what a table of phases says of a connect is what every other figure says.

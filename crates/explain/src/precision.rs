@@ -6,8 +6,8 @@ use ciphertax_stats::Estimate;
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
-use crate::ExplainError;
 use crate::cell::{AGAIN, BASELINE, CellSamples};
+use crate::error::ExplainError;
 
 /// How precise a cell is so far.
 #[derive(Debug, Clone, PartialEq)]

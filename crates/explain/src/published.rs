@@ -3,10 +3,10 @@
 use ciphertax_model::{Metric, Placement, Published, PublishedFigure, Study};
 use ciphertax_records::{Agreement, EstimateRow, Phase, PhaseRow, PublishedRow, Run};
 use ciphertax_stats::Interval;
+use ciphertax_stats::format::rounded;
 use ciphertax_stats::verdict::WIDEST_FLOOR;
 
 use crate::estimates::margin;
-use crate::sentence::{micros, percent};
 
 /// One row for every figure that the study brings along, in its order.
 pub(crate) fn rows(run: &Run) -> Vec<PublishedRow> {
@@ -110,22 +110,22 @@ fn connect(run: &Run, published: &Published) -> Option<String> {
     let row = phase(&published.arm, most).filter(|_| extra(most) > 0.0)?;
     let client = row
         .client_cpu_us
-        .map(|us| format!(", {} of it the client's computing", micros(us)))
+        .map(|us| format!(", {} of it the client's computing", rounded::microseconds(us)))
         .unwrap_or_default();
     let server = estimate(run, published, Metric::ServerCpuPerOp)
         .map(|row| {
             format!(
                 "; the server's CPU per connect is {} instead of {}",
-                micros(row.variant),
-                micros(row.baseline)
+                rounded::microseconds(row.variant),
+                rounded::microseconds(row.baseline)
             )
         })
         .unwrap_or_default();
     Some(format!(
         "a connect takes {} instead of {}; the phase {most} adds {} in {:.1} flights{client}{server}",
-        micros(after),
-        micros(before),
-        micros(extra(most)),
+        rounded::microseconds(after),
+        rounded::microseconds(before),
+        rounded::microseconds(extra(most)),
         row.flights
     ))
 }
@@ -141,9 +141,9 @@ fn cpu(run: &Run, published: &Published) -> Option<String> {
         let row = estimate(run, published, metric)?;
         Some(format!(
             "{side} CPU {} [{}, {}]",
-            percent(row.change),
-            percent(row.low),
-            percent(row.high)
+            rounded::percent(row.change),
+            rounded::percent(row.low),
+            rounded::percent(row.high)
         ))
     })
     .collect();

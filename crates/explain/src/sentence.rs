@@ -1,9 +1,10 @@
-//! The verdict in one sentence a manager can read, and the words of figures.
+//! The verdict in one sentence a manager can read.
 
 use ciphertax_model::Metric;
 use ciphertax_model::workload::Unit;
 use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+use ciphertax_stats::format::rounded;
+use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.
@@ -151,16 +152,16 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
         Metric::ServerCpuPerOp => "server",
         _ => "client",
     };
-    let change = change(row);
+    let change = rounded::change(row.interval());
     let micros = row.difference.map_or_else(
-        || percent(row.change),
-        |difference| micros(difference.value.abs()),
+        || rounded::percent(row.change),
+        |difference| rounded::microseconds(difference.value.abs()),
     );
     let (verb, object) = match row.verdict {
         Verdict::Costs => ("costs", format!("{micros} more CPU per {what} ({change})")),
         Verdict::NoCost => (
             "costs",
-            format!("less than {} more CPU per {what}", magnitude(row.margin)),
+            format!("less than {} more CPU per {what}", rounded::share(row.margin)),
         ),
         Verdict::Gains if run.head.study.adds_protection(&row.arm) => (
             "seems to save",
@@ -175,139 +176,5 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     Clause {
         verb: format!("{verb} the {side} "),
         object,
-    }
-}
-
-/// `+16 % [15, 17]`
-pub(crate) fn change(row: &EstimateRow) -> String {
-    change_of(Interval {
-        value: row.change,
-        low: row.low,
-        high: row.high,
-    })
-}
-
-/// `+16 % [15, 17]`
-pub(crate) fn change_of(Interval { value, low, high }: Interval) -> String {
-    format!("{} {}", percent(value), bounds(low, high))
-}
-
-/// A bound beyond this, as a fraction, says only that nothing is known: a thousand times the baseline.
-const BEYOND_REASON: f64 = 1_000.0;
-
-/// `[15, 17]`, in percent.
-fn bounds(low: f64, high: f64) -> String {
-    let bound = |fraction: f64| {
-        if fraction > BEYOND_REASON {
-            return format!("> {}", count(BEYOND_REASON * 100.0));
-        }
-        let digits = magnitude(fraction.abs());
-        let is_zero = !digits.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-        let sign = if fraction < 0.0 && !is_zero { "−" } else { "" };
-        format!("{sign}{}", digits.trim_end_matches(" %"))
-    };
-    format!("[{}, {}]", bound(low), bound(high))
-}
-
-/// A fraction as signed percent, with as many digits as it can bear.
-pub(crate) fn percent(fraction: f64) -> String {
-    format!(
-        "{}{}",
-        if fraction < 0.0 { "−" } else { "+" },
-        magnitude(fraction.abs())
-    )
-}
-
-/// How much more something takes: as percent, or as a multiple where percents become hard to read.
-pub(crate) fn more(fraction: f64) -> String {
-    if fraction >= 2.0 {
-        format!("{:.1} times as much", 1.0 + fraction)
-    } else {
-        format!("{} more", magnitude(fraction))
-    }
-}
-
-fn magnitude(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    if percent < 9.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{} %", count(percent))
-    }
-}
-
-/// A whole number with its thousands set apart.
-pub(crate) fn count(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Microseconds in the unit a reader expects, the unit that tables give it in.
-pub(crate) fn micros(us: f64) -> String {
-    let (size, decimals, unit) = scale(us);
-    format!("{:.decimals$} {unit}", us / size)
-}
-
-/// `5.5 µs [4.9, 6.1]`, all in the unit of the value.
-pub(crate) fn micros_between(Interval { value, low, high }: Interval) -> String {
-    let (size, decimals, _) = scale(value);
-    let bound = |us: f64| {
-        let text = format!("{:.decimals$}", us.abs() / size);
-        let is_negative = us < 0.0 && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-        format!("{}{text}", if is_negative { "−" } else { "" })
-    };
-    format!("{} [{}, {}]", micros(value), bound(low), bound(high))
-}
-
-/// Microseconds in the unit of a time, its decimals, and its name.
-fn scale(us: f64) -> (f64, usize, &'static str) {
-    match us.abs() {
-        below if below < 9.95 => (1.0, 1, "µs"),
-        below if below < 999.5 => (1.0, 0, "µs"),
-        below if below < 9_995.0 => (1e3, 2, "ms"),
-        below if below < 999_500.0 => (1e3, 1, "ms"),
-        _ => (1e6, 2, "s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percents_carry_their_sign_and_no_more_digits_than_they_can_bear() {
-        assert_eq!(percent(0.0123), "+1.2 %");
-        assert_eq!(percent(-0.256), "−26 %");
-        assert_eq!(percent(7.5), "+750 %");
-        assert_eq!(percent(12.34), "+1,234 %");
-    }
-
-    #[test]
-    fn large_increases_are_told_as_multiples() {
-        assert_eq!(more(0.31), "31 % more");
-        assert_eq!(more(10.8), "11.8 times as much");
-    }
-
-    #[test]
-    fn durations_are_given_in_the_unit_a_reader_expects() {
-        assert_eq!(micros(1.26), "1.3 µs");
-        assert_eq!(micros(652.4), "652 µs");
-        assert_eq!(micros(5_458.0), "5.46 ms");
-        assert_eq!(micros(22_000.0), "22.0 ms");
-    }
-
-    #[test]
-    fn an_interval_of_time_has_the_unit_and_the_decimals_of_its_value() {
-        let between = |value, low, high| micros_between(Interval { value, low, high });
-        assert_eq!(between(5.54, 4.26, 6.9), "5.5 µs [4.3, 6.9]");
-        assert_eq!(between(620.4, -3.2, 700.0), "620 µs [−3, 700]");
-        assert_eq!(between(40_263.0, 39_900.0, 40_600.0), "40.3 ms [39.9, 40.6]");
     }
 }

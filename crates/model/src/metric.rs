@@ -23,10 +23,10 @@ use crate::load::Pace;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// User and system time of the client's load threads, per operation.
+    /// User and system time of the client's load threads, or of the program that is the load, per operation.
     #[strum(serialize = "client CPU per operation")]
     ClientCpuPerOp,
-    /// User and system time of the server process, per operation.
+    /// User and system time of the server, of all its processes where it has several, per operation.
     #[strum(serialize = "server CPU per operation")]
     ServerCpuPerOp,
     /// User and system time of the processes of the arm's tunnel, per operation. The baseline may have none, so it is

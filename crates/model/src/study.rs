@@ -117,8 +117,8 @@ impl Default for Precision {
     }
 }
 
-/// One workload at one load level on one server over one link. Where server and certificate are the cell's and not an arm's,
-/// all arms of a cell are measured on one process, whose state, memory and CPU they share.
+/// One workload at one load level on one server over one link. All arms of a cell are measured on that server, whose state,
+/// memory and CPU they share, but for those that need one of their own: with another certificate, or without access control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {

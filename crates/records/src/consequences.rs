@@ -1,8 +1,6 @@
 //! What follows for a reader: cost against queries per connection, cores at a rate, findings, and published figures beside
 //! the measured ones.
 
-use std::fmt;
-
 use ciphertax_model::Metric;
 use ciphertax_stats::{Interval, Verdict};
 use schemars::JsonSchema;
@@ -86,8 +84,9 @@ pub struct CapacityRow {
 }
 
 /// Who pays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Side {
     /// The load generator's side.
     Client,
@@ -97,33 +96,16 @@ pub enum Side {
     Both,
 }
 
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Both => "both",
-        })
-    }
-}
-
 /// Of what a rate is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Rated {
     /// Queries over connections that stay open.
     Queries,
     /// New connections.
+    #[strum(serialize = "new connections")]
     Connections,
-}
-
-impl fmt::Display for Rated {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queries => "queries",
-            Self::Connections => "new connections",
-        })
-    }
 }
 
 fn undecided() -> Verdict {

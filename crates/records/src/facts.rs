@@ -42,14 +42,33 @@ impl FromStr for AuthenticationFacts {
             .ok_or_else(|| format!("{text:?} is not written method/path"))?;
         Ok(Self {
             method: method.to_owned(),
-            path: path.parse()?,
+            path: path
+                .parse()
+                .map_err(|_| format!("there is no login path {path:?}"))?,
         })
     }
 }
 
 /// Which way a login took through its method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum LoginPath {
     /// The only one its method has.
     Single,
@@ -64,32 +83,9 @@ pub enum LoginPath {
 }
 
 impl LoginPath {
-    const ALL: [Self; 5] = [Self::Single, Self::Fast, Self::Full, Self::Cached, Self::Derived];
-
     /// Its name in records.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single",
-            Self::Fast => "fast",
-            Self::Full => "full",
-            Self::Cached => "cached",
-            Self::Derived => "derived",
-        }
-    }
-}
-
-impl fmt::Display for LoginPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for LoginPath {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let path = Self::ALL.into_iter().find(|path| path.name() == name);
-        path.ok_or_else(|| format!("there is no login path {name:?}"))
+        self.into()
     }
 }
 
@@ -100,6 +96,7 @@ pub(crate) mod by_login {
     use schemars::{Schema, SchemaGenerator, json_schema};
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
+    use strum::VariantArray;
 
     use super::{AuthenticationFacts, LoginPath};
 
@@ -121,7 +118,8 @@ pub(crate) mod by_login {
     }
 
     pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
-        let paths = LoginPath::ALL.map(LoginPath::name).join("|");
+        let paths: Vec<&str> = LoginPath::VARIANTS.iter().map(|path| path.name()).collect();
+        let paths = paths.join("|");
         json_schema!({
             "type": "object",
             "propertyNames": { "pattern": format!("/({paths})$") },
@@ -154,8 +152,9 @@ pub struct TlsFacts {
 }
 
 /// What a client verified of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verified {
     /// Nothing: whoever answers is taken for the server.
     None,
@@ -163,17 +162,8 @@ pub enum Verified {
     Ca,
     /// The chain, and that the certificate is of the host.
     #[serde(rename = "host name")]
+    #[strum(serialize = "host name")]
     HostName,
-}
-
-impl fmt::Display for Verified {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Ca => "ca",
-            Self::HostName => "host name",
-        })
-    }
 }
 
 /// The certificate a server presented.
@@ -201,8 +191,9 @@ pub struct Proof {
 }
 
 /// Who bears witness to what an arm is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Witness {
     /// The client, by what it negotiated.
     Client,
@@ -214,31 +205,21 @@ pub enum Witness {
     Authentication,
     /// A write without a login.
     #[serde(rename = "access control")]
+    #[strum(serialize = "access control")]
     AccessControl,
     /// The program that is the tunnel.
     Tunnel,
 }
 
-impl fmt::Display for Witness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Wire => "wire",
-            Self::Authentication => "authentication",
-            Self::AccessControl => "access control",
-            Self::Tunnel => "tunnel",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
 
     #[test]
     fn a_login_is_read_back_from_its_words_also_where_the_method_has_a_slash() {
-        for path in LoginPath::ALL {
+        for &path in LoginPath::VARIANTS {
             for method in ["SCRAM-SHA-256", "a/b"] {
                 let method = method.to_owned();
                 let login = AuthenticationFacts { method, path };
@@ -246,6 +227,26 @@ mod tests {
             }
             assert_eq!(serde_json::to_value(path).unwrap(), path.name());
         }
-        assert!("SCRAM-SHA-256/guessed".parse::<AuthenticationFacts>().is_err());
+        let unknown = "SCRAM-SHA-256/guessed"
+            .parse::<AuthenticationFacts>()
+            .unwrap_err();
+        assert!(unknown.contains("\"guessed\""), "{unknown}");
+    }
+
+    #[test]
+    fn readers_see_the_words_of_records() {
+        for witness in [
+            Witness::Client,
+            Witness::Server,
+            Witness::Wire,
+            Witness::Authentication,
+            Witness::AccessControl,
+            Witness::Tunnel,
+        ] {
+            assert_eq!(serde_json::to_value(witness).unwrap(), witness.to_string());
+        }
+        for verified in [Verified::None, Verified::Ca, Verified::HostName] {
+            assert_eq!(serde_json::to_value(verified).unwrap(), verified.to_string());
+        }
     }
 }

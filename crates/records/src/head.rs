@@ -1,8 +1,9 @@
 //! The head of a run: what was asked, where, and which servers answered.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use ciphertax_model::{Arm, Link, LinkKind, Study};
+use ciphertax_model::{Arm, Link, LinkKind, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -199,7 +200,35 @@ pub struct LeftOut {
     /// Its name in the study.
     pub arm: String,
     /// Why.
-    pub reason: String,
+    pub reason: LeftOutReason,
+}
+
+/// Why an arm was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LeftOutReason {
+    /// The server does not offer the version of TLS that the arm is pinned to.
+    TlsVersion {
+        /// That version.
+        lacks_tls: TlsVersion,
+        /// The version it shakes hands by where none is asked for; absent where it has no TLS at all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        has: Option<String>,
+    },
+    /// As a former release put it.
+    Former(String),
+}
+
+impl fmt::Display for LeftOutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TlsVersion { lacks_tls, has } => {
+                write!(f, "the server does not offer {lacks_tls}")?;
+                has.iter().try_for_each(|has| write!(f, ", it has {has}"))
+            }
+            Self::Former(reason) => f.write_str(reason),
+        }
+    }
 }
 
 /// What the sessions of an arm with one server were, and how that was proved.
@@ -232,4 +261,35 @@ pub enum ArmRole {
     BaselineAgain,
     /// What the study asks about.
     Variant,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_an_arm_was_left_out_is_read_also_as_former_releases_put_it() {
+        let said = "the server does not offer TLSv1.1, it has TLSv1.3";
+        let reasons = [
+            LeftOutReason::TlsVersion {
+                lacks_tls: TlsVersion::V1_1,
+                has: Some("TLSv1.3".into()),
+            },
+            LeftOutReason::Former(said.into()),
+        ];
+        for reason in reasons {
+            assert_eq!(reason.to_string(), said);
+            let json = serde_json::to_string(&reason).unwrap();
+            assert_eq!(
+                serde_json::from_str::<LeftOutReason>(&json).unwrap(),
+                reason,
+                "{json}"
+            );
+        }
+        let without_tls = LeftOutReason::TlsVersion {
+            lacks_tls: TlsVersion::V1_3,
+            has: None,
+        };
+        assert_eq!(without_tls.to_string(), "the server does not offer TLSv1.3");
+    }
 }

@@ -37,8 +37,8 @@ pub use facts::{
 };
 pub use folder::{Recorded, RunFolder, write_run, write_whole};
 pub use head::{
-    ArmRecord, ArmRole, Head, Host, LeftOut, LinkRecord, RunStatus, ServerPlacement, ServerRecord,
-    SessionRecord, Tool,
+    ArmRecord, ArmRole, Head, Host, LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerPlacement,
+    ServerRecord, SessionRecord, Tool,
 };
 pub use operations::KeptOperation;
 pub use results::{BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, VoidRow};

@@ -145,6 +145,17 @@ pub struct EstimateRow {
     pub more_time_s: Option<f64>,
 }
 
+impl EstimateRow {
+    /// The change with its interval, as fractions.
+    pub fn interval(&self) -> Interval {
+        Interval {
+            value: self.change,
+            low: self.low,
+            high: self.high,
+        }
+    }
+}
+
 /// One metric of one kind of operation on one arm, against the baseline in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindRow {

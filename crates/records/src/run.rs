@@ -17,7 +17,8 @@ pub const READABLE: [&str; 2] = [SCHEMA, "ciphertax.run/2"];
 /// its end the results are empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Version of this format: [`SCHEMA`].
+    /// Version of this format.
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: String,
     /// What was asked, where, and of whom.
     #[serde(flatten)]
@@ -83,6 +84,14 @@ impl Run {
     pub fn server_of(&self, cell: &CellRecord) -> Option<&ServerRecord> {
         let mut servers = self.head.servers.iter();
         servers.find(|server| server.id.is_same(&server.name, &cell.server_id, &cell.server))
+    }
+}
+
+impl CellRecord {
+    /// True if both cells were measured on the same server.
+    pub fn shares_server_with(&self, other: &Self) -> bool {
+        self.server_id
+            .is_same(&self.server, &other.server_id, &other.server)
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Yield {
     pub duration_ns: u64,
     /// Operations by kind.
     pub operations: Vec<OperationSample>,
-    /// CPU time of the client's load threads.
+    /// CPU time of the client's load threads, or of the program that is the load.
     pub client_cpu: CpuTime,
     /// Bytes written to sockets, above TCP.
     pub bytes_sent: u64,
@@ -128,7 +128,7 @@ fn is_zero(count: &u64) -> bool {
 /// What the server, its tunnel and the machine took in a slice.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerSide {
-    /// CPU time of the server process; absent where it cannot be seen.
+    /// CPU time of the server: of its process, or of all in its process tree; absent where it cannot be seen.
     pub server_cpu: Option<CpuTime>,
     /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,7 +201,8 @@ pub struct OpenLoopSample {
 /// CPU time split as the kernel splits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
-    /// User and system time together, exact to the scheduler's clock, in nanoseconds.
+    /// User and system time together, in nanoseconds: exact to the scheduler's clock, but for children of a process tree that
+    /// have ended, which the kernel counts in ticks.
     pub total_ns: u64,
     /// The part in the kernel, in nanoseconds; for a server from ticks of 10 ms, so only sums over slices mean much.
     pub system_ns: u64,

@@ -4,16 +4,34 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
-/// A phase of a new connection, in the order they happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+/// A phase of a new connection, in the order in which all reports have them. That is the order in which they happen, but on
+/// MongoDB, where TLS begins at once and the greeting comes after it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Name to address.
     Resolve,
     /// SYN to established.
     Tcp,
-    /// Greeting and, for TLS, the request to switch.
+    /// What both sides say of themselves before the login: the server's greeting, or the client's question and its answer;
+    /// for TLS also the request to switch, where the protocol has one.
     Preface,
     /// The TLS handshake.
     Tls,
@@ -28,17 +46,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Every phase in order.
-    pub const ALL: [Self; 8] = [
-        Self::Resolve,
-        Self::Tcp,
-        Self::Preface,
-        Self::Tls,
-        Self::Auth,
-        Self::Setup,
-        Self::FirstOperation,
-        Self::Close,
-    ];
+    /// Every phase, in that order.
+    pub const ALL: [Self; Self::VARIANTS.len()] = match Self::VARIANTS.first_chunk() {
+        Some(all) => *all,
+        None => unreachable!(),
+    };
 
     /// Position in [`Phase::ALL`].
     pub fn index(self) -> usize {
@@ -47,16 +59,7 @@ impl Phase {
 
     /// Its name in records.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::Tcp => "tcp",
-            Self::Preface => "preface",
-            Self::Tls => "tls",
-            Self::Auth => "auth",
-            Self::Setup => "setup",
-            Self::FirstOperation => "first_operation",
-            Self::Close => "close",
-        }
+        self.into()
     }
 
     /// The name a reader sees.
@@ -132,6 +135,14 @@ impl ConnectTrace {
 #[cfg(test)]
 mod tests {
     use crate::*;
+
+    #[test]
+    fn phases_have_the_names_of_records_and_their_place() {
+        for (index, phase) in Phase::ALL.into_iter().enumerate() {
+            assert_eq!(phase.index(), index);
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase.name());
+        }
+    }
 
     #[test]
     fn the_phases_of_a_connect_add_up_to_it() {

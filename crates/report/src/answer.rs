@@ -70,10 +70,10 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
     answers
 }
 
-/// The estimates that the answer shows.
-pub(crate) fn estimates(run: &Run) -> Vec<&EstimateRow> {
+/// The estimates that the answers show.
+pub(crate) fn estimates<'a>(run: &'a Run, answers: &[Answer<'a>]) -> Vec<&'a EstimateRow> {
     let mut rows: Vec<&EstimateRow> = Vec::new();
-    for answer in answers(run) {
+    for answer in answers {
         for cell in [answer.query, answer.connection] {
             rows.extend(
                 SIDES
@@ -90,7 +90,7 @@ fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
     let mut places: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
     for cell in run.cells() {
         let together = |place: &&mut Vec<MeasuredCell<'_>>| {
-            (&place[0].found.server, place[0].link) == (&cell.found.server, cell.link)
+            place[0].found.shares_server_with(cell.found) && place[0].link == cell.link
         };
         match places.iter_mut().find(together) {
             Some(place) => place.push(cell),

@@ -5,9 +5,11 @@
 //! the embedded JSON holds no `<`, and the page's own policy lets no script run but that one and nothing be fetched.
 
 mod answer;
+mod capacity;
 mod change;
+mod churn;
+mod churn_chart;
 mod connects;
-mod consequences;
 mod costs;
 mod figure;
 mod findings;

@@ -1,7 +1,8 @@
 //! One run as terminal text, HTML and JSON.
 //!
 //! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again, by a
-//! later version, from an old run. One file for each output; what they share is in [`format`] and [`lookup`].
+//! later version, from an old run. One file for each output; what they share is in [`lookup`], [`words`] and
+//! [`describe`].
 
 pub mod html;
 pub mod json;
@@ -9,7 +10,7 @@ pub mod schema;
 pub mod terminal;
 
 mod answer;
-mod format;
+mod describe;
 mod groups;
 mod lookup;
 mod words;

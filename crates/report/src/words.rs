@@ -2,9 +2,9 @@
 
 use ciphertax_model::{Direction, Metric};
 use ciphertax_records::{CapacityRow, ChurnBreakEven, ChurnRow, EstimateRow, Run, Side};
-use ciphertax_stats::{Interval, Rule, Verdict};
+use ciphertax_stats::{Interval, Rule, Verdict, format};
 
-use crate::{format, lookup};
+use crate::describe;
 
 /// Why a verdict is what it is: the rule and the figures it was applied to, in a sentence.
 pub(crate) fn rule(row: &EstimateRow) -> String {
@@ -60,7 +60,7 @@ pub(crate) fn explained(run: &Run, row: &EstimateRow) -> String {
     let place = format!("{}, {}, {}", row.arm, row.cell, row.metric);
     format!(
         "{place}: {}, because {}.",
-        lookup::verdict_word(run, row),
+        describe::verdict_word(run, row),
         rule(row)
     )
 }

@@ -3,39 +3,85 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_explain::explain;
-use ciphertax_records::{EstimateRow, Recorded, Run, SCHEMA, Samples, counter};
+use ciphertax_records::{Recorded, Results, Run, SCHEMA, Samples, counter};
 use ciphertax_report::{html, terminal};
+use serde_json::{Map, Number, Value};
 
 const KEPT: [&str; 2] = ["quick", "mongodb"];
 
 #[test]
 fn its_figures_are_made_again_as_they_were() {
+    let mut differences = Vec::new();
     for name in KEPT {
-        let former = former(name);
-        let run = made_again(name);
-        let (then, now) = (&former.results, &run.results);
-        assert!(!then.estimates.is_empty(), "{name}");
-        expect_same(name, &then.estimates, &now.estimates);
-        expect_same(name, &then.noise_floor, &now.noise_floor);
-        let values = |run: &Run| -> Vec<f64> {
-            let measured = run.results.measurements.iter().map(|row| row.value);
-            let phases = run.results.connect_phases.iter().map(|row| row.mean_us);
-            measured.chain(phases).collect()
-        };
-        let (then_values, now_values) = (values(&former), values(&run));
-        assert_eq!(then_values.len(), now_values.len(), "{name}");
-        for (then, now) in then_values.iter().zip(&now_values) {
-            expect_near(name, *then, *now);
-        }
-        assert_eq!(now.block_ratios.len(), then.block_ratios.len(), "{name}");
-        assert_eq!(now.connects, then.connects, "{name}");
-        assert_eq!(now.published.len(), then.published.len(), "{name}");
-        assert_eq!(now.verdict, then.verdict, "{name}");
+        let (then, now) = (former(name).results, made_again(name).results);
+        assert!(!then.estimates.is_empty() && !then.findings.is_empty(), "{name}");
+        compare(name, &json(&then), &json(&now), &mut differences);
     }
+    differences.retain(|difference| !difference.is_wanted());
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+/// A value that was another one.
+#[derive(Debug)]
+struct Difference {
+    path: String,
+    then: Value,
+    now: Value,
+}
+
+impl Difference {
+    /// What this release says otherwise on purpose.
+    fn is_wanted(&self) -> bool {
+        // Which cell measured the query of a churn model was not recorded.
+        let query_cell = self.path.ends_with("/query_cell") && self.then == "";
+        // Evidence names no counter of a database: what is said is the same of all.
+        let counter = match (self.then.as_str(), self.now.as_str()) {
+            (Some(then), Some(now)) => then.replace(" (connections.totalCreated)", "") == now,
+            _ => false,
+        };
+        query_cell || counter
+    }
+}
+
+/// Where two values differ; numbers by more than the order in which they were added up.
+fn compare(path: &str, then: &Value, now: &Value, differences: &mut Vec<Difference>) {
+    match (then, now) {
+        (Value::Object(then), Value::Object(now)) => {
+            let keys: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+            for key in keys {
+                let of = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or_default();
+                compare(&format!("{path}/{key}"), &of(then), &of(now), differences);
+            }
+        }
+        (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
+            for (index, (then, now)) in then.iter().zip(now).enumerate() {
+                compare(&format!("{path}/{index}"), then, now, differences);
+            }
+        }
+        (Value::Number(then), Value::Number(now)) if near(then, now) => {}
+        _ if then == now => {}
+        _ => differences.push(Difference {
+            path: path.to_owned(),
+            then: then.clone(),
+            now: now.clone(),
+        }),
+    }
+}
+
+fn near(then: &Number, now: &Number) -> bool {
+    let (Some(then), Some(now)) = (then.as_f64(), now.as_f64()) else {
+        return false;
+    };
+    (then - now).abs() <= 1e-9 * then.abs().max(1.0)
+}
+
+fn json(results: &Results) -> Value {
+    serde_json::to_value(results).unwrap()
 }
 
 #[test]
@@ -88,34 +134,4 @@ fn made_again(name: &str) -> Run {
     let recorded = Recorded::open(&folder(name)).unwrap();
     let results = explain(&recorded.head, &recorded.samples).unwrap();
     Run::new(recorded.head, results)
-}
-
-fn expect_same(name: &str, then: &[EstimateRow], now: &[EstimateRow]) {
-    assert_eq!(then.len(), now.len(), "{name}");
-    for (then, now) in then.iter().zip(now) {
-        let key = |row: &EstimateRow| (row.cell.clone(), row.arm.clone(), row.metric, row.blocks);
-        assert_eq!(key(then), key(now), "{name}");
-        assert_eq!(
-            (then.verdict, then.rule),
-            (now.verdict, now.rule),
-            "{name}: {then:?}"
-        );
-        for (then, now) in [
-            (then.baseline, now.baseline),
-            (then.change, now.change),
-            (then.low, now.low),
-            (then.high, now.high),
-            (then.margin, now.margin),
-        ] {
-            expect_near(name, then, now);
-        }
-    }
-}
-
-/// The same but for the order in which numbers were added up.
-fn expect_near(name: &str, then: f64, now: f64) {
-    assert!(
-        (then - now).abs() <= 1e-9 * then.abs().max(1.0),
-        "{name}: {then} is now {now}"
-    );
 }

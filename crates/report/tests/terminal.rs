@@ -4,8 +4,8 @@ mod fixture;
 
 use std::path::Path;
 
-use ciphertax_model::{Link, LinkKind};
-use ciphertax_records::{LeftOut, LinkRecord, RunStatus, VoidReason};
+use ciphertax_model::{Link, LinkKind, TlsVersion};
+use ciphertax_records::{LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerId, VoidReason};
 use ciphertax_report::terminal::{self, Style};
 
 const NARROW: Style = Style {
@@ -61,7 +61,10 @@ fn what_is_missing_of_a_run_is_said_with_its_reason() {
     let mut run = fixture::run();
     run.head.left_out = vec![LeftOut {
         arm: "tls1.1".into(),
-        reason: "the server does not offer TLSv1.1, it has TLSv1.3".into(),
+        reason: LeftOutReason::TlsVersion {
+            lacks_tls: TlsVersion::V1_1,
+            has: Some("TLSv1.3".into()),
+        },
     }];
     run.head.servers[0].cpu_unread =
         Some("it runs on another machine; to have it, run ciphertax there".into());
@@ -72,6 +75,28 @@ fn what_is_missing_of_a_run_is_said_with_its_reason() {
     ] {
         assert!(text.contains(words), "{words:?} is not in {text}");
     }
+}
+
+#[test]
+fn two_servers_of_the_same_name_are_two_in_the_answer() {
+    let answered = |ids: [usize; 2]| {
+        let mut run = fixture::run();
+        let shown = ["oltp_point_select", "connect"];
+        for (cell, id) in shown.into_iter().zip(ids) {
+            let mut cells = run.results.cells.iter_mut();
+            let found = cells.find(|found| found.name == cell).unwrap();
+            found.server_id = ServerId::numbered(id);
+        }
+        run.results
+            .cells
+            .retain(|found| shown.contains(&found.name.as_str()));
+        let text = terminal::render(&run, Style { width: 200, ..NARROW });
+        let table = text.split("each arm takes more than plain\n").nth(1).unwrap();
+        let table = table.split("Measured in").next().unwrap();
+        table.lines().filter(|line| line.starts_with(" tls1.3")).count()
+    };
+    assert_eq!(answered([1, 1]), 1);
+    assert_eq!(answered([1, 2]), 2);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Arms that a server of the user's own cannot do are left out before anything is measured, and said to be.
 
 use ciphertax_model::{Arm, TlsVersion};
-use ciphertax_records::LeftOut;
+use ciphertax_records::{LeftOut, LeftOutReason};
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
@@ -78,12 +78,15 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
 /// Why an arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.
 fn lacks(own: &dyn OwnDatabase, arm: &Arm, version: TlsVersion) -> Result<Option<LeftOut>, RunError> {
     let has = match own.negotiate(None)? {
-        Ok(Some(has)) if has != version.to_string() => format!(", it has {has}"),
-        Ok(None) => String::new(),
+        Ok(Some(has)) if has != version.to_string() => Some(has),
+        Ok(None) => None,
         Ok(Some(_)) | Err(_) => return Ok(None),
     };
     Ok(Some(LeftOut {
         arm: arm.name.clone(),
-        reason: format!("the server does not offer {version}{has}"),
+        reason: LeftOutReason::TlsVersion {
+            lacks_tls: version,
+            has,
+        },
     }))
 }

@@ -1,15 +1,16 @@
 //! Paired log-ratios, intervals, the stopping rule and verdicts.
 //!
 //! A *series* holds one value a block, in the order the blocks were measured; blocks are the unit of
-//! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers out.
+//! resampling. Nothing here knows of databases, files or clocks: numbers in, numbers and their text out.
 //!
 //! | module | what it answers |
 //! |---|---|
 //! | [`order`] | in which order do the arms of a block run? |
-//! | [`paired`] | what are the log-ratios and differences of the blocks? |
+//! | [`paired`] | what are the log-ratios of the blocks? |
 //! | [`mean`] | what is the mean of a series, and within which interval? |
 //! | [`estimate`] | by how much does a variant differ from the baseline? |
 //! | [`difference`] | by how much in the unit of the metric? |
+//! | [`format`] | how is a number written, that a reader takes in? |
 //! | [`histogram`] | how are latencies kept? |
 //! | [`percentile`] | by how much does a percentile of the latency differ? |
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
@@ -20,6 +21,7 @@ pub mod difference;
 pub mod error;
 pub mod estimate;
 mod forecast;
+pub mod format;
 pub mod histogram;
 mod interval;
 pub mod jackknife;

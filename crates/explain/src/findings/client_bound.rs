@@ -2,7 +2,7 @@
 
 use ciphertax_records::{Finding, Run, Severity};
 
-use super::finding;
+use super::finding::finding;
 
 pub(super) fn client_bound(run: &Run) -> impl Iterator<Item = Finding> {
     run.results

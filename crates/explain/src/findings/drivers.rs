@@ -2,7 +2,7 @@
 
 use ciphertax_records::{Finding, Run, Severity, counter};
 
-use super::finding;
+use super::finding::finding;
 use crate::cell::CellSamples;
 
 /// Connections that a driver keeps open to each member besides those that its client asks over: one on which the member tells

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_model::{PasswordCache, Study};
 use ciphertax_records::{AuthenticationFacts, Finding, LoginPath, Severity};
 
-use super::{finding, share};
+use super::finding::{finding, share};
 use crate::cell::CellSamples;
 
 /// Logins that took the slow path of a plugin that has a fast one, where that is not what the arm is for.

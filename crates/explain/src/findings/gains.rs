@@ -3,9 +3,9 @@
 use ciphertax_model::Tunnel;
 use ciphertax_records::{EstimateRow, Finding, Run, Severity};
 use ciphertax_stats::Verdict;
+use ciphertax_stats::format::rounded;
 
-use super::finding;
-use crate::sentence::change;
+use super::finding::finding;
 
 /// Protection that seems to make things faster.
 pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
@@ -30,7 +30,7 @@ pub(super) fn gains(run: &Run) -> impl Iterator<Item = Finding> {
                 ),
             ),
         };
-        let evidence = format!("{} over {} blocks", change(row), row.blocks);
+        let evidence = format!("{} over {} blocks", rounded::change(row.interval()), row.blocks);
         finding("impossible-gain", severity, summary, evidence)
     })
 }

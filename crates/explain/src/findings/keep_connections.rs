@@ -3,9 +3,9 @@
 use ciphertax_model::Metric;
 use ciphertax_records::{ChurnRow, Finding, Run, Severity, Side};
 use ciphertax_stats::Verdict;
+use ciphertax_stats::format::rounded;
 
-use super::finding;
-use crate::sentence::{change_of, micros, more};
+use super::finding::finding;
 
 /// The cost with one query a connection from which on, for sure, it is worth keeping connections.
 const WORTH_KEEPING: f64 = 0.20;
@@ -20,7 +20,7 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
     }
     let query = row
         .query_overhead
-        .map_or_else(|| "an unknown share".into(), change_of);
+        .map_or_else(|| "an unknown share".into(), rounded::change);
     let later = match (budget.queries, budget.queries_low, budget.queries_high) {
         (Some(queries), _, Some(high)) => {
             format!("from about {queries:.0} queries on less than 5 % more (at most {high:.0})")
@@ -39,14 +39,14 @@ pub(super) fn keep_connections(run: &Run, row: &ChurnRow) -> Option<Finding> {
         format!(
             "{}: keep connections open: with one query a connection {arm} takes {} server CPU, {later}.",
             row.cell,
-            more(single.value)
+            rounded::more(single.value)
         ),
         format!(
             "server CPU of a connect without its query {} instead of {}, of a query {} instead of {}",
-            micros(row.connect_variant_us),
-            micros(row.connect_baseline_us),
-            micros(row.query_variant_us),
-            micros(row.query_baseline_us)
+            rounded::microseconds(row.connect_variant_us),
+            rounded::microseconds(row.connect_baseline_us),
+            rounded::microseconds(row.query_variant_us),
+            rounded::microseconds(row.query_baseline_us)
         ),
     ))
 }

@@ -1,9 +1,9 @@
 //! Links that kept a longer distance than was asked for.
 
 use ciphertax_records::{Finding, Run, Severity};
+use ciphertax_stats::format::rounded;
 
-use super::finding;
-use crate::sentence::micros;
+use super::finding::finding;
 
 /// Links that kept a longer distance than was asked for.
 pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
@@ -23,14 +23,14 @@ pub(super) fn late_links(run: &Run) -> impl Iterator<Item = Finding> {
                 "The link to {} was late by {} at the median, so every round trip took longer than asked for: this machine \
                  has too few CPUs for it, or too much else to do.",
                 server.name,
-                micros(link.lateness_median_us)
+                rounded::microseconds(link.lateness_median_us)
             ),
             format!(
                 "{} packets by {}, late by {} at the 99th percentile and {} at most",
                 link.packets,
                 link.by,
-                micros(link.lateness_p99_us),
-                micros(link.lateness_max_us)
+                rounded::microseconds(link.lateness_p99_us),
+                rounded::microseconds(link.lateness_max_us)
             ),
         )
     })

@@ -2,7 +2,7 @@
 
 use ciphertax_records::{Finding, Severity};
 
-use super::{finding, share};
+use super::finding::{finding, share};
 use crate::cell::CellSamples;
 
 /// An open loop whose response times are to a good part the load generator's.

@@ -2,10 +2,10 @@
 
 use ciphertax_model::{Arm, AuthenticationMethod, Metric};
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_stats::format::{count, rounded};
 use ciphertax_stats::{Interval, Verdict};
 
-use super::finding;
-use crate::sentence::{change, count, micros_between};
+use super::finding::finding;
 
 /// The part of a core that is worth a word.
 const SHARE: f64 = 0.1;
@@ -53,8 +53,8 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
         .map(|(side, row, extra_us)| {
             format!(
                 "{side} CPU of a connect {} more, {}",
-                micros_between(*extra_us),
-                change(row)
+                rounded::microseconds_between(*extra_us),
+                rounded::change(row.interval())
             )
         })
         .collect();

@@ -3,6 +3,7 @@
 
 mod client_bound;
 mod drivers;
+mod finding;
 mod full_logins;
 mod gains;
 mod keep_connections;
@@ -18,8 +19,7 @@ mod slowest_phase;
 mod unverified;
 mod waits_for_cpu;
 
-use ciphertax_records::{EstimateRow, Finding, Run, Severity};
-use ciphertax_stats::{Rule, Verdict};
+use ciphertax_records::{Finding, Run};
 
 use crate::cell::CellSamples;
 
@@ -54,26 +54,4 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
 
 fn variants(run: &Run) -> impl Iterator<Item = &str> {
     run.head.variants().map(|arm| arm.name.as_str())
-}
-
-fn finding(id: &str, severity: Severity, summary: String, evidence: String) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        summary,
-        evidence,
-    }
-}
-
-/// True if the change is one: it has the verdict, or lacks it only because the figure is not the server's alone.
-fn is_sure(row: &EstimateRow) -> bool {
-    match row.verdict {
-        Verdict::Costs | Verdict::Gains => true,
-        Verdict::NoCost => false,
-        Verdict::CannotTell => row.rule == Rule::ClientBound && (row.low > 0.0 || row.high < 0.0),
-    }
-}
-
-fn share(part: f64, whole: f64) -> String {
-    format!("{:.0} %", part / whole * 100.0)
 }

@@ -1,9 +1,9 @@
 //! A machine that was noisy.
 
 use ciphertax_records::{EstimateRow, Finding, Run, Severity};
+use ciphertax_stats::format::rounded;
 
-use super::finding;
-use crate::sentence::change;
+use super::finding::finding;
 
 pub(super) fn noisy(run: &Run) -> Option<Finding> {
     const NOISY: f64 = 0.05;
@@ -18,7 +18,7 @@ pub(super) fn noisy(run: &Run) -> Option<Finding> {
             format!(
                 "{}: the baseline against itself differs by {} in {}",
                 worst.cell,
-                change(worst),
+                rounded::change(worst.interval()),
                 worst.metric
             ),
         )

@@ -2,7 +2,7 @@
 
 use ciphertax_records::{Finding, Severity, counter};
 
-use super::finding;
+use super::finding::finding;
 use crate::cell::CellSamples;
 
 /// Pages read per operation that are not worth a word.

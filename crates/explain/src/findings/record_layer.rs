@@ -3,10 +3,10 @@
 use ciphertax_model::Metric;
 use ciphertax_model::workload::Unit;
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_stats::format::rounded;
 use ciphertax_stats::{Interval, Verdict};
 
-use super::finding;
-use crate::sentence::{change, micros_between};
+use super::finding::finding;
 
 /// Bytes of a result of the workload, in megabytes.
 const MEGABYTES: f64 = 1.048_576;
@@ -30,7 +30,7 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
             let [value, low, high] = [value, low, high].map(|us| us / MEGABYTES);
             Some(format!(
                 "{side} {}",
-                micros_between(Interval { value, low, high })
+                rounded::microseconds_between(Interval { value, low, high })
             ))
         })
         .collect();
@@ -50,7 +50,7 @@ pub(super) fn record_layer(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opti
         .clone();
     let changes: Vec<String> = sides
         .iter()
-        .map(|(side, row)| format!("{side} CPU {}", change(row)))
+        .map(|(side, row)| format!("{side} CPU {}", rounded::change(row.interval())))
         .collect();
     Some(finding(
         "record-layer",

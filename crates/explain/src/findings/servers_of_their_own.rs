@@ -2,7 +2,7 @@
 
 use ciphertax_records::{Finding, Run, Severity};
 
-use super::finding;
+use super::finding::finding;
 
 /// Arms that no server can have together with the baseline.
 pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {

@@ -3,7 +3,7 @@
 use ciphertax_model::Placement;
 use ciphertax_records::{Finding, Run, Severity};
 
-use super::finding;
+use super::finding::finding;
 
 pub(super) fn shared_cpus(run: &Run) -> Option<Finding> {
     let same_host = run.head.servers.iter().any(|server| server.same_host);

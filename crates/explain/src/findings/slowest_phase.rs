@@ -3,9 +3,9 @@
 use ciphertax_model::Metric;
 use ciphertax_records::{Finding, MeasuredCell, Phase, Run, Severity};
 use ciphertax_stats::Interval;
+use ciphertax_stats::format::rounded;
 
-use super::{finding, is_sure, share};
-use crate::sentence::{micros, micros_between};
+use super::finding::{finding, is_sure, share};
 
 pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let baseline = &run.head.arms.first()?.name;
@@ -30,25 +30,28 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
     } else {
         format!(
             "{} more in the phase {phase} and {} less in the others",
-            micros(most),
-            micros(most - longer.value)
+            rounded::microseconds(most),
+            rounded::microseconds(most - longer.value)
         )
     };
     let row = row(arm, phase)?;
-    let cpu = row
-        .client_cpu_us
-        .map(|us| format!(", of which the client's cryptography computes {}", micros(us)));
+    let cpu = row.client_cpu_us.map(|us| {
+        format!(
+            ", of which the client's cryptography computes {}",
+            rounded::microseconds(us)
+        )
+    });
     Some(finding(
         "slowest-phase",
         Severity::Cause,
         format!(
             "{}: a connect over {arm} takes {} longer than over {baseline}, {in_the_phase}.",
             cell.asked.name,
-            micros_between(longer)
+            rounded::microseconds_between(longer)
         ),
         format!(
             "{phase}: {} on average{}, {:.1} flights, {:.0} bytes sent and {:.0} received",
-            micros(row.mean_us),
+            rounded::microseconds(row.mean_us),
             cpu.unwrap_or_default(),
             row.flights,
             row.bytes_sent,

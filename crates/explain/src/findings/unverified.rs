@@ -2,7 +2,7 @@
 
 use ciphertax_records::{ArmRecord, Finding, Run, ServerPlacement, Severity, Verified};
 
-use super::finding;
+use super::finding::finding;
 
 /// Of a server of the user's own; whether a private one is verified is what a study says.
 pub(super) fn unverified(run: &Run) -> Option<Finding> {

@@ -2,11 +2,11 @@
 
 use ciphertax_model::Placement;
 use ciphertax_records::{Finding, MeasuredCell, Phase, Run, Severity};
+use ciphertax_stats::format::rounded;
 
-use super::finding;
+use super::finding::finding;
 use super::slowest_phase::longer;
 use crate::cell::{BASELINE, CellSamples, Figures};
-use crate::sentence::micros;
 
 /// The part of what a connect takes longer from which on phases without cryptography are worth a word.
 const WORTH_A_WORD: f64 = 0.10;
@@ -71,8 +71,8 @@ pub(super) fn waits_for_cpu(
     let queue = waits.map(|(before, after)| {
         format!(
             "threads were ready to run but waited for a CPU {} per connect instead of {}; ",
-            micros(after),
-            micros(before)
+            rounded::microseconds(after),
+            rounded::microseconds(before)
         )
     });
     Some(finding(
@@ -82,8 +82,8 @@ pub(super) fn waits_for_cpu(
             "{}: over {arm} the phases without cryptography take {} instead of {}, and that is waiting: {} connects at a time \
              share {}. One at a time (load.connections=1) shows each phase by itself.",
             cell.asked.name,
-            micros(after),
-            micros(before),
+            rounded::microseconds(after),
+            rounded::microseconds(before),
             cell.asked.load.connections,
             match cpus {
                 1 => format!("one CPU{with_the_server}"),

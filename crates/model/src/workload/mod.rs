@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ycsb::YcsbMix;
 
-use table::TABLE;
-
 /// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -147,22 +145,6 @@ pub enum Mix {
 }
 
 impl Workload {
-    /// Every workload, in the order help texts list them.
-    pub const ALL: [Self; TABLE.len()] = {
-        let mut all = [Self::Command; TABLE.len()];
-        let mut index = 0;
-        while index < all.len() {
-            all[index] = TABLE[index].workload;
-            index += 1;
-        }
-        all
-    };
-
-    /// What it is.
-    pub const fn descriptor(self) -> &'static Descriptor {
-        &TABLE[self as usize]
-    }
-
     /// The name used in study files and reports.
     pub fn name(self) -> &'static str {
         self.descriptor().name

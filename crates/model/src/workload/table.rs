@@ -3,8 +3,26 @@
 use super::{Descriptor, Mix, Tables, Unit, Vocabulary, Workload};
 use crate::ycsb::{RequestDistribution, YcsbMix};
 
+impl Workload {
+    /// Every workload, in the order help texts list them.
+    pub const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Command; TABLE.len()];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = TABLE[index].workload;
+            index += 1;
+        }
+        all
+    };
+
+    /// What it is.
+    pub const fn descriptor(self) -> &'static Descriptor {
+        &TABLE[self as usize]
+    }
+}
+
 /// All workloads, in the order of the type's variants.
-pub(super) const TABLE: &[Descriptor] = &[
+const TABLE: &[Descriptor] = &[
     Descriptor {
         workload: Workload::OltpDelete,
         name: "oltp_delete",

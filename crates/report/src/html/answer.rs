@@ -1,12 +1,13 @@
 //! The answer in one small table: each arm per query and per new connection, on both sides.
 
 use ciphertax_records::{EstimateRow, MeasuredCell, Run};
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
 use super::verdict::VerdictView;
 use crate::answer::{Answer, SIDES, answers, estimates, query_heading};
-use crate::{format, lookup, words};
+use crate::{lookup, words};
 
 /// The table of the answer.
 #[derive(Serialize)]
@@ -101,7 +102,7 @@ impl AnswerView {
                 })
                 .collect(),
             baseline: lookup::baseline(run).map_or_else(String::new, |arm| arm.name.clone()),
-            explained: estimates(run)
+            explained: estimates(run, &answers)
                 .into_iter()
                 .filter(|row| words::is_surprising(row))
                 .map(|row| words::explained(run, row))
@@ -164,7 +165,7 @@ fn cost(row: &EstimateRow) -> Cost {
     let text = format::difference(difference.value, [difference.low, difference.high], &row.unit);
     Cost {
         difference: Figure::new(difference.value, text.value),
-        change: Range::change(row),
+        change: Range::change(row.interval()),
         baseline: Figure::quantity(row.baseline, &row.unit),
     }
 }

@@ -2,12 +2,11 @@
 
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::Verdict;
+use ciphertax_stats::{Verdict, format};
 use serde::Serialize;
 
 use super::figure::{Figure, Range};
 use super::verdict::VerdictView;
-use crate::format;
 
 /// One estimate, with everything a test needs to find it and compare it with the record.
 #[derive(Serialize)]
@@ -37,7 +36,7 @@ impl ChangeView {
                 .map(|seconds| format!("{} more to tell", format::span(seconds))),
             blocks: row.blocks,
             variant: Figure::quantity(row.variant, &row.unit),
-            change: Range::change(row),
+            change: Range::change(row.interval()),
             difference: Range::difference(row),
         }
     }

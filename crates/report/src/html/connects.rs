@@ -1,11 +1,12 @@
 //! Where the time of a connect goes.
 
 use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
 use super::scale::percent;
-use crate::{format, lookup};
+use crate::{describe, lookup};
 
 /// The phases of the connects of one cell.
 #[derive(Serialize)]
@@ -95,7 +96,7 @@ impl ConnectView {
             let mut phases = lookup::phases(run, &cell.found.name, arm);
             phases.retain(|row| row.mean_us > 0.0);
             view.logins
-                .extend(lookup::connects(run, &cell.found.name, arm).map(|text| Logins {
+                .extend(describe::connects(run, &cell.found.name, arm).map(|text| Logins {
                     arm: ArmName::of(run, arm),
                     text,
                 }));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::change::ChangeView;
 use super::figure::{ArmName, Figure};
 use super::noise::{RatioChart, ratio_charts};
-use crate::lookup;
+use crate::{describe, lookup};
 
 /// One cell of the study.
 #[derive(Serialize)]
@@ -36,14 +36,14 @@ struct MetricRow {
 impl CellView {
     pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Self {
         let mut notes = Vec::new();
-        notes.extend(lookup::time_wanted(cell));
-        notes.extend(lookup::batches_in_words(run, cell));
-        notes.extend(lookup::tunnels_in_words(run, &cell.found.name));
+        notes.extend(describe::time_wanted(cell));
+        notes.extend(describe::batches_in_words(run, cell));
+        notes.extend(describe::tunnels_in_words(run, &cell.found.name));
         Self {
             name: cell.found.name.clone(),
-            load: lookup::load_in_words(run, cell),
+            load: describe::load_in_words(run, cell),
             notes,
-            blocks: lookup::blocks_in_words(cell),
+            blocks: describe::blocks_in_words(cell),
             client_bound: cell.found.client_bound,
             arms: lookup::variants_in(run, cell)
                 .map(|arm| ArmName::of(run, &arm.name))

@@ -2,9 +2,10 @@
 
 use ciphertax_model::{Direction, Metric};
 use ciphertax_records::{EstimateRow, Run};
+use ciphertax_stats::{Interval, format};
 use serde::Serialize;
 
-use crate::{format, lookup, words};
+use crate::{lookup, words};
 
 /// A label and its text.
 #[derive(Serialize)]
@@ -80,13 +81,13 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The change of an estimate.
-    pub(super) fn change(row: &EstimateRow) -> Self {
-        let bound = |bound| Figure::percent(bound, format::change_bound(bound, row.change));
+    /// A change, in percent.
+    pub(super) fn change(Interval { value, low, high }: Interval) -> Self {
+        let bound = |bound| Figure::percent(bound, format::change_bound(bound, value));
         Self {
-            value: Figure::percent(row.change, format::change(row.change)),
-            low: bound(row.low),
-            high: bound(row.high),
+            value: Figure::percent(value, format::change(value)),
+            low: bound(low),
+            high: bound(high),
         }
     }
 

@@ -3,8 +3,8 @@
 use ciphertax_records::{Run, Severity};
 use serde::Serialize;
 
+use crate::describe;
 use crate::groups::{Group, grouped};
-use crate::lookup;
 
 /// Findings that say the same.
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ impl FindingGroup {
         };
         Self {
             unfolds: first.len() > 1 || first.iter().any(|statement| statement.evidence.len() > 1),
-            word: lookup::severity_word(group.severity),
+            word: describe::severity_word(group.severity),
             first,
             more,
         }

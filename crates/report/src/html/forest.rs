@@ -2,12 +2,12 @@
 
 use ciphertax_model::Metric;
 use ciphertax_records::{EstimateRow, Run};
-use ciphertax_stats::Verdict;
+use ciphertax_stats::{Verdict, format};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
 use super::scale::{ChangeScale, Tick, percent};
-use crate::{format, lookup};
+use crate::{describe, lookup};
 
 /// The chart.
 #[derive(Serialize)]
@@ -140,9 +140,7 @@ fn short(metric: Metric) -> &'static str {
 
 impl Mark {
     fn of(run: &Run, row: &EstimateRow, scale: &ChangeScale) -> Self {
-        let floor = row.floor.unwrap_or(0.0);
-        // A factor less one: as far down as up, by ratio.
-        let (from, to) = (scale.at(1.0 / (1.0 + floor) - 1.0), scale.at(floor));
+        let [floor, floor_width] = scale.shade(row.floor.unwrap_or(0.0));
         let difference = lookup::difference(row);
         let amount = format::difference(difference.value, [difference.low, difference.high], &row.unit);
         Self {
@@ -151,8 +149,8 @@ impl Mark {
             x: percent(scale.at(row.change)),
             low: percent(scale.at(row.low)),
             high: percent(scale.at(row.high)),
-            floor: percent(from),
-            floor_width: percent(to - from),
+            floor,
+            floor_width,
             cut_low: scale.cuts(row.low),
             cut_high: scale.cuts(row.high),
             decided: matches!(row.verdict, Verdict::Costs | Verdict::Gains),
@@ -166,7 +164,7 @@ impl Mark {
                 amount.value,
                 amount.low,
                 amount.high,
-                lookup::verdict_word(run, row)
+                describe::verdict_word(run, row)
             ),
             change: Figure::percent(row.change, format::change(row.change)),
             difference: Figure::new(difference.value, amount.value),

@@ -1,9 +1,10 @@
 //! Versions, host and settings of the measurement.
 
 use ciphertax_records::Run;
+use ciphertax_stats::format;
 
 use super::figure::Item;
-use crate::{format, lookup};
+use crate::describe;
 
 /// How it was measured and what the figures mean.
 pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
@@ -69,7 +70,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }
-        if let Some(link) = lookup::link_in_words(server) {
+        if let Some(link) = describe::link_in_words(server) {
             text.push_str(&format!("; {link}"));
         }
         Item::new(format!("server {}", server.name), text)
@@ -79,8 +80,8 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             format!("cell {}", cell.found.name),
             format!(
                 "{}; {}; {} void",
-                lookup::load_in_words(run, cell),
-                lookup::load_threads(cell),
+                describe::load_in_words(run, cell),
+                describe::load_threads(cell),
                 cell.found.void_slices
             ),
         )

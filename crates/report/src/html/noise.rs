@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use ciphertax_model::Metric;
 use ciphertax_records::{ArmRole, BlockRatios, EstimateRow, MeasuredCell, Run};
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::change::ChangeView;
 use super::figure::{ArmName, Figure};
 use super::scale::{ChangeScale, Tick, percent};
-use crate::{format, lookup, words};
+use crate::{lookup, words};
 
 /// The baseline against itself: cells down, metrics across.
 #[derive(Serialize)]
@@ -171,10 +172,7 @@ fn strip(run: &Run, series: &BlockRatios, scale: &ChangeScale) -> Strip {
     Strip {
         arm: ArmName::of(run, &series.arm),
         zero: percent(scale.at(0.0)),
-        floor: estimate.and_then(|row| row.floor).map(|floor| {
-            let (from, to) = (scale.at(1.0 / (1.0 + floor) - 1.0), scale.at(floor));
-            [percent(from), percent(to - from)]
-        }),
+        floor: estimate.and_then(|row| row.floor).map(|floor| scale.shade(floor)),
         dots,
         estimate: estimate.map(|row| [row.change, row.low, row.high].map(|change| percent(scale.at(change)))),
         words: estimate.map_or_else(String::new, |row| {

@@ -1,11 +1,14 @@
 //! What the page shows, in the order it shows it.
 
 use ciphertax_records::{Agreement, Run, ServerRecord};
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::answer::AnswerView;
+use super::capacity::Capacity;
+use super::churn::{ChurnView, budgets};
+use super::churn_chart::ChurnChart;
 use super::connects::ConnectView;
-use super::consequences::{Capacity, ChurnChart, ChurnView, budgets};
 use super::costs::CellView;
 use super::figure::Item;
 use super::findings::{FindingGroup, findings};
@@ -16,7 +19,7 @@ use super::proofs::{ArmView, Matrix};
 use super::published::PublishedView;
 use super::void::VoidView;
 use crate::answer::{lacks_blocks, needs_blocks};
-use crate::{format, lookup};
+use crate::{describe, lookup};
 
 /// Everything the template needs.
 #[derive(Serialize)]
@@ -61,11 +64,11 @@ impl Page {
             title: title(run),
             verdict: run.results.verdict.clone(),
             question: run.head.study.question.clone(),
-            warning: lookup::unfinished(run),
+            warning: describe::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
-            missing: lookup::cpu_unread_in_words(run)
-                .chain(lookup::left_out_in_words(run))
+            missing: describe::cpu_unread_in_words(run)
+                .chain(describe::left_out_in_words(run))
                 .collect(),
             answer: AnswerView::of(run),
             lacking: lacks_blocks(run).then(needs_blocks),
@@ -134,7 +137,7 @@ fn settings(run: &Run) -> Vec<Item> {
 /// The line under the verdict: where, when, how long.
 fn summary(run: &Run) -> Vec<Item> {
     vec![
-        Item::new("server", lookup::servers_in_words(run)),
+        Item::new("server", describe::servers_in_words(run)),
         Item::new(
             "measured",
             format!(

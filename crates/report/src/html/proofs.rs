@@ -1,10 +1,10 @@
 //! How every arm was proved: a matrix of arms and witnesses, and everything they said.
 
 use ciphertax_records::{ArmRecord, ArmRole, LoginPath, Proof, Run, SessionFacts, Witness};
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
-use crate::format;
 
 /// Arms down, witnesses across.
 #[derive(Serialize)]

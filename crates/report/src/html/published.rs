@@ -4,7 +4,7 @@ use ciphertax_records::{Agreement, PublishedRow, Run};
 use serde::Serialize;
 
 use super::figure::ArmName;
-use crate::lookup;
+use crate::describe;
 
 /// One published figure.
 #[derive(Serialize)]
@@ -27,16 +27,16 @@ impl PublishedView {
         Self {
             cell: row.cell.clone(),
             arm: ArmName::of(run, &row.arm),
-            metric: lookup::published_metric(row),
+            metric: describe::published_metric(row),
             source: row.source.clone(),
-            published: lookup::published_figure(row),
-            measured: lookup::measured_change(row),
+            published: describe::published_figure(row),
+            measured: describe::measured_change(row),
             tone: match row.agreement {
                 Agreement::Agrees => "no-cost",
                 Agreement::Differs => "costs",
                 Agreement::CannotTell => "cannot-tell",
             },
-            word: lookup::agreement_word(row.agreement),
+            word: describe::agreement_word(row.agreement),
             explanation: row.explanation.clone(),
             note: row.note.clone(),
         }

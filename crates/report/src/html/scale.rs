@@ -1,8 +1,7 @@
 //! The axes of the charts: where a value stands, in percent of the width, and which ticks have room.
 
+use ciphertax_stats::format;
 use serde::Serialize;
-
-use crate::format;
 
 /// A position in percent of the width or height of a plot, as SVG and CSS take it.
 pub(super) fn percent(position: f64) -> String {
@@ -65,6 +64,12 @@ impl ChangeScale {
     /// True if a value has no place on the axis.
     pub(super) fn cuts(&self, value: f64) -> bool {
         value < self.low || value > self.high
+    }
+
+    /// Where the shade of a noise floor, a factor less one, begins, and how wide it is: as far down as up, by ratio.
+    pub(super) fn shade(&self, floor: f64) -> [String; 2] {
+        let (from, to) = (self.at(1.0 / (1.0 + floor) - 1.0), self.at(floor));
+        [percent(from), percent(to - from)]
     }
 
     /// Zero, and as many round changes as have room, from the ends inwards.

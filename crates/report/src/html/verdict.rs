@@ -4,7 +4,7 @@ use ciphertax_records::{EstimateRow, Run};
 use ciphertax_stats::{Rule, Verdict};
 use serde::Serialize;
 
-use crate::{lookup, words};
+use crate::{describe, words};
 
 /// A verdict as a reader sees it.
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ impl VerdictView {
                 Verdict::NoCost if row.rule != Rule::ClientBound => {
                     format!("no cost above {}", words::bound(row.margin, row.metric))
                 }
-                _ => lookup::verdict_word(run, row),
+                _ => describe::verdict_word(run, row),
             },
             rule: words::rule(row),
         }

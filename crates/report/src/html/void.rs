@@ -1,10 +1,11 @@
 //! Slices that do not count.
 
 use ciphertax_records::Run;
+use ciphertax_stats::format;
 use serde::Serialize;
 
 use super::figure::{ArmName, Item};
-use crate::{format, lookup};
+use crate::describe;
 
 /// Void slices shown one by one; the rest are counted and in the record.
 const VOID_ROWS: usize = 100;
@@ -31,7 +32,7 @@ impl VoidView {
     pub(super) fn of(run: &Run) -> Self {
         Self {
             count: format::count(run.results.void.len() as f64),
-            groups: lookup::void_groups(run)
+            groups: describe::void_groups(run)
                 .into_iter()
                 .map(|group| Item::new(group.kind, format::count(group.count as f64)))
                 .collect(),

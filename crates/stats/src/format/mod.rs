@@ -1,12 +1,15 @@
-//! Numbers as a reader wants them: three significant digits, units that fit, a real minus sign.
+//! Numbers as a reader wants them: three significant digits, units that fit, a real minus sign. Sentences have fewer digits:
+//! [`rounded`].
+
+pub mod rounded;
 
 use std::fmt::Write;
 
 /// A number that was not measured.
-pub(crate) const ABSENT: &str = "–";
+pub const ABSENT: &str = "–";
 
 /// A fraction as a signed percentage: `0.1234` is `+12.3 %`.
-pub(crate) fn change(fraction: f64) -> String {
+pub fn change(fraction: f64) -> String {
     if !fraction.is_finite() {
         return ABSENT.into();
     }
@@ -23,7 +26,7 @@ pub(crate) fn change(fraction: f64) -> String {
 const BEYOND_REASON: f64 = 1_000.0;
 
 /// One bound of the interval of a change, with the decimals of the change itself and no percent sign.
-pub(crate) fn change_bound(bound: f64, change: f64) -> String {
+pub fn change_bound(bound: f64, change: f64) -> String {
     if bound > BEYOND_REASON {
         return format!("> {}", fixed(BEYOND_REASON * 100.0, 0));
     }
@@ -31,19 +34,19 @@ pub(crate) fn change_bound(bound: f64, change: f64) -> String {
 }
 
 /// The interval of a change: `[11.1, 13.5]`, in percent.
-pub(crate) fn change_interval(change: f64, low: f64, high: f64) -> String {
+pub fn change_interval(change: f64, low: f64, high: f64) -> String {
     format!("[{}, {}]", change_bound(low, change), change_bound(high, change))
 }
 
 /// A fraction as an unsigned percentage, for budgets, margins and shares: `0.05` is `5 %`.
-pub(crate) fn share(fraction: f64) -> String {
+pub fn share(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let decimals = usize::from((percent - percent.round()).abs() > 1e-9);
     format!("{} %", fixed(percent, decimals))
 }
 
 /// A value in the unit its record states.
-pub(crate) fn quantity(value: f64, unit: &str) -> String {
+pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "us" | "us/op" => microseconds(value),
         "op/s" => scaled(value, &RATES),
@@ -54,7 +57,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
 
 /// A difference in the unit its record states, with its bounds in the unit that the difference takes: `+1.08 µs`,
 /// `0.97`, `1.19`.
-pub(crate) fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
+pub fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference {
     let units: &[(f64, &'static str)] = match unit {
         "us" | "us/op" => &TIMES,
         "op/s" => &RATES,
@@ -79,20 +82,25 @@ pub(crate) fn difference(value: f64, bounds: [f64; 2], unit: &str) -> Difference
 }
 
 /// A difference and the bounds of its interval as text, all in the same unit.
-pub(crate) struct Difference {
-    pub(crate) value: String,
-    pub(crate) low: String,
-    pub(crate) high: String,
-    pub(crate) unit: &'static str,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The difference, signed, with its unit.
+    pub value: String,
+    /// Lower bound of its interval, without the unit.
+    pub low: String,
+    /// Upper bound, likewise.
+    pub high: String,
+    /// The unit of all three.
+    pub unit: &'static str,
 }
 
 /// A time given in microseconds.
-pub(crate) fn microseconds(value: f64) -> String {
+pub fn microseconds(value: f64) -> String {
     scaled(value, &TIMES)
 }
 
 /// A number of bytes, in decimal multiples.
-pub(crate) fn bytes(value: f64) -> String {
+pub fn bytes(value: f64) -> String {
     if value.abs() < 999.5 {
         return format!("{} B", plain(value));
     }
@@ -100,7 +108,7 @@ pub(crate) fn bytes(value: f64) -> String {
 }
 
 /// A span of time given in seconds, for people who wait.
-pub(crate) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
         0..90 => format!("{whole} s"),
@@ -112,17 +120,17 @@ pub(crate) fn span(seconds: f64) -> String {
 }
 
 /// Something per second, with the digits it can bear.
-pub(crate) fn rate(value: f64) -> String {
+pub fn rate(value: f64) -> String {
     significant(value)
 }
 
 /// A number rounded to a whole one, with thousands separated.
-pub(crate) fn count(value: f64) -> String {
+pub fn count(value: f64) -> String {
     fixed(value, 0)
 }
 
 /// Three significant digits, but no decimals that are zero.
-pub(crate) fn plain(value: f64) -> String {
+pub fn plain(value: f64) -> String {
     let text = significant(value);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').into()
@@ -133,7 +141,7 @@ pub(crate) fn plain(value: f64) -> String {
 
 /// A number of CPU cores and its interval, all with the decimals that give the larger of the number and its
 /// uncertainty two significant digits.
-pub(crate) fn cores(value: f64, low: f64, high: f64) -> [String; 3] {
+pub fn cores(value: f64, low: f64, high: f64) -> [String; 3] {
     let magnitude = value.abs().max((high - low) / 2.0).max(1e-6).log10().floor() as i32;
     let decimals = usize::try_from(1 - magnitude).unwrap_or(0).max(1);
     [value, low, high].map(|number| fixed(number, decimals))

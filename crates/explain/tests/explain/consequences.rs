@@ -1,0 +1,249 @@
+//! What follows from figures: churn, capacity, findings and the headline.
+
+use ciphertax_explain::explain;
+use ciphertax_model::{Link, LinkKind, Metric, Study};
+use ciphertax_records::{CpuTime, LinkRecord, Phase, PhaseSample, Rated, Sample, Severity, Side};
+use ciphertax_stats::Verdict;
+
+use crate::made_up::{OPERATIONS, STUDY, explained, handshake, head, samples, study};
+
+#[test]
+fn capacity_and_churn_follow_from_the_costs() {
+    let run = explained(&samples(30));
+    // 100 connections/s × (640 − 80) µs = 0.056 cores.
+    let row = run
+        .capacity
+        .iter()
+        .find(|row| row.of == Rated::Connections && row.side == Side::Server)
+        .unwrap();
+    assert!((row.extra_cores.value - 0.056).abs() < 0.001, "{row:?}");
+    let churn = run.churn.iter().find(|row| row.side == Side::Server).unwrap();
+    assert!((churn.points[0].overhead.value - 7.0).abs() < 0.1);
+    // (640 + (n−1)·20) / (80 + (n−1)·20) = 1.05  ⇒  n = 557
+    let five_percent = churn.break_even[1].queries.unwrap();
+    assert!((five_percent / 557.0 - 1.0).abs() < 0.05, "{five_percent}");
+}
+
+/// Twenty blocks, and in one more the operations of the TLS arm are few and take 3 ms.
+fn with_one_bad_block() -> Vec<Sample> {
+    let mut samples = samples(21);
+    let bad = samples
+        .iter_mut()
+        .find(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls" && sample.slice.block == 20)
+        .unwrap();
+    let operations = 27;
+    bad.load.operations[0].count = operations;
+    bad.load.operations[0].latency_sum_ns = operations * 3_000_000;
+    bad.server.server_cpu = Some(CpuTime {
+        total_ns: operations * 3_000_000,
+        system_ns: 0,
+    });
+    samples
+}
+
+#[test]
+fn one_bad_block_does_not_ruin_capacity_which_says_what_the_table_says() {
+    let run = explained(&with_one_bad_block());
+    for row in &run.capacity {
+        let metric = match row.side {
+            Side::Server => Metric::ServerCpuPerOp,
+            _ => Metric::ClientCpuPerOp,
+        };
+        let estimate = run.estimate(&row.cell, "tls", metric).unwrap();
+        let by_table = (estimate.variant - estimate.baseline) * row.rate / 1e6;
+        assert!((row.extra_cores.value - by_table).abs() < 1e-9, "{row:?}");
+        let excludes_zero = row.extra_cores.low > 0.0 || row.extra_cores.high < 0.0;
+        assert_eq!(
+            excludes_zero,
+            estimate.low > 0.0 || estimate.high < 0.0,
+            "{row:?}"
+        );
+    }
+    let mut of_queries = run.capacity.iter();
+    let of_queries = of_queries
+        .find(|row| row.of == Rated::Queries && row.side == Side::Server)
+        .unwrap();
+    // The mean of the differences would say 142 µs more per query, 1.42 cores per 10,000.
+    assert!(of_queries.extra_cores.value < 0.1, "{of_queries:?}");
+    assert_eq!(of_queries.verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn what_a_query_costs_is_said_with_the_tables_own_interval_and_undecided_costs_are_no_advice() {
+    let run = explained(&with_one_bad_block());
+    let estimate = run.estimate("select", "tls", Metric::ServerCpuPerOp).unwrap();
+    let churn = run.churn.iter().find(|row| row.side == Side::Server).unwrap();
+    let query = churn.query_overhead.unwrap();
+    assert_eq!((query.low, query.high), (estimate.low, estimate.high));
+    assert!((churn.query_variant_us - estimate.variant).abs() < 1e-9);
+    let advice = run
+        .findings
+        .iter()
+        .find(|finding| finding.id == "keep-connections")
+        .unwrap();
+    assert!(advice.summary.contains("cannot be told"), "{advice:?}");
+}
+
+#[test]
+fn the_headline_names_what_its_table_calls_a_cost() {
+    let run = explained(&samples(30));
+    assert_eq!(
+        run.verdict,
+        "Against plain, tls costs the client 2.0 µs more CPU per query (+20 % [20, 21]) and costs the server 560 µs more CPU \
+         per new connection (+700 % [696, 703])."
+    );
+    let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
+    let alike = |mut sample: Sample| {
+        if sample.slice.arm == "tls" {
+            sample.server.server_cpu = sample.server.server_cpu.map(|cpu| CpuTime {
+                total_ns: cpu.total_ns / if sample.slice.cell == "connect" { 8 } else { 1 },
+                system_ns: 0,
+            });
+        }
+        sample
+    };
+    let samples: Vec<Sample> = samples(30).into_iter().map(alike).collect();
+    let run = explain(&head(Study::from_toml(&two_alike).unwrap()), samples.as_slice()).unwrap();
+    assert!(run.verdict.contains("costs the client"), "{}", run.verdict);
+}
+
+#[test]
+fn phases_without_cryptography_that_take_longer_are_named_as_waiting_where_they_wait() {
+    let phase = |phase, wall_us: u64| PhaseSample {
+        phase,
+        client_cpu_sum_ns: None,
+        ..handshake(wall_us * 1_000)
+    };
+    let samples = |queue_us: u64| -> Vec<Sample> {
+        let mut samples = samples(12);
+        for sample in samples.iter_mut().filter(|sample| sample.slice.cell == "connect") {
+            let (tls, query) = if sample.slice.arm == "tls" {
+                (840, 500)
+            } else {
+                (0, 140)
+            };
+            sample.load.phases = vec![phase(Phase::Tls, tls), phase(Phase::FirstOperation, query)];
+            let waited = if sample.slice.arm == "tls" { queue_us } else { 10 };
+            sample.server.server_run_queue_wait_ns = Some(waited * 1_000 * OPERATIONS);
+            // A machine with much to spare.
+            sample.load.duration_ns *= 2;
+        }
+        samples
+    };
+    let waits = |queue_us| {
+        let run = explained(&samples(queue_us));
+        let mut findings = run.findings.into_iter();
+        findings.find(|finding| finding.id == "waits-for-cpu")
+    };
+    let found = waits(350).unwrap();
+    assert!(found.summary.contains("2 connects at a time share"), "{found:?}");
+    assert!(
+        found.evidence.contains("350 µs per connect instead of 10 µs"),
+        "{found:?}"
+    );
+    assert_eq!(waits(20), None, "nobody waited");
+}
+
+#[test]
+fn phases_are_per_connect_and_name_the_cause() {
+    let run = explained(&samples(12));
+    let row = run
+        .connect_phases
+        .iter()
+        .find(|row| row.arm == "tls" && row.phase == Phase::Tls)
+        .unwrap();
+    assert!(
+        (row.mean_us - 1_340.0).abs() < 3.0 && (row.client_cpu_us.unwrap() - 550.0).abs() < 2.0,
+        "{row:?}"
+    );
+    let latency = run
+        .measurements
+        .iter()
+        .find(|row| row.cell == "connect" && row.arm == "tls" && row.metric == Metric::LatencyMean);
+    assert!((row.mean_us - latency.unwrap().value).abs() < 1e-9);
+    assert!(
+        run.findings
+            .iter()
+            .any(|finding| finding.summary.contains("TLS handshake")),
+        "{:#?}",
+        run.findings
+    );
+}
+
+#[test]
+fn a_tunnel_that_is_open_already_saves_round_trips_and_anything_else_that_gains_is_suspected() {
+    let text = STUDY
+        .replace(
+            "transport = \"tls1.3\"",
+            "transport = \"plain\"\ntunnel = { ssh = \"aes256-ctr\" }",
+        )
+        .replace(
+            "workload = \"connect\"",
+            "workload = \"connect\"\nlink = { rtt_ms = 45 }",
+        );
+    let mut head = head(study());
+    head.study = Study::from_toml(&text).unwrap();
+    let faster = |mut sample: Sample| {
+        if sample.slice.arm == "tls" {
+            sample.load.duration_ns /= 100;
+        }
+        sample
+    };
+    let samples: Vec<Sample> = samples(30).into_iter().map(faster).collect();
+    let findings = explain(&head, samples.as_slice()).unwrap().findings;
+    let of = |cell: &str| {
+        let mut of_cell = findings
+            .iter()
+            .filter(|finding| finding.summary.starts_with(cell) && finding.summary.contains("throughput"));
+        of_cell
+            .next()
+            .unwrap_or_else(|| panic!("{cell}: {findings:?}"))
+            .clone()
+    };
+    let connect = of("connect");
+    assert_eq!(connect.severity, Severity::Cause);
+    assert!(connect.summary.contains("a round trip of 45 ms"), "{connect:?}");
+    assert_eq!(of("select").severity, Severity::Suspicion);
+}
+
+#[test]
+fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
+    let findings = |median_us| {
+        let mut head = head(study());
+        head.servers[0].link = Some(LinkRecord {
+            by: LinkKind::Tun,
+            distances: vec![Link::NONE],
+            packets: 1_000,
+            lateness_median_us: median_us,
+            lateness_p99_us: 900.0,
+            lateness_max_us: 2_000.0,
+            dropped: 0,
+        });
+        let findings = explain(&head, [].as_slice()).unwrap().findings;
+        findings
+            .into_iter()
+            .filter(|finding| finding.summary.contains("link"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(findings(99.0), []);
+    let late = findings(150.0);
+    assert_eq!(late.len(), 1);
+    assert_eq!(late[0].severity, Severity::Suspicion);
+    assert!(late[0].summary.contains("150 µs"), "{late:?}");
+}
+
+#[test]
+fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
+    let two_alike = STUDY.replace("workload = \"connect\"", "workload = \"oltp_point_select\"");
+    let run = explain(
+        &head(Study::from_toml(&two_alike).unwrap()),
+        samples(30).as_slice(),
+    )
+    .unwrap();
+    // The server pays in one of them, the client in the other.
+    assert_eq!(
+        run.verdict,
+        "Against plain, tls costs something in 2 of 2 cells: it costs the server 560 µs more CPU per operation (+700 % \
+         [696, 703]) in connect, and costs the client 2.0 µs more CPU per operation (+20 % [20, 21]) in select."
+    );
+}

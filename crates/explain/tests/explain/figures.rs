@@ -1,0 +1,187 @@
+//! Estimates, verdicts and what is missing for them.
+
+use ciphertax_explain::{explain, precision};
+use ciphertax_model::{Metric, Study};
+use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
+use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
+
+use crate::made_up::{STUDY, explained, head, samples, study};
+
+#[test]
+fn costs_are_found_where_they_are_and_nowhere_else() {
+    let run = explained(&samples(30));
+    let verdict = |cell: &str, metric| {
+        run.estimates
+            .iter()
+            .find(|row| row.cell == cell && row.metric == metric)
+            .unwrap()
+            .verdict
+    };
+    assert_eq!(verdict("select", Metric::ClientCpuPerOp), Verdict::Costs);
+    assert_eq!(verdict("select", Metric::ServerCpuPerOp), Verdict::NoCost);
+    assert_eq!(verdict("connect", Metric::ServerCpuPerOp), Verdict::Costs);
+    assert!(
+        run.noise_floor.iter().all(|row| row.verdict == Verdict::NoCost),
+        "{:#?}",
+        run.noise_floor
+    );
+}
+
+#[test]
+fn changes_are_the_ratios_that_were_put_in() {
+    let run = explained(&samples(30));
+    let row = run
+        .estimates
+        .iter()
+        .find(|row| row.cell == "select" && row.metric == Metric::ClientCpuPerOp)
+        .unwrap();
+    assert!(
+        (row.change - 0.2).abs() < 0.005 && row.low <= row.change && row.change <= row.high,
+        "{row:?}"
+    );
+    assert!((row.variant / row.baseline - 1.0 - row.change).abs() < 1e-9);
+    assert_eq!(row.blocks, 30);
+}
+
+#[test]
+fn without_the_baseline_again_nothing_is_told_and_every_number_is_one() {
+    let samples: Vec<Sample> = samples(20)
+        .into_iter()
+        .filter(|sample| sample.slice.arm != "baseline again")
+        .collect();
+    let run = explained(&samples);
+    for row in &run.estimates {
+        assert_eq!(
+            (row.verdict, row.rule),
+            (Verdict::CannotTell, Rule::NoFloor),
+            "{row:?}"
+        );
+        assert!(row.floor.is_none() && row.margin.is_finite() && row.more_time_s.is_none());
+    }
+    // What is not finite is written as null, and then cannot be read.
+    let text = serde_json::to_string(&run).unwrap();
+    assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), run);
+}
+
+#[test]
+fn a_void_slice_takes_its_pairs_out_and_is_listed() {
+    let mut samples = samples(20);
+    let victim = samples
+        .iter_mut()
+        .find(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls")
+        .unwrap();
+    victim.void = Some(VoidReason::Errors {
+        count: 3,
+        first: "gone".into(),
+    });
+    let run = explained(&samples);
+    let blocks = |rows: &[ciphertax_records::EstimateRow]| {
+        rows.iter()
+            .find(|row| row.cell == "select" && row.metric == Metric::Throughput)
+            .unwrap()
+            .blocks
+    };
+    assert_eq!((blocks(&run.estimates), blocks(&run.noise_floor)), (19, 20));
+    assert_eq!((run.void.len(), run.cells[0].void_slices), (1, 1));
+}
+
+#[test]
+fn a_saturated_client_gets_no_verdict_on_throughput_and_latency_but_on_cpu() {
+    let mut samples = samples(20);
+    for sample in samples
+        .iter_mut()
+        .filter(|sample| sample.slice.cell == "select" && sample.slice.arm == "tls")
+    {
+        sample.load.client_bound = true;
+    }
+    let run = explained(&samples);
+    for row in run.estimates.iter().filter(|row| row.cell == "select") {
+        let concerns_server = matches!(
+            row.metric,
+            Metric::Throughput
+                | Metric::LatencyMean
+                | Metric::LatencyP50
+                | Metric::LatencyP95
+                | Metric::LatencyP99
+        );
+        assert_eq!(row.rule == Rule::ClientBound, concerns_server, "{row:?}");
+        assert!(!concerns_server || row.verdict == Verdict::CannotTell);
+    }
+    assert!(run.cells[0].client_bound && !run.cells[1].client_bound);
+}
+
+#[test]
+fn a_server_that_cannot_be_seen_has_no_cpu_rows_and_does_not_hold_up_the_rest() {
+    let mut samples = samples(30);
+    for sample in &mut samples {
+        sample.server.server_cpu = None;
+    }
+    let run = explained(&samples);
+    assert!(
+        run.estimates
+            .iter()
+            .all(|row| row.metric != Metric::ServerCpuPerOp)
+    );
+    assert!(run.cells.iter().all(|cell| cell.precise));
+    assert_eq!(
+        run.churn.iter().map(|row| row.side).collect::<Vec<_>>(),
+        [Side::Client]
+    );
+}
+
+#[test]
+fn too_few_samples_have_no_interval_and_the_verdict_says_what_is_missing() {
+    for blocks in 0..FEWEST_BLOCKS {
+        let run = explained(&samples(blocks));
+        assert_eq!(run.cells[0].blocks, blocks);
+        assert!(run.estimates.is_empty() && run.noise_floor.is_empty() && run.churn.is_empty());
+        assert!(run.capacity.is_empty() && run.cells[0].more_time_s.is_none());
+        assert!(run.verdict.starts_with("Nothing can be said"), "{}", run.verdict);
+        assert_eq!(
+            run.verdict.contains("needs 5 blocks"),
+            blocks > 0,
+            "{}",
+            run.verdict
+        );
+    }
+    assert!(!explained(&samples(FEWEST_BLOCKS)).estimates.is_empty());
+}
+
+#[test]
+fn the_same_samples_give_the_same_run() {
+    let samples = samples(12);
+    assert_eq!(explained(&samples), explained(&samples));
+}
+
+#[test]
+fn precision_counts_blocks_and_ends_when_narrow() {
+    let study = study();
+    let few = precision(&study, &study.cells[0], &samples(5)).unwrap();
+    assert!(
+        !few.precise && few.blocks == 5 && few.more_time_s.unwrap() > 0.0,
+        "{few:?}"
+    );
+    let many = precision(&study, &study.cells[0], &samples(30)).unwrap();
+    assert!(many.precise && many.cpu_half_width.unwrap() < 0.01, "{many:?}");
+}
+
+#[test]
+fn cells_are_of_the_servers_that_say_so_whatever_these_are_called() {
+    let mut head = head(Study::from_toml(STUDY).unwrap());
+    let one = head.servers[0].clone();
+    head.servers = [(1, "select"), (2, "connect")]
+        .map(|(number, cell)| ServerRecord {
+            id: ServerId::numbered(number),
+            cells: vec![cell.into()],
+            ..one.clone()
+        })
+        .into();
+    let results = explain(&head, samples(2).as_slice()).unwrap();
+    let run = Run::new(head, results);
+    let found = &run.results.cells;
+    assert_eq!(found[0].server, found[1].server);
+    assert!(!found[0].shares_server_with(&found[1]));
+    for (cell, server) in found.iter().zip(&run.head.servers) {
+        assert_eq!(run.server_of(cell), Some(server));
+    }
+}

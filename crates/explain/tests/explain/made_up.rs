@@ -1,0 +1,198 @@
+//! Samples of known cost.
+
+use std::collections::BTreeMap;
+
+use ciphertax_explain::explain;
+use ciphertax_model::Study;
+use ciphertax_records::{
+    ArmRecord, ArmRole, CpuTime, Head, Host, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample,
+    ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
+};
+use ciphertax_stats::histogram;
+
+pub(crate) const STUDY: &str = r#"
+name = "made-up"
+question = "Does it add up?"
+time_s = 60
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "select"
+workload = "oltp_point_select"
+load = { connections = 8 }
+
+[[cell]]
+name = "connect"
+workload = "connect"
+load = { connections = 2 }
+"#;
+
+pub(crate) const ARMS: [&str; 3] = ["plain", "baseline again", "tls"];
+
+pub(crate) const OPERATIONS: u64 = 1_000;
+
+/// CPU per operation in µs, client then server, of a cell's plain and TLS arm.
+struct Costs {
+    plain: [f64; 2],
+    tls: [f64; 2],
+}
+
+const SELECT: Costs = Costs {
+    plain: [10.0, 20.0],
+    tls: [12.0, 20.0],
+};
+
+const CONNECT: Costs = Costs {
+    plain: [60.0, 80.0],
+    tls: [700.0, 640.0],
+};
+
+/// The study with this load in the cell `connect`.
+pub(crate) fn study_with(load: &str) -> Study {
+    Study::from_toml(&STUDY.replace("load = { connections = 2 }", load)).unwrap()
+}
+
+pub(crate) fn study() -> Study {
+    Study::from_toml(STUDY).unwrap()
+}
+
+pub(crate) fn explained(samples: &[Sample]) -> Results {
+    explain(&head(study()), samples).unwrap()
+}
+
+/// Samples with a deterministic noise of about one percent.
+pub(crate) fn samples(blocks: u32) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for block in 0..blocks {
+        for (cell, costs) in [("select", SELECT), ("connect", CONNECT)] {
+            for (position, arm) in ARMS.into_iter().enumerate() {
+                let cpu = if arm == "tls" { costs.tls } else { costs.plain };
+                let step = block * 7 + position as u32 * 3 + u32::from(cell == "select") * 5;
+                let noise = 1.0 + 0.01 * (f64::from(step % 11) / 5.0 - 1.0);
+                samples.push(sample(
+                    cell,
+                    block,
+                    position as u32,
+                    arm,
+                    cpu.map(|us| us * noise),
+                ));
+            }
+        }
+    }
+    samples
+}
+
+fn sample(cell: &str, block: u32, position: u32, arm: &str, [client_us, server_us]: [f64; 2]) -> Sample {
+    let cpu = |us: f64| CpuTime {
+        total_ns: (us * 1e3 * OPERATIONS as f64) as u64,
+        system_ns: 0,
+    };
+    let mean_ns = ((client_us + server_us) * 1e3) as u64;
+    let mut latency = histogram::empty();
+    for step in 0..OPERATIONS {
+        latency.saturating_record(mean_ns * (900 + step % 200) / 1_000);
+    }
+    Sample {
+        slice: SliceId {
+            cell: cell.into(),
+            block,
+            position,
+            arm: arm.into(),
+        },
+        start_ns: u64::from(block * 6 + position) * 100_000_000,
+        load: Yield {
+            duration_ns: OPERATIONS * mean_ns,
+            operations: vec![OperationSample {
+                kind: cell.into(),
+                count: OPERATIONS,
+                errors: 0,
+                latency_sum_ns: OPERATIONS * mean_ns,
+                latency: histogram::encode(&latency),
+            }],
+            client_cpu: cpu(client_us),
+            bytes_sent: OPERATIONS * 30,
+            bytes_received: OPERATIONS * if arm == "tls" { 230 } else { 190 },
+            workers: 2,
+            phases: if cell == "connect" && arm == "tls" {
+                vec![handshake(mean_ns)]
+            } else {
+                Vec::new()
+            },
+            ..Yield::default()
+        },
+        server: ServerSide {
+            server_cpu: Some(cpu(server_us)),
+            ..ServerSide::default()
+        },
+        void: None,
+    }
+}
+
+/// All of a connect is its handshake.
+pub(crate) fn handshake(mean_ns: u64) -> PhaseSample {
+    let mut wall = histogram::empty();
+    wall.saturating_record_n(mean_ns, OPERATIONS);
+    PhaseSample {
+        phase: Phase::Tls,
+        count: OPERATIONS,
+        wall_sum_ns: OPERATIONS * mean_ns,
+        client_cpu_sum_ns: Some(OPERATIONS * 550_000),
+        bytes_sent: OPERATIONS * 1_500,
+        bytes_received: OPERATIONS * 1_300,
+        flights: OPERATIONS,
+        wall: histogram::encode(&wall),
+    }
+}
+
+pub(crate) fn head(study: Study) -> Head {
+    let role = [ArmRole::Baseline, ArmRole::BaselineAgain, ArmRole::Variant];
+    let arms = study
+        .measured_arms()
+        .into_iter()
+        .zip(role)
+        .map(|(arm, role)| ArmRecord {
+            name: arm.name,
+            role,
+            sessions: Vec::new(),
+        })
+        .collect();
+    let tool = Tool {
+        name: "ciphertax".into(),
+        version: "0".into(),
+        commit: "unknown".into(),
+    };
+    let host = Host {
+        os: String::new(),
+        kernel: String::new(),
+        cpu: String::new(),
+        cpus: 2,
+        memory_bytes: 0,
+        virtualization: "none".into(),
+    };
+    Head {
+        status: RunStatus::Complete,
+        arms,
+        servers: vec![ServerRecord {
+            id: Default::default(),
+            cells: Vec::new(),
+            name: "mariadb".into(),
+            product: "MariaDB".into(),
+            version: String::new(),
+            tls_library: String::new(),
+            placement: ServerPlacement::Private,
+            address: String::new(),
+            same_host: true,
+            settings: BTreeMap::new(),
+            cpu_unread: None,
+            link: None,
+        }],
+        ..Head::begin(tool, host, study, String::new(), 1)
+    }
+}

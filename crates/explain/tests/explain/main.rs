@@ -1,0 +1,8 @@
+//! From made-up samples of known cost to what is said about them.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod consequences;
+mod figures;
+mod loads;
+mod made_up;

@@ -1,0 +1,360 @@
+//! What a run was, in words that the outputs share: servers, loads, verdicts, and what is missing.
+
+use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
+use ciphertax_records::{
+    Agreement, ArmRole, EstimateRow, MeasuredCell, PublishedRow, Run, RunStatus, ServerPlacement,
+    ServerRecord, Severity, VoidReason,
+};
+use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict, format};
+
+use crate::lookup::measured;
+
+/// What was compared for a published figure, with the kind of operation where it is of one.
+pub(crate) fn published_metric(row: &PublishedRow) -> String {
+    match &row.kind {
+        None => row.metric.to_string(),
+        Some(kind) => format!("{} of {kind}", row.metric),
+    }
+}
+
+/// What the tunnels of a cell's arms cost, in words; empty where no arm has one.
+pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
+    let costs: Vec<String> = run
+        .head
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let (value, unit) = measured(run, cell, &arm.name, Metric::TunnelCpuPerOp)?;
+            Some(format!("{} {}", arm.name, format::quantity(value, unit)))
+        })
+        .collect();
+    (!costs.is_empty()).then(|| format!("CPU of the tunnel, both its ends: {}", costs.join(", ")))
+}
+
+/// How fast the arms of a cell did its batches, in words; `None` where there are none.
+pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<String> {
+    let what = match cell.asked.workload.makes_connections() {
+        true => "Connections",
+        false => "Operations",
+    };
+    let is_shown = |arm: &str| {
+        let arm = run.head.arms.iter().find(|other| other.name == arm);
+        arm.is_some_and(|arm| arm.role != ArmRole::BaselineAgain)
+    };
+    let rates: Vec<String> = run
+        .results
+        .batches
+        .iter()
+        .filter(|row| row.cell == cell.found.name && is_shown(&row.arm))
+        .map(|row| {
+            let deviation = row.standard_deviation.map_or(format::ABSENT.into(), format::rate);
+            let batches = match row.batches {
+                1 => "1 batch".into(),
+                n => format!("{} batches", format::count(n.into())),
+            };
+            format!(
+                "{} {} ({deviation}) in {batches}",
+                row.arm,
+                format::rate(row.mean)
+            )
+        })
+        .collect();
+    (!rates.is_empty()).then(|| {
+        format!(
+            "{what} per second, mean and standard deviation over the batches: {}",
+            rates.join(", ")
+        )
+    })
+}
+
+/// Why the CPU time of servers is not there, in a sentence each.
+pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
+    run.head.servers.iter().filter_map(|server| {
+        let reason = server.cpu_unread.as_ref()?;
+        Some(format!(
+            "Server CPU is not measured on {}: {reason}.",
+            server.name
+        ))
+    })
+}
+
+/// The arms that were not measured, in a sentence each.
+pub(crate) fn left_out_in_words(run: &Run) -> impl Iterator<Item = String> {
+    let left_out = run.head.left_out.iter();
+    left_out.map(|left_out| format!("Left out: {}, because {}.", left_out.arm, left_out.reason))
+}
+
+/// How the connects of an arm logged in and shook hands, in words.
+pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
+    let row = run
+        .results
+        .connects
+        .iter()
+        .find(|row| row.cell == cell && row.arm == arm)?;
+    let logins = row
+        .logins
+        .iter()
+        .map(|(path, count)| format!("{} logins by {path}", format::count(*count as f64)));
+    let handshakes = row.handshakes.map(|handshakes| match handshakes.offered {
+        0 => "every TLS handshake full".to_owned(),
+        offered => format!(
+            "{} of {} TLS handshakes offered an earlier session, {} were resumed",
+            format::count(offered as f64),
+            format::count(handshakes.count as f64),
+            format::count(handshakes.resumed as f64)
+        ),
+    });
+    Some(logins.chain(handshakes).collect::<Vec<_>>().join("; "))
+}
+
+/// The cell in words: what is asked, how hard.
+pub(crate) fn load_in_words(run: &Run, cell: MeasuredCell<'_>) -> String {
+    let distance = cell
+        .link
+        .map(|link| format!(", {} ms away{}", link.rtt_ms, by_relay(run)))
+        .unwrap_or_default();
+    if let Some(command) = &cell.asked.command {
+        return format!("{}{distance}", command_in_words(command));
+    }
+    let connections = match (
+        cell.asked.load.connections,
+        cell.asked.workload.makes_connections(),
+    ) {
+        (1, true) => "one connect at a time".into(),
+        (n, true) => format!("{n} connects at a time"),
+        (1, _) => "1 connection".into(),
+        (n, _) => format!("{n} connections"),
+    };
+    let pace = match cell.asked.load.pace() {
+        Pace::Closed => String::new(),
+        Pace::Batch { operations } => format!(", in batches of {}", format::count(operations.into())),
+        Pace::Open { rate } => format!(" at most, {} begun per second", format::count(rate.into())),
+    };
+    format!("{}, {connections}{pace}{distance}", cell.asked.workload.asks())
+}
+
+/// The program, as much of its line as is easily read, and what of it counts.
+fn command_in_words(command: &Command) -> String {
+    const LONGEST: usize = 60;
+    let mut line: String = command.to_string().replace(char::is_control, " ");
+    if let Some((cut, _)) = line.char_indices().nth(LONGEST) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    let operation = match command.counts {
+        Counts::Runs => "a run of the program",
+        Counts::Queries => "a query counted by the server",
+    };
+    format!("{line}; an operation is {operation}")
+}
+
+/// How the load was made: by threads of ciphertax, or by a program of the user's own.
+pub(crate) fn load_threads(cell: MeasuredCell<'_>) -> String {
+    if let Some(command) = &cell.asked.command {
+        return format!("killed after {} s", command.timeout_s);
+    }
+    let threads = match cell.found.workers {
+        1 => "1 load thread".to_owned(),
+        workers => format!("{workers} load threads"),
+    };
+    format!(
+        "{threads}, waits {} µs for more ready sockets",
+        cell.asked.load.poll_delay_us
+    )
+}
+
+/// Names what keeps distances in this run if it does not behave like a real line.
+fn by_relay(run: &Run) -> String {
+    let kind = run.head.study.link_by;
+    kind.caveat().map_or(String::new(), |_| format!(" by {kind}"))
+}
+
+/// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
+pub(crate) fn time_wanted(cell: MeasuredCell<'_>) -> Option<String> {
+    let seconds = cell
+        .found
+        .more_time_s
+        .filter(|seconds| !cell.found.precise && *seconds > 0.0)?;
+    Some(format!(
+        "{} more for the precision asked for",
+        format::span(seconds)
+    ))
+}
+
+/// What is missing for an interval; `None` if there are blocks enough.
+pub(crate) fn blocks_wanted(cell: MeasuredCell<'_>) -> Option<String> {
+    (cell.found.blocks < FEWEST_BLOCKS).then(|| format!("an interval needs {FEWEST_BLOCKS} blocks"))
+}
+
+/// How many blocks a cell has.
+pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
+    match cell.found.blocks {
+        1 => "1 block".into(),
+        n => format!("{} blocks", format::count(n.into())),
+    }
+}
+
+/// The one or two words of a verdict, or why there is none although there are numbers.
+pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
+    let word = match (row.rule, row.verdict) {
+        (Rule::ClientBound, _) => "client-bound",
+        (_, Verdict::Costs) => "costs",
+        // No protection makes anything cheaper by itself.
+        (_, Verdict::Gains) if run.head.study.adds_protection(&row.arm) => "gains?",
+        (_, Verdict::Gains) => "gains",
+        (_, Verdict::NoCost) => "no cost",
+        (_, Verdict::CannotTell) => "cannot tell",
+    };
+    word.to_owned()
+}
+
+/// A published figure in words: a change, or a bound.
+pub(crate) fn published_figure(row: &PublishedRow) -> String {
+    match (row.change, row.within) {
+        (Some(change), _) => format::change(change),
+        (None, Some(bound)) => format!("within ±{}", format::share(bound)),
+        (None, None) => format::ABSENT.into(),
+    }
+}
+
+/// The measured change with its interval.
+pub(crate) fn measured_change(row: &PublishedRow) -> String {
+    row.measured.map_or("not measured".into(), |measured| {
+        format!(
+            "{} {}",
+            format::change(measured.value),
+            format::change_interval(measured.value, measured.low, measured.high)
+        )
+    })
+}
+
+/// The words of an agreement.
+pub(crate) fn agreement_word(agreement: Agreement) -> &'static str {
+    match agreement {
+        Agreement::Agrees => "agrees",
+        Agreement::Differs => "differs",
+        Agreement::CannotTell => "cannot tell",
+    }
+}
+
+/// What a finding is called.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Cause => "cause",
+        Severity::Advice => "advice",
+        Severity::Suspicion => "suspicion",
+    }
+}
+
+/// What a reader of an unfinished run must know first; `None` for a complete one.
+pub(crate) fn unfinished(run: &Run) -> Option<String> {
+    match &run.head.status {
+        RunStatus::Complete => None,
+        RunStatus::Running => {
+            Some("This run has not come to its end: it is still measuring, or it was killed. What it measured until then is below.".into())
+        }
+        RunStatus::Partial { reason } => Some(format!(
+            "This run ended early: {}. What it measured until then is below.",
+            reason.trim_end_matches('.')
+        )),
+        RunStatus::NotCleanedUp { problem } => Some(format!(
+            "This run measured all it was to measure, but {}.",
+            problem.trim_end_matches('.')
+        )),
+    }
+}
+
+/// Which servers they were, and whether both sides shared the CPUs.
+pub(crate) fn servers_in_words(run: &Run) -> String {
+    let mut servers: Vec<String> = run
+        .head
+        .servers
+        .iter()
+        .map(|server| server_in_words(run, server))
+        .collect();
+    // The same server with several certificates is one to a reader.
+    servers.dedup();
+    servers.join("; ")
+}
+
+/// What kept a server at a distance, how exactly, and what a reader of the figures must know of it; `None` without one.
+pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
+    let link = server.link.as_ref()?;
+    let distances: Vec<String> = link
+        .distances
+        .iter()
+        .map(|link| format!("{} ms", link.rtt_ms))
+        .collect();
+    let dropped = match link.dropped {
+        0 => String::new(),
+        n => format!(", {} dropped", format::count(n as f64)),
+    };
+    let caveat = link
+        .by
+        .caveat()
+        .map_or(String::new(), |caveat| format!("; it {caveat}"));
+    Some(format!(
+        "{} away by {}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}{caveat}",
+        distances.join(", "),
+        link.by,
+        format::count(link.packets as f64),
+        format::microseconds(link.lateness_median_us),
+        format::microseconds(link.lateness_p99_us),
+        format::microseconds(link.lateness_max_us),
+    ))
+}
+
+fn server_in_words(run: &Run, server: &ServerRecord) -> String {
+    let whose = match server.placement {
+        ServerPlacement::Private => "private server",
+        ServerPlacement::External => "your server",
+    };
+    let place = match (server.same_host, run.head.host.cpus) {
+        _ if run.head.study.placement == Placement::Together => "on one CPU together with the load".into(),
+        (true, 1) => "on the same CPU as the load".into(),
+        (true, cpus) => format!("on the same {cpus} CPUs as the load"),
+        (false, _) => format!("at {}", server.address),
+    };
+    format!("{} {}, {whose} {place}", server.product, server.version)
+}
+
+/// Void slices with the same kind of reason.
+pub(crate) struct VoidGroup {
+    /// The kind of reason.
+    pub(crate) kind: &'static str,
+    /// How many slices.
+    pub(crate) count: usize,
+    /// The reason of the first of them in full.
+    pub(crate) first: String,
+}
+
+/// Void slices by kind of reason, the commonest first.
+pub(crate) fn void_groups(run: &Run) -> Vec<VoidGroup> {
+    let mut groups: Vec<VoidGroup> = Vec::new();
+    for row in &run.results.void {
+        let kind = void_kind(&row.reason);
+        match groups.iter_mut().find(|group| group.kind == kind) {
+            Some(group) => group.count += 1,
+            None => groups.push(VoidGroup {
+                kind,
+                count: 1,
+                first: row.reason.to_string(),
+            }),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+    groups
+}
+
+fn void_kind(reason: &VoidReason) -> &'static str {
+    match reason {
+        VoidReason::Errors { .. } => "operations failed",
+        VoidReason::FactsDiffer { .. } => "session not what its arm says",
+        VoidReason::ServerDied { .. } => "server died",
+        VoidReason::Steal { .. } => "CPU taken by the hypervisor",
+        VoidReason::Empty => "no operation completed",
+        VoidReason::Stalled { .. } => "operations did not finish",
+        VoidReason::ScheduleMissed { .. } => "schedule missed",
+        VoidReason::Interrupted => "interrupted",
+    }
+}

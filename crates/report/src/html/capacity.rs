@@ -1,0 +1,105 @@
+//! Cores at a rate.
+
+use ciphertax_records::{CapacityRow, Rated, Run, Side};
+use ciphertax_stats::{Interval, Verdict, format};
+use serde::Serialize;
+
+use super::figure::{ArmName, Figure, Range};
+
+/// Extra cores at a rate that the reader chooses: queries, or new connections, per second.
+#[derive(Serialize)]
+pub(super) struct Capacity {
+    of: Rated,
+    label: &'static str,
+    /// The rate of the record, which the page shows until the reader chooses another.
+    rate: Figure,
+    rate_exact: f64,
+    rows: Vec<CapacityLine>,
+}
+
+/// One arm in one cell.
+#[derive(Serialize)]
+struct CapacityLine {
+    arm: ArmName,
+    /// The cell, where an arm has several.
+    cell: String,
+    /// Cores of the server, then of the client.
+    sides: Vec<Option<Cores>>,
+}
+
+#[derive(Serialize)]
+struct Cores {
+    side: String,
+    cores: Range,
+    /// The verdict, where it is not that they are needed.
+    word: Option<&'static str>,
+    /// What they are at a rate of 1.
+    per_rate: [f64; 3],
+}
+
+impl Capacity {
+    pub(super) fn all(run: &Run) -> Vec<Self> {
+        [
+            (Rated::Queries, "queries per second"),
+            (Rated::Connections, "new connections per second"),
+        ]
+        .into_iter()
+        .filter_map(|(of, label)| Self::of(run, of, label))
+        .collect()
+    }
+
+    fn of(run: &Run, of: Rated, label: &'static str) -> Option<Self> {
+        let rows: Vec<&CapacityRow> = run.results.capacity.iter().filter(|row| row.of == of).collect();
+        let rate = rows.first()?.rate;
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        for row in &rows {
+            let key = (row.arm.as_str(), row.cell.as_str());
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let several = keys.iter().any(|key| key.1 != keys[0].1);
+        let line = |(arm, cell): (&str, &str)| CapacityLine {
+            arm: ArmName::of(run, arm),
+            cell: if several { cell.to_owned() } else { String::new() },
+            sides: [Side::Server, Side::Client]
+                .into_iter()
+                .map(|side| {
+                    let row = rows
+                        .iter()
+                        .find(|row| row.arm == arm && row.cell == cell && row.side == side)?;
+                    Some(Cores::of(row))
+                })
+                .collect(),
+        };
+        Some(Self {
+            of,
+            label,
+            rate: Figure::new(rate, format::count(rate)),
+            rate_exact: rate,
+            rows: keys.into_iter().map(line).collect(),
+        })
+    }
+}
+
+impl Cores {
+    fn of(row: &CapacityRow) -> Self {
+        let Interval { value, low, high } = row.extra_cores;
+        let [value_text, low_text, high_text] = format::cores(value, low, high);
+        Self {
+            side: row.side.to_string(),
+            word: match row.verdict {
+                Verdict::Costs => None,
+                Verdict::Gains => Some("gains"),
+                Verdict::NoCost => Some("no cost"),
+                Verdict::CannotTell => Some("cannot tell"),
+            },
+            cores: Range {
+                value: Figure::new(value, value_text),
+                low: Figure::new(low, low_text),
+                high: Figure::new(high, high_text),
+            },
+            per_rate: [value, low, high].map(|cores| cores / row.rate),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Cell by cell: what every arm costs, and the noise.
+
+use ciphertax_model::Metric;
+use ciphertax_records::{EstimateRow, MeasuredCell, Run};
+use ciphertax_stats::format::{self, ABSENT};
+
+use super::page::{Page, Tone, left, right};
+use crate::{describe, lookup, words};
+
+/// The baseline against itself: cells down, metrics across.
+pub(super) fn noise(page: &mut Page, run: &Run) {
+    if run.results.noise_floor.is_empty() {
+        return;
+    }
+    page.blank();
+    page.paragraph(
+        "Noise: the baseline measured against itself in the same blocks (A/A). A change costs if its 95 % interval excludes \
+         zero, it exceeds the noise floor (first line), and it is significant among all comparisons of the run (Holm). No cost: the \
+         interval ends below the margin, which is twice the precision asked for, or the floor. Else it cannot be told.",
+        Tone::Plain,
+    );
+    let mut metrics: Vec<Metric> = Vec::new();
+    for metric in run.cells().flat_map(lookup::headline) {
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let mut table = page.table(std::iter::once("").chain(metrics.iter().map(|metric| heading(*metric))));
+    for cell in run.cells() {
+        if run
+            .results
+            .noise_floor
+            .iter()
+            .any(|row| row.cell == cell.found.name)
+        {
+            let cells = metrics
+                .iter()
+                .map(|metric| right(noise_floor(run, &cell.found.name, *metric)));
+            table.add_row(std::iter::once(left(&cell.found.name)).chain(cells));
+        }
+    }
+    page.add_table(&table);
+}
+
+/// One cell: arms down, metrics across; each change with its interval and its verdict, explained where it is surprising and
+/// was not `answered`, and so explained, already.
+pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered: &[&EstimateRow]) {
+    page.heading(&cell.found.name);
+    let mut caption = format!(
+        "{}; {}",
+        describe::load_in_words(run, cell),
+        describe::blocks_in_words(cell)
+    );
+    if cell.found.client_bound {
+        caption.push_str("; client-bound");
+    }
+    if let Some(wanted) = describe::blocks_wanted(cell).or_else(|| describe::time_wanted(cell)) {
+        caption.push_str(&format!("; {wanted}"));
+    }
+    page.paragraph(&caption, Tone::Plain);
+    if run
+        .results
+        .measurements
+        .iter()
+        .all(|row| row.cell != cell.found.name)
+    {
+        page.paragraph("Nothing was measured.", Tone::Plain);
+        return;
+    }
+
+    let metrics = lookup::headline(cell);
+    let mut table = page.table(std::iter::once("").chain(metrics.map(heading)));
+    if let Some(arm) = lookup::baseline(run) {
+        table.add_row(std::iter::once(left(&arm.name)).chain(metrics.map(|metric| {
+            let value = lookup::measured(run, &cell.found.name, &arm.name, metric);
+            right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
+        })));
+    }
+    for arm in lookup::variants_in(run, cell) {
+        table.add_row(std::iter::once(left(&arm.name)).chain(
+            metrics.map(|metric| page.change(run, run.results.estimate(&cell.found.name, &arm.name, metric))),
+        ));
+    }
+    page.add_table(&table);
+    for arm in lookup::variants_in(run, cell) {
+        let rows = metrics
+            .iter()
+            .filter_map(|metric| run.results.estimate(&cell.found.name, &arm.name, *metric));
+        for row in rows.filter(|row| words::is_surprising(row) && !answered.contains(row)) {
+            page.paragraph(&words::explained(run, row), Tone::Plain);
+        }
+    }
+    kinds(page, run, cell);
+    let batches = describe::batches_in_words(run, cell);
+    for words in batches
+        .into_iter()
+        .chain(describe::tunnels_in_words(run, &cell.found.name))
+    {
+        page.paragraph(&words, Tone::Plain);
+    }
+}
+
+/// Kinds of operations down, metrics across, for each variant.
+fn kinds(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    let rows = lookup::by_kind(run, &cell.found.name);
+    for arm in lookup::variants_in(run, cell) {
+        let of_arm = rows.iter().filter(|row| row.estimate.arm == arm.name);
+        let mut kinds: Vec<&str> = of_arm.map(|row| row.kind.as_str()).collect();
+        kinds.dedup();
+        if kinds.is_empty() {
+            continue;
+        }
+        let caption = format!("{}, by kind of operation: baseline, and the change", arm.name);
+        page.paragraph(&caption, Tone::Plain);
+        let header = Metric::COMPARED_BY_KIND
+            .into_iter()
+            .flat_map(|metric| [metric.label(), "change"]);
+        let mut table = page.table(std::iter::once("").chain(header));
+        for kind in kinds {
+            let cells = Metric::COMPARED_BY_KIND.into_iter().flat_map(|metric| {
+                let row = rows.iter().find(|row| {
+                    row.kind == kind && row.estimate.arm == arm.name && row.estimate.metric == metric
+                });
+                let row = row.map(|row| &row.estimate);
+                let baseline = row.map_or(ABSENT.into(), |row| format::quantity(row.baseline, &row.unit));
+                [right(baseline), page.change(run, row)]
+            });
+            table.add_row(std::iter::once(left(kind)).chain(cells));
+        }
+        page.add_table(&table);
+    }
+}
+
+fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
+    let Some(row) = lookup::noise(run, cell, metric) else {
+        return ABSENT.into();
+    };
+    let floor = lookup::floor(run, cell, metric);
+    format!(
+        "{}\n{}\n{}",
+        floor.map_or(ABSENT.into(), |floor| words::floor(floor, metric)),
+        format::change(row.change),
+        format::change_interval(row.change, row.low, row.high)
+    )
+}
+
+/// Headings that fit the columns of a narrow table.
+fn heading(metric: Metric) -> &'static str {
+    match metric {
+        Metric::ClientCpuPerOp => "client CPU/op",
+        Metric::ServerCpuPerOp => "server CPU/op",
+        Metric::ResponseP50 => "median response",
+        Metric::ResponseP99 => "p99 response",
+        other => other.label(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the time of a connect goes.
+
+use ciphertax_records::{ArmRole, MeasuredCell, Phase, PhaseRow, Run};
+use ciphertax_stats::format::{self, ABSENT};
+
+use super::page::{Page, Tone, harmless, left, right};
+use crate::{describe, lookup};
+
+/// Where the time of a connect goes: arms down, phases across.
+pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    let by_arm: Vec<(&str, Vec<&PhaseRow>)> = run
+        .head
+        .arms
+        .iter()
+        .filter(|arm| arm.role != ArmRole::BaselineAgain)
+        .map(|arm| {
+            (
+                arm.name.as_str(),
+                lookup::phases(run, &cell.found.name, &arm.name),
+            )
+        })
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect();
+    let shown: Vec<Phase> = Phase::ALL
+        .into_iter()
+        .filter(|phase| {
+            by_arm
+                .iter()
+                .any(|(_, rows)| rows.iter().any(|row| row.phase == *phase && row.mean_us > 0.0))
+        })
+        .collect();
+    if shown.is_empty() {
+        return;
+    }
+    const HEADING: &str = "Where the time of a connect goes";
+    match page.has(HEADING) {
+        true => page.blank(),
+        false => page.heading(HEADING),
+    }
+    page.paragraph(
+        &format!("{}: mean wall time of each phase, by arm", cell.found.name),
+        Tone::Plain,
+    );
+    let mean = |rows: &[&PhaseRow], phase: Phase| {
+        let row = rows.iter().find(|row| row.phase == phase);
+        right(row.map_or(ABSENT.into(), |row| format::microseconds(row.mean_us)))
+    };
+    let total = |rows: &[&PhaseRow]| {
+        let total: f64 = rows.iter().map(|row| row.mean_us).sum();
+        right(format::microseconds(total))
+    };
+    // The fewer go across, so that no figure is broken.
+    if by_arm.len() < shown.len() {
+        let arms = by_arm.iter().map(|(arm, _)| harmless(arm)).collect::<Vec<_>>();
+        let mut table = page.table(std::iter::once("").chain(arms.iter().map(String::as_str)));
+        for phase in &shown {
+            let means = by_arm.iter().map(|(_, rows)| mean(rows, *phase));
+            table.add_row(std::iter::once(left(short(*phase))).chain(means));
+        }
+        let totals = by_arm.iter().map(|(_, rows)| total(rows));
+        table.add_row(std::iter::once(left("total")).chain(totals));
+        page.add_table(&table);
+    } else {
+        let header = std::iter::once("")
+            .chain(shown.iter().map(|phase| short(*phase)))
+            .chain(["total"]);
+        let mut table = page.table(header);
+        for (arm, rows) in &by_arm {
+            let means = shown.iter().map(|phase| mean(rows, *phase));
+            table.add_row(std::iter::once(left(arm)).chain(means).chain([total(rows)]));
+        }
+        page.add_table(&table);
+    }
+    for (arm, rows) in &by_arm {
+        let parts: Vec<String> = rows
+            .iter()
+            .filter_map(|row| {
+                let cpu = row.client_cpu_us.filter(|cpu| *cpu > 0.0)?;
+                Some(format!("{} {}", row.phase, format::microseconds(cpu)))
+            })
+            .collect();
+        if !parts.is_empty() {
+            page.paragraph(&format!("client CPU, {arm}: {}", parts.join(", ")), Tone::Plain);
+        }
+    }
+    for (arm, _) in &by_arm {
+        if let Some(connects) = describe::connects(run, &cell.found.name, arm) {
+            page.paragraph(&format!("{arm}: {connects}"), Tone::Plain);
+        }
+    }
+}
+
+/// Names that fit the columns of a narrow table.
+fn short(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Tls => "TLS",
+        Phase::Auth => "login",
+        Phase::FirstOperation => "query",
+        other => other.label(),
+    }
+}

@@ -1,0 +1,246 @@
+//! The page: lines wrapped to the width of the terminal, tables, and the colours of verdicts.
+
+use ciphertax_records::{EstimateRow, Run};
+use ciphertax_stats::format::{self, ABSENT};
+use ciphertax_stats::{Interval, Rule, Verdict};
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent, presets};
+
+use crate::{describe, lookup};
+
+/// How the terminal wants its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns that may be filled; fewer than 60 are treated as 60, and [`AS_WIDE_AS_NEEDED`] breaks no line.
+    pub width: usize,
+    /// Whether to colour verdicts and headings with ANSI sequences.
+    pub colour: bool,
+}
+
+/// The width of what is not read on a terminal.
+pub const AS_WIDE_AS_NEEDED: usize = usize::MAX;
+
+/// The text as it grows, wrapped to the width and coloured as asked.
+pub(super) struct Page {
+    pub(super) text: String,
+    width: usize,
+    colour: bool,
+}
+
+/// How a line is meant.
+#[derive(Clone, Copy)]
+pub(super) enum Tone {
+    Plain,
+    Strong,
+    Warning,
+}
+
+impl Page {
+    pub(super) fn new(Style { width, colour }: Style) -> Self {
+        Self {
+            text: String::new(),
+            width: width.max(60),
+            colour,
+        }
+    }
+
+    /// True if the heading is there already.
+    pub(super) fn has(&self, heading: &str) -> bool {
+        self.text.contains(heading)
+    }
+
+    pub(super) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    pub(super) fn heading(&mut self, title: &str) {
+        self.blank();
+        self.paragraph(title, Tone::Strong);
+    }
+
+    pub(super) fn paragraph(&mut self, text: &str, tone: Tone) {
+        self.wrapped(text, "", "", tone);
+    }
+
+    pub(super) fn item(&mut self, text: &str) {
+        self.wrapped(text, "  ", "    ", Tone::Plain);
+    }
+
+    pub(super) fn detail(&mut self, text: &str) {
+        self.wrapped(text, "    ", "    ", Tone::Plain);
+    }
+
+    /// A line that is not wrapped, so that it can be copied.
+    pub(super) fn line(&mut self, text: &str) {
+        self.push(&harmless(text), Tone::Plain);
+    }
+
+    fn wrapped(&mut self, text: &str, first: &str, next: &str, tone: Tone) {
+        let text = harmless(text).replace(" %", "\u{a0}%").replace(" µs", "\u{a0}µs");
+        let mut line = first.to_owned();
+        let mut empty = true;
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
+                self.push(&line, tone);
+                line = next.to_owned();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(&word.replace('\u{a0}', " "));
+            empty = false;
+        }
+        self.push(&line, tone);
+    }
+
+    fn push(&mut self, line: &str, tone: Tone) {
+        let sgr = match tone {
+            Tone::Plain => None,
+            Tone::Strong => Some("1"),
+            Tone::Warning => Some(WARNING),
+        };
+        match sgr.filter(|_| self.colour) {
+            Some(sgr) => self.text.push_str(&format!("\u{1b}[{sgr}m{line}\u{1b}[0m\n")),
+            None => self.text.push_str(&format!("{line}\n")),
+        }
+    }
+
+    pub(super) fn table<'a>(&self, header: impl Iterator<Item = &'a str>) -> Table {
+        let mut table = Table::new();
+        table
+            .load_preset(presets::NOTHING)
+            .set_style(TableComponent::HeaderLines, '─')
+            .set_style(TableComponent::MiddleHeaderIntersections, '─')
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(self.width).unwrap_or(u16::MAX))
+            .set_header(header.map(|name| right(name.into())));
+        if self.colour {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        table
+    }
+
+    pub(super) fn add_table(&mut self, table: &Table) {
+        for line in table.lines() {
+            self.text.push_str(line.trim_end());
+            self.blank();
+        }
+    }
+
+    /// A change, its verdict, its interval and the difference; the verdict shares a line with the change where there is
+    /// room.
+    pub(super) fn change(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
+        let Some(row) = row else {
+            return right(ABSENT.into());
+        };
+        let change = format::change(row.change);
+        let interval = format::change_interval(row.change, row.low, row.high);
+        let word = harmless(&describe::verdict_word(run, row));
+        let difference = difference(row);
+        let text = if self.width >= ROOMY {
+            format!("{change} {word}\n{interval}\n{difference}")
+        } else {
+            format!("{change}\n{interval}\n{difference}\n{word}")
+        };
+        self.judged(right(text), row)
+    }
+
+    /// The same with the difference first.
+    pub(super) fn cost(&self, run: &Run, row: Option<&EstimateRow>) -> Cell {
+        let Some(row) = row else {
+            return right(ABSENT.into());
+        };
+        let text = format!(
+            "{}\n{}\n{}\n{}",
+            difference(row),
+            format::change(row.change),
+            format::change_interval(row.change, row.low, row.high),
+            harmless(&describe::verdict_word(run, row))
+        );
+        self.judged(right(text), row)
+    }
+
+    /// The cell in the colour of its verdict; one without a verdict has none.
+    fn judged(&self, cell: Cell, row: &EstimateRow) -> Cell {
+        let colour = match row.verdict {
+            _ if !self.colour || row.rule == Rule::ClientBound => return cell,
+            Verdict::CannotTell => return cell,
+            Verdict::Costs => COSTS,
+            Verdict::NoCost => NO_COST,
+            Verdict::Gains => GAINS,
+        };
+        cell.fg(Color::AnsiValue(colour))
+    }
+}
+
+/// Colours of xterm's 6×6×6 cube, which themes leave alone: they are read on black and on white.
+const COSTS: u8 = 166;
+const NO_COST: u8 = 28;
+const GAINS: u8 = 127;
+/// Bold and red, from the same cube.
+const WARNING: &str = "1;38;5;160";
+
+fn difference(row: &EstimateRow) -> String {
+    let Interval { value, low, high } = lookup::difference(row);
+    format::difference(value, [low, high], &row.unit).value
+}
+
+/// From this width on a change and its verdict fit in one line of every column of the cost table.
+const ROOMY: usize = 100;
+
+/// Text from servers and users, without the control and direction characters that could rule a terminal.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+pub(super) fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+pub(super) fn left(text: &str) -> Cell {
+    Cell::new(harmless(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_read_on_black_and_on_white() {
+        // WCAG 2.2, 1.4.11: three to one for what carries a meaning besides the words.
+        for index in [COSTS, NO_COST, GAINS, 160] {
+            let index = index - 16;
+            let level = |digit: u8| {
+                if digit == 0 {
+                    0.0
+                } else {
+                    f64::from(55 + 40 * digit) / 255.0
+                }
+            };
+            let linear = |level: f64| {
+                if level <= 0.04045 {
+                    level / 12.92
+                } else {
+                    ((level + 0.055) / 1.055).powf(2.4)
+                }
+            };
+            let [red, green, blue] = [index / 36, index / 6 % 6, index % 6].map(|digit| linear(level(digit)));
+            let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+            assert!((luminance + 0.05) / 0.05 >= 3.0, "{index} on black");
+            assert!(1.05 / (luminance + 0.05) >= 3.0, "{index} on white");
+        }
+    }
+
+    #[test]
+    fn control_and_direction_characters_are_replaced() {
+        assert_eq!(harmless("10.11\u{1b}[31m\u{202e}x"), "10.11\u{fffd}[31m\u{fffd}x");
+    }
+}

@@ -122,6 +122,16 @@ impl Recorder {
         }
     }
 
+    /// Notes what a server still sent while it closed a connection, over which goodbye was said before.
+    pub fn closed(&mut self, bytes_received: u64) {
+        if bytes_received > 0 {
+            let close = Phase::Close;
+            let count = self.phases[close.index()].get_or_insert_with(|| PhaseCount::new(close));
+            count.sample.bytes_received += bytes_received;
+            self.bytes_received += bytes_received;
+        }
+    }
+
     /// Notes a TLS handshake: whether it offered to take up an earlier session, and whether the server agreed.
     pub fn shook_hands(&mut self, offered: bool, resumed: bool) {
         *self.handshakes.get_or_insert_default() += Handshakes {

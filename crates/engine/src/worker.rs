@@ -236,7 +236,7 @@ impl<W: Workload> Load<'_, W> {
         while now < deadline {
             now = self.operate(now, &mut connection).await?;
         }
-        Some(connection)
+        self.settled(connection).await
     }
 
     async fn batch(&self, batch: &Batch, mut connection: W::Connection) -> Option<W::Connection> {
@@ -246,7 +246,7 @@ impl<W: Workload> Load<'_, W> {
             self.reactor.set_deadline(now + FINISH_TIMEOUT);
             now = self.operate(now, &mut connection).await?;
         }
-        Some(connection)
+        self.settled(connection).await
     }
 
     /// Begins with the operation of number `first`.
@@ -272,6 +272,11 @@ impl<W: Workload> Load<'_, W> {
             self.responses.borrow_mut().ended(now - intended);
             operation = schedule.take();
         }
+        self.settled(connection).await
+    }
+
+    async fn settled(&self, mut connection: W::Connection) -> Option<W::Connection> {
+        self.workload.settle(&mut connection, self.recorder).await;
         Some(connection)
     }
 

@@ -32,6 +32,15 @@ pub trait Workload: Send + Sync + 'static {
         recorder: &RefCell<Recorder>,
     ) -> impl Future<Output = Result<Operation, Failure>>;
 
+    /// Brings to its end what the connection's operations have left to their servers, at the end of every slice.
+    fn settle(
+        &self,
+        _connection: &mut Self::Connection,
+        _recorder: &RefCell<Recorder>,
+    ) -> impl Future<Output = ()> {
+        async {}
+    }
+
     /// Makes sure, outside the measured time and once before every slice, that new connections are what the arm says.
     fn check(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {
         async { Ok(()) }

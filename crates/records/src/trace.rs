@@ -41,7 +41,7 @@ pub enum Phase {
     Setup,
     /// The first query and its whole answer.
     FirstOperation,
-    /// Saying goodbye and closing the socket.
+    /// Saying goodbye; that the server closes is not waited for.
     Close,
 }
 

@@ -12,13 +12,10 @@ use crate::expectation::{Expectation, Negotiated};
 use crate::protocol::Protocol;
 use crate::traffic::Traffic;
 
-/// A session of one database's client. Statements and commands are not here: they differ.
-pub trait Client: Negotiated + Sized {
+/// A connection to a database, logged in where the options say so. Statements and commands are not here: they differ.
+pub trait Session: Negotiated + Sized {
     /// Where to connect, as whom and how.
     type Options: Clone;
-
-    /// What it speaks.
-    const PROTOCOL: Protocol;
 
     /// Connects, negotiates TLS where asked for, and logs in; the trace tells what each phase took.
     ///
@@ -28,6 +25,31 @@ pub trait Client: Negotiated + Sized {
         reactor: &Rc<Reactor>,
         options: &Self::Options,
     ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
+
+    /// What went over the connection so far.
+    fn traffic(&self) -> Traffic;
+
+    /// Says goodbye and tells what that took. Nothing is left to be done with the session but to wait for
+    /// [`Session::gone`].
+    ///
+    /// # Errors
+    /// Those of the connection.
+    fn leave(&mut self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+
+    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
+    fn gone(self) -> impl Future<Output = u64>;
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
+}
+
+/// What of a session is needed besides to prove what it is, and to try what must fail.
+pub trait Client: Session {
+    /// What it speaks.
+    const PROTOCOL: Protocol;
 
     /// Connects, and once more where a server had forgotten what it is expected to remember of a login.
     ///
@@ -66,15 +88,6 @@ pub trait Client: Negotiated + Sized {
     /// # Errors
     /// Those of a question; and when the server's certificate cannot be read.
     fn facts(&mut self) -> impl Future<Output = Result<SessionFacts, WireError>>;
-
-    /// What went over the connection so far.
-    fn traffic(&self) -> Traffic;
-
-    /// Says goodbye, waits until the server has closed, and tells how long that took.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
 
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;

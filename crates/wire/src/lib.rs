@@ -19,7 +19,7 @@ mod traffic;
 mod url;
 
 pub use crate::url::{MongoDbTarget, MySqlTarget, Target, TargetError};
-pub use client::{Client, Endpoint};
+pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;

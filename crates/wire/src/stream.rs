@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Instant;
 
 use ciphertax_reactor::{Reactor, Socket};
+use ciphertax_records::PhaseTrace;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
@@ -112,9 +114,10 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends `farewell`, ends TLS in the same flight, or else what is sent where there is no farewell, and waits until
-    /// the server has closed: so the port is free for the next connection at once, and the server has done its part.
-    pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<(), WireError> {
+    /// Sends `farewell` and ends TLS in the same flight, or else ends what is sent where there is no farewell. Tells
+    /// what that took.
+    pub(crate) async fn leave(&mut self, farewell: &[u8]) -> Result<PhaseTrace, WireError> {
+        let (began, before) = (Instant::now(), self.traffic());
         match &mut self.tls {
             None if farewell.is_empty() => self.socket.finish()?,
             None => self.send(farewell).await?,
@@ -126,17 +129,35 @@ impl Stream {
                 send_ciphertext(&self.socket, &mut self.meter, tls.as_mut()).await?;
             }
         }
+        Ok(self.traffic().phase_since(began, before))
+    }
+
+    /// After [`Stream::leave`]: waits until the server has closed or the connection broke, and returns the bytes that
+    /// it still sent. So the server has done its part, and where it closes first, as after any farewell, the port is
+    /// free for the next connection at once: who closes first keeps it occupied for a minute (`TIME_WAIT`).
+    pub(crate) async fn gone(&mut self) -> u64 {
+        let before = self.traffic().received;
         self.meter.waits();
         if self.tls.is_none() {
             self.socket.closed().await;
-            return Ok(());
+            return 0;
         }
         let mut rest = [0; 512];
         // The server may say goodbye in any way it likes; that it is gone is all that matters.
-        while let Ok(count @ 1..) = self.socket.receive(&mut rest).await {
-            self.meter.received(count)?;
+        while let Ok(count) = self.socket.receive(&mut rest).await {
+            if self.meter.received(count).is_err() {
+                break;
+            }
         }
-        Ok(())
+        self.traffic().received - before
+    }
+
+    /// Leaves, and waits until the server has closed.
+    pub(crate) async fn close(&mut self, farewell: &[u8]) -> Result<PhaseTrace, WireError> {
+        let (began, before) = (Instant::now(), self.traffic());
+        self.leave(farewell).await?;
+        self.gone().await;
+        Ok(self.traffic().phase_since(began, before))
     }
 
     pub(crate) fn tls(&self) -> Option<&dyn TlsSession> {

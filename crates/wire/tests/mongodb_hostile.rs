@@ -7,12 +7,15 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ciphertax_model::TlsVersion;
 use ciphertax_reactor::Reactor;
+use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::WireError;
+use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Mechanism, Session, Topology};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
@@ -211,35 +214,29 @@ fn a_set_whose_members_cannot_be_reached_has_no_primary() {
     });
 }
 
-/// It accepts connections, as its kernel does for it, and never says a word.
+/// It accepts connections, as its kernel does for it, and says nothing for a long time.
 #[test]
 fn a_member_that_says_nothing_does_not_keep_the_primary_from_being_found() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let addresses = [&silent, &listener].map(|listener| {
-        let address = listener.local_addr().unwrap();
-        Address {
-            host: address.ip().to_string(),
-            port: address.port(),
-        }
-    });
-    let hosts = addresses.each_ref().map(Address::to_string);
-    let hello = rawdoc! {
-        "setName": "rs", "hosts": [hosts[0].as_str(), hosts[1].as_str()], "isWritablePrimary": true,
-        "maxWireVersion": 17_i32, "ok": 1.0,
+    let addresses = [&silent, &listener].map(address_of);
+    let hello = set_of(&addresses);
+    let serve_all = move |listener: TcpListener, hello: RawDocumentBuf| {
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let script = (1..=7).map(|number| answer(number, &hello)).collect();
+                serve(stream.unwrap(), script, Ending::Close);
+            }
+        })
     };
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let script = (1..=7).map(|number| answer(number, &hello)).collect();
-            serve(stream.unwrap(), script, Ending::Close);
-        }
-    });
+    serve_all(listener, hello.clone());
     let options = ConnectOptions::new("", 0, Login::None);
-    run(async |reactor| {
-        let topology = Topology::discover(reactor, &addresses, &options).await.unwrap();
-        assert_eq!(topology.members.len(), 1);
-        assert_eq!(topology.primary().unwrap().address, addresses[1]);
+    let look = || run(async |reactor| Topology::discover(reactor, &addresses, &options).await.unwrap());
+    let topology = look();
+    assert_eq!(topology.members.len(), 1);
+    assert_eq!(topology.primary().unwrap().address, addresses[1]);
 
+    run(async |reactor| {
         let deadline = std::time::Instant::now() + Duration::from_millis(200);
         let nobody = Topology::wait_for_primary(reactor, &addresses[..1], &options, deadline).await;
         let problem = nobody.unwrap_err();
@@ -249,6 +246,70 @@ fn a_member_that_says_nothing_does_not_keep_the_primary_from_being_found() {
             "{problem}"
         );
     });
+
+    // It was waited for once, and no more: eleven times would take half a minute.
+    let looks = run_within(Duration::from_secs(20), async |reactor| {
+        for _ in 0..10 {
+            let topology = Topology::discover(reactor, &addresses, &options).await.unwrap();
+            assert_eq!(topology.members.len(), 1);
+        }
+    });
+    assert_eq!(looks, Some(()));
+
+    // As soon as it speaks, it is a member again.
+    serve_all(silent, hello);
+    assert!(within(PATIENCE, || look().members.len() == 2));
+}
+
+#[test]
+fn members_are_timed_one_after_the_other() {
+    let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let addresses = listeners.each_ref().map(address_of);
+    let hello = set_of(&addresses);
+    let answered = Arc::new(Mutex::new(Vec::new()));
+    for (member, listener) in listeners.into_iter().enumerate() {
+        let (answered, hello) = (Arc::clone(&answered), hello.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut question = [0; 4096];
+                for number in 1.. {
+                    if !matches!(stream.read(&mut question), Ok(1..)) {
+                        break;
+                    }
+                    // The first two are the greeting and the question for its role.
+                    if number > 2 {
+                        answered.lock().unwrap().push(member);
+                    }
+                    stream.write_all(&answer(number, &hello)).unwrap();
+                }
+            }
+        });
+    }
+    let options = ConnectOptions::new("", 0, Login::None);
+    let topology = run(async |reactor| {
+        Topology::discover(reactor, &addresses[..1], &options)
+            .await
+            .unwrap()
+    });
+    assert_eq!(topology.members.len(), 3);
+    let mut order = answered.lock().unwrap().clone();
+    order.dedup();
+    assert_eq!(order, [0, 1, 2]);
+}
+
+fn address_of(listener: &TcpListener) -> Address {
+    let address = listener.local_addr().unwrap();
+    Address {
+        host: address.ip().to_string(),
+        port: address.port(),
+    }
+}
+
+/// What a primary says whose set has these members.
+fn set_of(members: &[Address]) -> RawDocumentBuf {
+    let hosts = RawArrayBuf::from_iter(members.iter().map(Address::to_string));
+    rawdoc! { "setName": "rs", "hosts": hosts, "isWritablePrimary": true, "maxWireVersion": 17_i32, "ok": 1.0 }
 }
 
 proptest! {

@@ -5,26 +5,7 @@ use std::rc::Rc;
 
 use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace};
-use ciphertax_wire::{Expectation, Negotiated, Traffic, WireError};
-
-/// A logged-in connection to a database.
-pub trait Session: Negotiated + Sized {
-    /// What connecting needs to know.
-    type Options: Clone;
-
-    /// Connects and logs in; the trace tells what each phase took.
-    fn connect(
-        reactor: &Rc<Reactor>,
-        options: &Self::Options,
-    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>>;
-
-    /// What went over the connection so far.
-    fn traffic(&self) -> Traffic;
-
-    /// Says goodbye, waits until the server has closed, and tells how long that took.
-    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>>;
-}
+use ciphertax_wire::{Expectation, Session, WireError};
 
 /// How an arm reaches its server, and what every session must then be.
 pub trait Client: Clone + Send + Sync + 'static {

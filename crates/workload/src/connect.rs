@@ -7,11 +7,11 @@ use std::time::Instant;
 use ciphertax_engine::{Engine, EngineError, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_records::Phase;
-use ciphertax_wire::Negotiated;
+use ciphertax_wire::{Negotiated, Session};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::client::{Client, Session, failure};
+use crate::client::{Client, failure};
 use crate::driver::Driver;
 use crate::job::Job;
 
@@ -42,15 +42,18 @@ pub struct Connect<C, T> {
 }
 
 /// What outlives the connections of a slot.
-pub struct Dialer<O, T> {
+pub struct Dialer<S: Session, T> {
     /// How its server is reached.
-    options: O,
+    options: S::Options,
     random: Pcg64Mcg,
     of_task: T,
+    /// The connection before, over which goodbye was said and which its server may not have closed yet. There is one at
+    /// most, so a load never has more than twice its connections open.
+    leaving: Option<S>,
 }
 
 impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
-    type Connection = Dialer<<C::Session as Session>::Options, T::State>;
+    type Connection = Dialer<C::Session, T::State>;
 
     const KINDS: &'static [&'static str] = ciphertax_model::Workload::Connect.descriptor().kinds;
 
@@ -59,6 +62,7 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
             options: self.access.route(reactor, slot.index).await?,
             random: Pcg64Mcg::seed_from_u64(slot.seed),
             of_task: self.task.state(&self.access),
+            leaving: None,
         })
     }
 
@@ -80,6 +84,7 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
             options,
             random,
             of_task,
+            leaving,
         } = dialer;
         let began = Instant::now();
         let (mut session, mut trace) = C::Session::connect(reactor, options).await.map_err(failure)?;
@@ -98,7 +103,12 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
 
         let authentication = session.authentication().clone();
         let handshake = session.tls_summary();
-        let close = session.close().await.map_err(failure)?;
+        let close = session.leave().await.map_err(failure)?;
+        // While this one did its work, the server has closed the one before: there is hardly ever anything to wait for.
+        if let Some(before) = leaving.replace(session) {
+            let received = before.gone().await;
+            recorder.borrow_mut().closed(received);
+        }
         trace.set_until_now(Phase::Close, began.elapsed().as_nanos() as u64, close);
 
         let mut recorder = recorder.borrow_mut();
@@ -112,5 +122,13 @@ impl<C: Client, T: Task<C>> Workload for Connect<C, T> {
             bytes_received: traffic.received + close.bytes_received,
             ..Operation::default()
         })
+    }
+
+    /// Waits until the servers' part of all connections is done, and nothing is left open.
+    async fn settle(&self, dialer: &mut Self::Connection, recorder: &RefCell<Recorder>) {
+        if let Some(last) = dialer.leaving.take() {
+            let received = last.gone().await;
+            recorder.borrow_mut().closed(received);
+        }
     }
 }

@@ -15,6 +15,6 @@ pub mod sql;
 mod task;
 pub mod ycsb;
 
-pub use client::{Client, Session};
+pub use client::Client;
 pub use driver::Driver;
 pub use job::Job;

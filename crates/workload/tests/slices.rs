@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,13 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_testkit::PATIENCE;
-use ciphertax_wire::mysql::Expectation;
+use ciphertax_wire::mysql::{Expectation, Session};
 use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{access, administer, engine, opening, server, slice, tables, transport};
+use common::{access, administer, engine, opening, server, slice, tables, transport, with_session};
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
@@ -114,6 +115,52 @@ fn short_connections_insert_and_count_a_row_or_do_nothing() {
         slice.operations[0].count.to_string(),
         "the table was not emptied"
     );
+}
+
+#[test]
+fn connections_end_with_their_slice_after_goodbye_and_by_the_servers_close() {
+    const ESTABLISHED: &str = "01";
+    const TIME_WAIT: &str = "06";
+    const CLOSE_WAIT: &str = "08";
+    let server = server(ROWS);
+    let port = server.address().port();
+    for tls in TRANSPORTS {
+        let mut engine = engine(vec![connect(access(&server, tls))]);
+        with_session(&server, async |control| {
+            engine.prepare(0).unwrap().unwrap();
+            control.query("FLUSH STATUS").await.unwrap();
+            let aborted = status(control, "Aborted_clients").await;
+            let lingering = sockets_to(port, TIME_WAIT);
+            let yielded = engine.slice(0, SLICE).unwrap();
+            assert_eq!((yielded.failures, yielded.unfinished), (0, 0));
+            // Nothing is open but the control session, and no port is kept occupied.
+            assert_eq!(sockets_to(port, ESTABLISHED), 1);
+            assert_eq!(sockets_to(port, CLOSE_WAIT), 0);
+            assert!(sockets_to(port, TIME_WAIT) <= lingering);
+            assert_eq!(status(control, "Aborted_clients").await, aborted);
+            // Of each of the two slots one connection at most is still open when the next is opened.
+            let most = status(control, "Max_used_connections").await;
+            assert!((2..=1 + 2 * 2).contains(&most), "{most}");
+        });
+    }
+}
+
+/// A counter of the server.
+async fn status(session: &mut Session, name: &str) -> u64 {
+    let sql = format!("SHOW GLOBAL STATUS LIKE '{name}'");
+    session.query(&sql).await.unwrap()[0].text(1).parse().unwrap()
+}
+
+/// This machine's sockets in a state (`/proc/net/tcp`) that are connected to a local port.
+fn sockets_to(port: u16, state: &str) -> usize {
+    let remote = format!(":{port:04X}");
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let columns = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    columns
+        .filter(|columns| columns[2].ends_with(&remote) && columns[3] == state)
+        .count()
 }
 
 #[test]

@@ -111,6 +111,66 @@ impl Workload for Sleeps {
     }
 }
 
+/// Operations that leave something to be brought to its end, and count what was.
+struct Leaves {
+    settled: Arc<Mutex<u64>>,
+}
+
+impl Workload for Leaves {
+    type Connection = u64;
+
+    const KINDS: &'static [&'static str] = &["leave"];
+
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: Slot) -> Result<u64, Failure> {
+        Ok(0)
+    }
+
+    async fn operate(
+        &self,
+        reactor: &Rc<Reactor>,
+        left: &mut u64,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        *left += 1;
+        reactor
+            .sleep_until(Instant::now() + Duration::from_millis(1))
+            .await;
+        Ok(Operation::default())
+    }
+
+    async fn settle(&self, left: &mut u64, _recorder: &RefCell<Recorder>) {
+        *self.settled.lock().unwrap() += std::mem::take(left);
+    }
+}
+
+#[test]
+fn what_operations_leave_is_brought_to_its_end_within_their_slice() {
+    for load in [
+        LOAD,
+        Load {
+            batch: Some(50),
+            ..LOAD
+        },
+        Load {
+            rate: Some(200),
+            ..LOAD
+        },
+    ] {
+        let settled = Arc::new(Mutex::new(0));
+        let workload = Leaves {
+            settled: Arc::clone(&settled),
+        };
+        let mut engine = Engine::start(vec![workload], &load, 1).unwrap();
+        engine.prepare(0).unwrap().unwrap();
+        for _ in 0..2 {
+            let yielded = engine.slice(0, Duration::from_millis(100)).unwrap();
+            let count = yielded.operations[0].count;
+            assert!(count > 0);
+            assert_eq!(std::mem::take(&mut *settled.lock().unwrap()), count, "{load:?}");
+        }
+    }
+}
+
 fn slice(sleeps: Sleeps, load: &Load, duration: Duration) -> SliceYield {
     let mut engine = Engine::start(vec![sleeps], load, 1).unwrap();
     engine.prepare(0).unwrap().unwrap();

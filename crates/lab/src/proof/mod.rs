@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts, Witness};
-use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
+use ciphertax_wire::{Client, Endpoint, Expectation, Session, WireError};
 
 use crate::error::Error;
 use crate::hexadecimal::hexadecimal;
@@ -69,7 +69,7 @@ pub(crate) trait Witnesses {
     type Counted;
 
     /// How the arm reaches the server.
-    fn options(&self) -> &<Self::Session as Client>::Options;
+    fn options(&self) -> &<Self::Session as Session>::Options;
 
     /// What every session must be.
     fn expectation(&self) -> &Expectation;
@@ -84,7 +84,7 @@ pub(crate) trait Witnesses {
     async fn send(session: &mut Self::Session, canary: &str) -> Result<bool, WireError>;
 
     /// A login that must be refused, and what is wrong with it; `None` where there is none.
-    fn wrong_login(&self) -> Option<(&'static str, <Self::Session as Client>::Options)> {
+    fn wrong_login(&self) -> Option<(&'static str, <Self::Session as Session>::Options)> {
         Self::Session::with_wrong_secret(self.options())
     }
 
@@ -242,7 +242,7 @@ impl<W: Witnesses> Prover<'_, W> {
 /// For [`RunningTunnel::prove`](crate::tunnel::RunningTunnel::prove): logs in by `options`, which must be without TLS,
 /// at the address it is given, and sends the canary.
 pub(crate) fn canary_by<W: Witnesses>(
-    options: <W::Session as Client>::Options,
+    options: <W::Session as Session>::Options,
 ) -> impl FnMut(SocketAddr, &str) -> Result<(), String> {
     move |address, canary| {
         let options = at::<W>(&options, address);
@@ -262,7 +262,7 @@ pub(crate) fn canary_by<W: Witnesses>(
 /// Sends a canary on a session of its own; false if it did not come back.
 async fn exchange<W: Witnesses>(
     reactor: &Rc<Reactor>,
-    options: &<W::Session as Client>::Options,
+    options: &<W::Session as Session>::Options,
     canary: &str,
 ) -> Result<bool, WireError> {
     let (mut session, _) = W::Session::connect(reactor, options).await?;
@@ -272,9 +272,9 @@ async fn exchange<W: Witnesses>(
 }
 
 fn at<W: Witnesses>(
-    options: &<W::Session as Client>::Options,
+    options: &<W::Session as Session>::Options,
     address: SocketAddr,
-) -> <W::Session as Client>::Options {
+) -> <W::Session as Session>::Options {
     W::Session::at(options, &address.ip().to_string(), address.port())
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{Reactor, Together};
-use ciphertax_wire::{Client, WireError};
+use ciphertax_wire::{Client, Session, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;

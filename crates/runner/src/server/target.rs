@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciphertax_model::TlsVersion;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Client, Negotiated, WireError};
+use ciphertax_wire::{Negotiated, Session, WireError};
 
 use crate::database::{Clients, Endpoint, PATIENCE};
 use crate::error::RunError;

@@ -1,6 +1,7 @@
 //! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
 
 mod account;
+mod address;
 mod client;
 mod connect;
 mod counters;
@@ -12,18 +13,20 @@ mod reply;
 mod request;
 mod scram;
 mod session;
+mod silence;
 mod topology;
 
 pub use bson;
 
 pub use account::{Account, Mechanism};
+pub use address::Address;
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use options::{ConnectOptions, Login};
 pub use reply::{Batch, Reply};
 pub use request::{DocumentWriter, Request, SequenceWriter};
 pub use scram::ScramKeys;
 pub use session::Session;
-pub use topology::{Address, Member, Role, Topology};
+pub use topology::{Member, Role, Topology};
 
 pub use crate::expectation::{Expectation, ExpectedLogin};
 

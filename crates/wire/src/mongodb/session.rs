@@ -1,7 +1,5 @@
 //! A session: commands, goodbye.
 
-use std::time::Instant;
-
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
 use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
@@ -81,16 +79,26 @@ impl Session {
         }
     }
 
-    /// Says goodbye, which in MongoDB's protocol is to say nothing more, waits until the server has closed, and tells
-    /// how long that took.
+    /// Says goodbye, which in MongoDB's protocol is to say nothing more, and tells what that took. Nothing is left to
+    /// be done with the session but to wait for [`Session::gone`].
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.messages.stream.leave(&[]).await
+    }
+
+    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
+    pub async fn gone(mut self) -> u64 {
+        self.messages.stream.gone().await
+    }
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
     /// Those of the connection.
     pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
-        let began = Instant::now();
-        let before = self.traffic();
-        self.messages.stream.close(&[]).await?;
-        Ok(self.traffic().phase_since(began, before))
+        self.messages.stream.close(&[]).await
     }
 
     /// What went over the connection so far.

@@ -1,22 +1,25 @@
 //! Who is who among the members of a replica set, as far as a load needs it.
 
-use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use bson::raw::{RawBsonRef, RawDocument};
+use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use bson::rawdoc;
 use ciphertax_model::ReadPreference;
 use ciphertax_reactor::{Reactor, Together};
 
+use super::address::Address;
 use super::options::{ConnectOptions, Login};
 use super::session::Session;
+use super::silence::Silence;
 use super::unreadable;
 use crate::error::WireError;
 
-/// How often a member's round trip is timed; the median counts.
+/// How often a member's round trip is timed, and how long at most where it is far away: the shortest counts, since what
+/// is longer has waited for something else too.
 const ROUND_TRIPS: usize = 5;
+const TIMING: Duration = Duration::from_millis(100);
 /// Members whose round trips differ by no more than this are equally near (`localThresholdMS`, by its default).
 const AS_NEAR: Duration = Duration::from_millis(15);
 /// How long to wait before a set without a primary is looked at again.
@@ -26,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much later than the first another member may answer: a dozen round trips around the world. One that accepts
 /// connections and says nothing is taken for one that is gone.
 const LATER: Duration = Duration::from_secs(3);
+/// The same for members that were waited for so long before, and said nothing.
+const A_MOMENT: Duration = Duration::from_millis(50);
 /// Members of a replica set at most (MongoDB's own limit).
 const MOST_MEMBERS: usize = 50;
 
@@ -45,17 +50,8 @@ pub struct Member {
     pub address: Address,
     /// What it is.
     pub role: Role,
-    /// Time of a `hello`, the median of a few.
+    /// Time of a `hello`, the shortest of a few, while no other member is asked.
     pub round_trip: Duration,
-}
-
-/// Where a member is, as the set's configuration says.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Address {
-    /// Host name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
 }
 
 /// What a member is at the moment.
@@ -71,8 +67,9 @@ pub enum Role {
 
 impl Topology {
     /// Asks all of `seeds` for the other members and takes the first answer; then asks each member for its role, all at
-    /// the same time. Everything but host and port is as in `options`; nobody logs in. Members that cannot be reached,
-    /// and those that answer three seconds later than the first or never, are left out.
+    /// the same time, and times their round trips one after the other. Everything but host and port is as in `options`;
+    /// nobody logs in. Members that cannot be reached, and those that answer three seconds later than the first or never,
+    /// are left out; the latter are hardly waited for again within a minute, wherever in this process.
     ///
     /// # Errors
     /// That of the last seed when none answers within ten seconds.
@@ -93,14 +90,16 @@ impl Topology {
         let looks = Together::new(seeds.iter().map(|seed| look_at(reactor, seed, options)));
         let first = reactor.until(deadline, looks.first_ok()).await;
         let nobody = || WireError::Request("there is no server to ask for the others".into());
-        let (member, hello) = first.ok_or_else(|| silent(seeds))?.ok_or_else(nobody)??;
-        match hello.set_name {
-            None => Ok(Self {
-                set_name: None,
-                members: vec![member],
-            }),
-            Some(_) => Ok(Self::of_set(deadline, reactor, hello, options).await),
+        let look = first.ok_or_else(|| silent(seeds))?.ok_or_else(nobody)??;
+        if look.hello.set_name.is_some() {
+            reactor.until(deadline, look.session.close()).await;
+            return Ok(Self::of_set(deadline, reactor, look.hello, options).await);
         }
+        let timed = reactor.until(deadline, look.timed()).await;
+        Ok(Self {
+            set_name: None,
+            members: vec![timed.ok_or_else(|| silent(seeds))??],
+        })
     }
 
     /// As [`Topology::discover`], again and again until there is a primary.
@@ -164,54 +163,49 @@ impl Topology {
     }
 
     async fn of_set(
-        mut deadline: Instant,
+        deadline: Instant,
         reactor: &Rc<Reactor>,
         hello: Hello,
         options: &ConnectOptions,
     ) -> Self {
-        let addresses = hello.members.iter();
-        let mut looks = Together::new(addresses.map(|address| look_at(reactor, address, options)));
-        let mut members = Vec::with_capacity(hello.members.len());
-        while let Some(Some((place, outcome))) = reactor.until(deadline, looks.next()).await {
-            if let Ok((member, _)) = outcome {
-                members.push((place, member));
-                deadline = deadline.min(Instant::now() + LATER);
+        let addresses = &hello.members;
+        let mut looks = Together::new(addresses.iter().map(|address| look_at(reactor, address, options)));
+        let mut waiting: Vec<&Address> = addresses.iter().collect();
+        let mut found = Vec::with_capacity(addresses.len());
+        let (mut end, mut patience) = (deadline, None);
+        while let Some(Some((place, outcome))) = reactor.until(end, looks.next()).await {
+            waiting.retain(|address| **address != addresses[place]);
+            if let Ok(look) = outcome {
+                Silence::is_over(&look.address);
+                found.push((place, look));
+            }
+            if !found.is_empty() {
+                let now = Instant::now();
+                let patience = *patience.get_or_insert(now + LATER);
+                let is_known = waiting.iter().all(|address| Silence::is_known(address));
+                end = end.min(if is_known { now + A_MOMENT } else { patience });
             }
         }
-        members.sort_unstable_by_key(|(place, _)| *place);
+        if patience.is_some_and(|patience| Instant::now() >= patience) {
+            for address in waiting {
+                Silence::note(address);
+            }
+        }
+        found.sort_unstable_by_key(|(place, _)| *place);
+        let mut members = Vec::with_capacity(found.len());
+        // One after the other: so no answer waits for the handshake of another member.
+        for (_, look) in found {
+            let end = deadline.min(Instant::now() + LATER);
+            members.extend(reactor.until(end, look.timed()).await.and_then(Result::ok));
+        }
         Self {
             set_name: hello.set_name,
-            members: members.into_iter().map(|(_, member)| member).collect(),
+            members,
         }
     }
 
     fn with_role(&self, role: Role) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(move |member| member.role == role)
-    }
-}
-
-impl Address {
-    /// Reads `host:port`, with brackets around an IPv6 address.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        let host = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
-        Some(Self {
-            host: host.to_owned(),
-            port: port.parse().ok()?,
-        })
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
     }
 }
 
@@ -263,11 +257,18 @@ fn silent(seeds: &[Address]) -> WireError {
     }
 }
 
+/// A member that has answered.
+struct Look {
+    address: Address,
+    session: Session,
+    hello: Hello,
+}
+
 async fn look_at(
     reactor: &Rc<Reactor>,
     address: &Address,
     options: &ConnectOptions,
-) -> Result<(Member, Hello), WireError> {
+) -> Result<Look, WireError> {
     let options = ConnectOptions {
         host: address.host.clone(),
         port: address.port,
@@ -275,22 +276,39 @@ async fn look_at(
         ..options.clone()
     };
     let (mut session, _) = Session::connect(reactor, &options).await?;
-    let hello = rawdoc! { "hello": 1_i32, "$db": "admin" };
-    let mut round_trips = [Duration::ZERO; ROUND_TRIPS];
-    for round_trip in &mut round_trips {
-        let began = Instant::now();
-        session.command(&hello).await?;
-        *round_trip = began.elapsed();
-    }
-    round_trips.sort_unstable();
-    let hello = Hello::parse(&session.command(&hello).await?)?;
-    session.close().await?;
-    let member = Member {
+    let hello = Hello::parse(&session.command(&hello()).await?)?;
+    Ok(Look {
         address: address.clone(),
-        role: hello.role,
-        round_trip: round_trips[ROUND_TRIPS / 2],
-    };
-    Ok((member, hello))
+        session,
+        hello,
+    })
+}
+
+impl Look {
+    /// Times the member's round trip, and says goodbye.
+    async fn timed(mut self) -> Result<Member, WireError> {
+        let hello = hello();
+        let mut round_trip = Duration::MAX;
+        let began = Instant::now();
+        for _ in 0..ROUND_TRIPS {
+            let asked = Instant::now();
+            self.session.command(&hello).await?;
+            round_trip = round_trip.min(asked.elapsed());
+            if began.elapsed() > TIMING {
+                break;
+            }
+        }
+        self.session.close().await?;
+        Ok(Member {
+            address: self.address,
+            role: self.hello.role,
+            round_trip,
+        })
+    }
+}
+
+fn hello() -> RawDocumentBuf {
+    rawdoc! { "hello": 1_i32, "$db": "admin" }
 }
 
 #[cfg(test)]

@@ -8,16 +8,14 @@ use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 
 use super::options::ConnectOptions;
 use super::session::Session;
-use crate::client::{Client, Endpoint};
+use crate::client::{self, Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
 use crate::traffic::Traffic;
 
-impl Client for Session {
+impl client::Session for Session {
     type Options = ConnectOptions;
-
-    const PROTOCOL: Protocol = Protocol::MySql;
 
     async fn connect(
         reactor: &Rc<Reactor>,
@@ -25,6 +23,26 @@ impl Client for Session {
     ) -> Result<(Self, ConnectTrace), WireError> {
         Session::connect(reactor, options).await
     }
+
+    fn traffic(&self) -> Traffic {
+        Session::traffic(self)
+    }
+
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        Session::leave(self).await
+    }
+
+    async fn gone(self) -> u64 {
+        Session::gone(self).await
+    }
+
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self).await
+    }
+}
+
+impl Client for Session {
+    const PROTOCOL: Protocol = Protocol::MySql;
 
     async fn connect_as(
         reactor: &Rc<Reactor>,
@@ -60,14 +78,6 @@ impl Client for Session {
 
     async fn facts(&mut self) -> Result<SessionFacts, WireError> {
         Session::facts(self)
-    }
-
-    fn traffic(&self) -> Traffic {
-        Session::traffic(self)
-    }
-
-    async fn close(self) -> Result<PhaseTrace, WireError> {
-        Session::close(self).await
     }
 
     fn endpoint(options: &ConnectOptions) -> Endpoint<'_> {

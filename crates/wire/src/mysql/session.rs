@@ -1,7 +1,5 @@
 //! A session: queries, prepared statements, goodbye.
 
-use std::time::Instant;
-
 use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
@@ -19,9 +17,10 @@ use crate::traffic::Traffic;
 /// Bytes of rows that [`Session::query`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
 
-const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
+/// The packet of `COM_QUIT`: one byte long, number 0, the command.
+const QUIT: [u8; 5] = [1, 0, 0, 0, 0x01];
 
 /// A logged-in connection.
 pub struct Session {
@@ -184,15 +183,26 @@ impl Session {
         result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
+    /// Says goodbye and tells what that took. Nothing is left to be done with the session but
+    /// to wait for [`Session::gone`].
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.framed.stream.leave(&QUIT).await
+    }
+
+    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
+    pub async fn gone(mut self) -> u64 {
+        self.framed.stream.gone().await
+    }
+
     /// Says goodbye, waits until the server has closed, and tells how long that took.
     ///
     /// # Errors
     /// Those of the connection.
     pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
-        let began = Instant::now();
-        let before = self.traffic();
-        self.framed.stream.close(&command_packet(COM_QUIT, &[])?).await?;
-        Ok(self.traffic().phase_since(began, before))
+        self.framed.stream.close(&QUIT).await
     }
 
     /// What went over the connection so far.

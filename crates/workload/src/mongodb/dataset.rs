@@ -11,8 +11,7 @@ use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawBsonRef};
 use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
-use super::records::MongodbLoader;
-use super::session::DATABASE;
+use super::records::{DATABASE, MongodbLoader};
 use crate::dataset::{Contents, DatasetError, usertable};
 use crate::ycsb::{Loader, Table};
 

@@ -1,10 +1,9 @@
-//! What is MongoDB's alone: sessions, replica sets, YCSB's table in documents, and the data set that is this table.
+//! What is MongoDB's alone: replica sets, YCSB's table in documents, and the data set that is this table.
 
 mod access;
 pub mod dataset;
 mod lookup;
 mod records;
-mod session;
 
 use ciphertax_engine::{Engine, EngineError};
 use ciphertax_model::workload::Vocabulary;
@@ -16,8 +15,7 @@ use crate::{connect, ycsb};
 
 pub use access::MongodbAccess;
 pub use lookup::FindRecord;
-pub use records::{MongodbConnection, MongodbLoader, MongodbReader, MongodbTable};
-pub use session::DATABASE;
+pub use records::{DATABASE, MongodbConnection, MongodbLoader, MongodbReader, MongodbTable};
 
 impl Driver for MongodbAccess {
     type Lookup = FindRecord;

@@ -15,10 +15,13 @@ use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
 use super::access::MongodbAccess;
-use super::session::DATABASE;
 use crate::client::{Client, failure};
+use crate::dataset::schema::SCHEMA;
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
+
+/// The only database that is ever touched.
+pub const DATABASE: &str = SCHEMA;
 
 /// A message ends with the record that makes it this long, in bytes: a third of what every server takes.
 const LONG_MESSAGE: usize = 16 << 20;

@@ -1,16 +1,12 @@
 //! MySQL's sessions as SQL workloads use them.
 
 use std::future::Future;
-use std::rc::Rc;
 
 use ciphertax_model::YcsbTable;
-use ciphertax_reactor::Reactor;
-use ciphertax_records::{ConnectTrace, PhaseTrace};
+use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{self, ConnectOptions, ResultSummary, TextRow};
-use ciphertax_wire::{Traffic, WireError};
 
 use super::records::MysqlLoader;
-use crate::client::Session;
 use crate::sql::{Answer, DataSession, Dialect, Parameter, Placeholders, Query, Row, SqlSession, Statement};
 use crate::ycsb::Table;
 
@@ -39,25 +35,6 @@ fn index_columns(schema: &str, table: &str, index: &str) -> String {
 /// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK.
 const BEGIN_ANEW: [u16; 3] = [1020, 1205, 1213];
 const ER_UNSUPPORTED_PS: u16 = 1295;
-
-impl Session for mysql::Session {
-    type Options = ConnectOptions;
-
-    fn connect(
-        reactor: &Rc<Reactor>,
-        options: &ConnectOptions,
-    ) -> impl Future<Output = Result<(Self, ConnectTrace), WireError>> {
-        mysql::Session::connect(reactor, options)
-    }
-
-    fn traffic(&self) -> Traffic {
-        self.traffic()
-    }
-
-    fn close(self) -> impl Future<Output = Result<PhaseTrace, WireError>> {
-        self.close()
-    }
-}
 
 impl SqlSession for mysql::Session {
     type Statement = mysql::Statement;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
+use ciphertax_wire::{Session, WireError};
 
 use super::digits::push_number;
 use super::prepared::operation;
 use super::session::{Query, Row, Sql, SqlSession};
-use crate::client::{Session, failure};
+use crate::client::failure;
 use crate::dataset::schema::SCHEMA;
 
 /// Longest statement in bytes: sysbench's buffer of 512 KiB less the zero at its end.

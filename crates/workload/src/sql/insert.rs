@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Session;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -14,7 +15,6 @@ use super::prepared::operation;
 use super::session::{Query, Sql, SqlSession};
 use super::tables::Tables;
 use super::trouble::Trouble;
-use crate::client::Session;
 
 const BEGINNING: &str = "INSERT INTO sbtest";
 

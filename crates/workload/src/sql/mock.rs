@@ -8,11 +8,11 @@ use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace};
 use ciphertax_wire::tls::TlsSummary;
-use ciphertax_wire::{Expectation, Negotiated, Traffic, WireError};
+use ciphertax_wire::{Expectation, Negotiated, Session, Traffic, WireError};
 
 use super::dialect::{Dialect, Placeholders};
 use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement};
-use crate::client::{Client, Session};
+use crate::client::Client;
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
 /// As sysbench spells it for PostgreSQL.
@@ -186,6 +186,14 @@ impl<const POSTGRES: bool> Session for MockSession<POSTGRES> {
 
     fn traffic(&self) -> Traffic {
         Traffic::default()
+    }
+
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        Ok(PhaseTrace::default())
+    }
+
+    async fn gone(self) -> u64 {
+        0
     }
 
     async fn close(self) -> Result<PhaseTrace, WireError> {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Session;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -12,7 +13,7 @@ use super::distribution::Picker;
 use super::prepared::operation;
 use super::session::{Parameter, Sql, SqlSession, Statement};
 use super::tables::Tables;
-use crate::client::{Session, failure};
+use crate::client::failure;
 
 /// `SELECT c FROM sbtest… WHERE id = ?` with a table and an id picked for each.
 pub struct PointSelect<C> {

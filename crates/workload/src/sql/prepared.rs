@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::Traffic;
+use ciphertax_wire::{Session, Traffic};
 
 use super::session::{Answer, Parameter, SqlSession, Statement};
-use crate::client::{Client, Session, failure};
+use crate::client::{Client, failure};
 
 /// A session with its statement.
 pub struct Prepared<S: SqlSession> {

@@ -26,6 +26,9 @@ struct Arguments {
     /// How often each cell is measured
     #[arg(long, default_value_t = 7)]
     repeats: u32,
+    /// Measure sessions in plaintext alone
+    #[arg(long)]
+    plain: bool,
     #[command(subcommand)]
     part: Option<Part>,
 }
@@ -118,12 +121,12 @@ fn main() -> ExitCode {
         let arguments = Arguments::parse();
         match arguments.part {
             Some(Part::MysqlAsync) => rust::main(),
-            None => compare(arguments.repeats),
+            None => compare(arguments.repeats, arguments.plain),
         }
     })
 }
 
-fn compare(repeats: u32) -> Result<()> {
+fn compare(repeats: u32, plain: bool) -> Result<()> {
     let go = GoProgram::build("go-connect")?;
     let mut document = Document::new("New connections, beside Go's and Rust's drivers", "connects");
     document.fact("Go", go.versions(&["github.com/go-sql-driver/mysql"])?);
@@ -140,6 +143,9 @@ fn compare(repeats: u32) -> Result<()> {
                 let table = cell(&mut ground, &go, (Transport::Plain, at_a_time), repeats)?;
                 document.table(&format!("Plain, {at_a_time} at a time"), &table);
             }
+        }
+        if plain {
+            break;
         }
         let heading = format!("TLSv1.3, certificate {certificate}");
         let table = cell(&mut ground, &go, (Transport::Tls13, FEW), repeats)?;

@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
+use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::client::{Session, failure};
+use crate::client::failure;
 use crate::sql::distribution::Picker;
 use crate::sql::prepared::operation;
 use crate::sql::session::{Answer, Query, Sql, SqlSession};

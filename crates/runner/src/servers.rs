@@ -12,8 +12,7 @@ use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;
 use crate::groups::groups;
-use crate::load;
-use crate::measure::Load;
+use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
 use crate::server::{GroupServer, Placed, ProvedArm, Server, TargetServers};
 

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciphertax_lab::certificates::ClientCertificateFiles;
-use ciphertax_model::{
-    Arm, AuthenticationMethod, CertificateKind, Resumption, Study, TlsVersion, VerificationMode,
-};
+use ciphertax_model::{Arm, CertificateKind, Resumption, Study, TlsVersion, VerificationMode};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 
 use crate::error::RunError;
@@ -70,14 +68,13 @@ impl Trust {
         })
     }
 
-    /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` for
-    /// other arms, and where there is no such certificate.
+    /// The same for an arm that logs in by certificate, with one of the same authority that no account has; `None` where there
+    /// is no such certificate.
     ///
     /// # Errors
     /// As [`Trust::policy`].
     pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>, RunError> {
-        let is_by_certificate = arm.authentication.method == Some(AuthenticationMethod::MongodbX509);
-        let kind = arm.tls.client_certificate.filter(|_| is_by_certificate);
+        let kind = arm.tls.client_certificate;
         let Some(unknown) = kind.and_then(|kind| self.unknown_clients.get(&kind)) else {
             return Ok(None);
         };
@@ -117,11 +114,11 @@ impl Trust {
 }
 
 /// A certificate for clients of each kind that arms show.
-pub(crate) fn issued(
-    arms: &[&Arm],
+pub(crate) fn issued<'a>(
+    arms: impl Iterator<Item = &'a Arm>,
     issue: impl Fn(CertificateKind) -> ciphertax_lab::Result<Option<ClientCertificateFiles>>,
 ) -> Result<BTreeMap<CertificateKind, ClientCertificate>, RunError> {
-    let kinds: BTreeSet<CertificateKind> = arms.iter().filter_map(|arm| arm.tls.client_certificate).collect();
+    let kinds: BTreeSet<CertificateKind> = arms.filter_map(|arm| arm.tls.client_certificate).collect();
     let mut clients = BTreeMap::new();
     for kind in kinds {
         clients.extend(issue(kind)?.map(|files| {

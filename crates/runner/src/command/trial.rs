@@ -1,16 +1,22 @@
 //! A program is tried once on every arm, before anything is measured.
 
+use std::thread;
+use std::time::Duration;
+
 use ciphertax_model::Arm;
 use ciphertax_records::VoidReason;
 
-use super::CommandLoad;
-use super::environment::{Environment, Reached};
+use super::environment::Environment;
+use super::load::CommandLoad;
 use super::watcher::Watcher;
 use crate::counters::change;
-use crate::database::Database;
+use crate::database::{Database, Reached};
 use crate::error::RunError;
-use crate::measure::{Load, Seen};
+use crate::load::{Load, Seen};
 use crate::server::{GroupServer, Server};
+
+/// How long a server of the user's own must answer nobody else before a program is tried on it.
+const ELSEWHERE: Duration = Duration::from_millis(300);
 
 /// One run that is not measured. A relay watches, which tells what the server's counters may not: the version and the cipher
 /// suite.
@@ -46,8 +52,8 @@ impl<D: Database> Trial<'_, D> {
             None => None,
             Some(watcher) => {
                 reached.endpoint = watcher.endpoint();
-                let folder = format!("trial-{index}");
-                let reached = Reached::new(arm, &reached, &command.files, &folder);
+                let folder = command.files.folder().join(format!("trial-{index}"));
+                let reached = Reached::new(arm, &reached, folder);
                 Some(Environment::of(&command.command, &reached, &command.files)?)
             }
         };
@@ -69,4 +75,16 @@ impl<D: Database> Trial<'_, D> {
         }
         Ok(slice.void.map(|reason| reason.to_string()))
     }
+}
+
+/// True if the server answers somebody else while ciphertax asks nothing.
+///
+/// # Errors
+/// When it does not answer.
+pub(crate) fn is_used_by_others<D: Database>(server: &mut GroupServer<D>) -> Result<bool, RunError> {
+    let before = server.counters()?;
+    thread::sleep(ELSEWHERE);
+    let after = server.counters()?;
+    let counted = D::counted(&after, &change(&before, &after));
+    Ok(counted.queries > 0 || counted.connections.is_some_and(|connections| connections > 0))
 }

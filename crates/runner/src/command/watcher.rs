@@ -7,9 +7,8 @@ use ciphertax_model::Arm;
 use ciphertax_wire::Client;
 
 use super::server_hello::Chosen;
-use crate::database::Database;
+use crate::database::{Control, Database, Endpoint, ReachedArm};
 use crate::error::RunError;
-use crate::server::{Control, Endpoint, ReachedArm};
 
 /// Where a program goes instead of the server, and what it must negotiate there.
 pub(super) struct Watcher {

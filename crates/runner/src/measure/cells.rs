@@ -6,8 +6,9 @@ use ciphertax_model::{Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
 
-use super::{Load, SliceMeter};
+use super::slice::SliceMeter;
 use crate::error::RunError;
+use crate::load::Load;
 use crate::schedule::{Measure, Measured, PlannedSlice};
 use crate::servers::Servers;
 

@@ -7,8 +7,7 @@ use ciphertax_model::Tunnel;
 use ciphertax_observe::{self as observe, SystemCpu, Usage, Used};
 use ciphertax_records::CpuTime;
 
-use crate::counters::change;
-use crate::database::UPTIME;
+use crate::counters::{UPTIME, change};
 use crate::error::RunError;
 use crate::server::Server;
 

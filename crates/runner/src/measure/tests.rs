@@ -1,16 +1,21 @@
-//! Slices of a load and a server that only say what they are told to.
+//! Slices of a load and a server whose every answer is known before.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
 
-use ciphertax_engine::SliceYield;
+use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::{Arm, Study, Tunnel};
 use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
-use ciphertax_records::{CpuTime, OperationSample, VoidReason, Yield};
+use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 
-use super::*;
+use super::slice::SliceMeter;
+use crate::error::RunError;
+use crate::load::{Load, Seen, Slice};
 use crate::patience::unusable;
+use crate::schedule::PlannedSlice;
+use crate::server::Server;
 
 const STUDY: &str = r#"
 name = "made-up"

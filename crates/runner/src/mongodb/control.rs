@@ -12,12 +12,12 @@ use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Top
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
-use super::MongoDb;
+use super::clients::MongoDb;
 use super::counted::{HANDSHAKES, LOGINS};
 use crate::connections::Limit;
-use crate::database::{Description, UPTIME};
+use crate::counters::UPTIME;
+use crate::database::{Control, Description, Endpoint, PATIENCE};
 use crate::error::RunError;
-use crate::server::{Control, Endpoint, PATIENCE};
 
 /// How long servers may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);

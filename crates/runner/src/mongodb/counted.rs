@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_records::counter::CONNECTIONS;
 
-use crate::command::Counted;
+use crate::database::Counted;
 
 /// Begins the names of the counters of TLS handshakes, which end in a version.
 pub(super) const HANDSHAKES: &str = "transportSecurity.";

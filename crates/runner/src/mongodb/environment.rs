@@ -4,8 +4,8 @@ use ciphertax_model::command::{Part, Placeholder, parts};
 use ciphertax_model::{Cell, Study};
 use ciphertax_wire::mongodb::{Account, Login};
 
-use super::MongoDb;
-use crate::command::{Reached, encoded};
+use super::clients::MongoDb;
+use crate::database::{Reached, encoded};
 use crate::error::RunError;
 
 /// Certificate and key of the client in one file, as MongoDB's drivers want them.
@@ -114,7 +114,7 @@ mod tests {
     use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 
     use super::*;
-    use crate::server::Endpoint;
+    use crate::database::Endpoint;
 
     fn reached<'a>(
         arm: &'a Arm,

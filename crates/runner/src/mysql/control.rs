@@ -8,12 +8,11 @@ use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql;
 
-use super::MySql;
+use super::clients::MySql;
 use super::product::product;
 use crate::connections::Limit;
-use crate::database::Description;
+use crate::database::{Control, Description, PATIENCE};
 use crate::error::RunError;
-use crate::server::{Control, PATIENCE};
 
 /// Counters of a slice; all are cheap to read on every MySQL-compatible server.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \

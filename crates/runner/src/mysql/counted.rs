@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::Counted;
+use crate::database::Counted;
 
 /// From the counters at the end and their change. Since an arm was proved before, a server that has not counted any handshake
 /// yet, counts none.

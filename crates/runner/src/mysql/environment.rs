@@ -3,8 +3,8 @@
 use ciphertax_model::command::Placeholder;
 use ciphertax_workload::dataset;
 
-use super::MySql;
-use crate::command::{MY_CNF, Reached, SYSBENCH_CNF, encoded};
+use super::clients::{MY_CNF, MySql, SYSBENCH_CNF};
+use crate::database::{Reached, encoded};
 use crate::error::RunError;
 
 /// Certificates are where sysbench 1.0 looks for them.
@@ -137,8 +137,8 @@ mod tests {
     use ciphertax_wire::tls::{TlsPolicy, Verification};
 
     use super::*;
-    use crate::mysql::Login;
-    use crate::server::Endpoint;
+    use crate::database::Endpoint;
+    use crate::mysql::clients::Login;
 
     fn login() -> Login {
         Login {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn sysbench_is_told_of_tls_only_where_it_is_wanted() {
+    fn sysbench_hears_of_tls_only_where_it_is_wanted() {
         let arm = Arm::new("arm", Transport::Plain);
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 3307), login());
         let without = sysbench_cnf(&reached(&arm, &endpoint, &login, None));

@@ -7,7 +7,7 @@ use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
 use ciphertax_records::{Sample, VoidReason};
 use ciphertax_stats::BalancedOrder;
 
-use super::PlannedSlice;
+use super::slice::PlannedSlice;
 use crate::error::RunError;
 
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.

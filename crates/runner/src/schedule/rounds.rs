@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use ciphertax_model::Study;
-use ciphertax_records::{RunStatus, Sample, VoidReason};
+use ciphertax_records::{RunFolder, RunStatus, Sample, VoidReason};
 
 use super::course::{BlockOutcome, Course};
-use super::{Measure, Measured};
+use super::measure::Measure;
+use super::slice::Measured;
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
-use ciphertax_records::RunFolder;
 
 /// How long is waited after the first block that was disturbed; twice as long after each further one, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

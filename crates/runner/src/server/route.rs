@@ -12,7 +12,7 @@ use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
-use super::endpoint::Endpoint;
+use crate::database::Endpoint;
 use crate::distance::Distance;
 use crate::error::RunError;
 use crate::groups::Group;
@@ -46,6 +46,7 @@ impl Route {
         study: &Study,
         site: &Site,
         group: &Group<'_>,
+        is_login_by_certificate: impl Fn(&Arm) -> bool,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
@@ -60,6 +61,8 @@ impl Route {
         };
         let measured: Vec<Endpoint> = measured.into_iter().map(Endpoint::from).collect();
         let control: Vec<Endpoint> = addresses.into_iter().map(Endpoint::from).collect();
+        let clients = group.arms.iter().copied();
+        let unknown_clients = clients.clone().filter(|arm| is_login_by_certificate(arm));
         let trust = Trust {
             display: format!("the private server {} at {}", group.name, control[0]),
             host: measured[0].host.clone(),
@@ -70,8 +73,8 @@ impl Route {
             },
             legacy: !server.entry().capabilities.secure_renegotiation
                 || group.needs.certificate.kind == CertificateKind::Rsa1024,
-            clients: issued(&group.arms, |kind| server.client_certificate(kind))?,
-            unknown_clients: issued(&group.arms, |kind| server.unknown_client_certificate(kind))?,
+            clients: issued(clients, |kind| server.client_certificate(kind))?,
+            unknown_clients: issued(unknown_clients, |kind| server.unknown_client_certificate(kind))?,
             own_client: None,
         };
         let route = Self {

@@ -7,15 +7,13 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Negotiated, WireError};
 
-use super::control::PATIENCE;
-use super::endpoint::Endpoint;
-use crate::database::Database;
+use crate::database::{Clients, Endpoint, PATIENCE};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 use crate::trust::Trust;
 
 /// The user's own servers, which form one database.
-pub(crate) struct TargetServers<D: Database> {
+pub(crate) struct TargetServers<D: Clients> {
     pub(crate) database: D,
     /// One at least.
     pub(crate) endpoints: Vec<Endpoint>,
@@ -32,7 +30,7 @@ pub(crate) struct TargetServers<D: Database> {
     pub(crate) url: String,
 }
 
-impl<D: Database> TargetServers<D> {
+impl<D: Clients> TargetServers<D> {
     pub(crate) fn trust(&self) -> Trust {
         Trust {
             display: self.display.clone(),

@@ -7,7 +7,7 @@ use ciphertax_reactor::{Reactor, Together};
 use ciphertax_wire::{Client, WireError};
 use ciphertax_workload::dataset::DatasetError;
 
-use crate::database::Database;
+use super::clients::Clients;
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 
@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A session of the calling thread.
-pub(crate) struct Control<D: Database> {
+pub(crate) struct Control<D: Clients> {
     pub(crate) reactor: Rc<Reactor>,
     /// To each of the servers; the first is the one that is asked, if it answers.
     pub(crate) ways: Vec<D::Options>,
@@ -28,7 +28,7 @@ pub(crate) struct Control<D: Database> {
 }
 
 /// How servers are reached for what is not measured.
-pub(crate) struct Ways<D: Database> {
+pub(crate) struct Ways<D: Clients> {
     /// To each of the servers.
     pub(crate) default: Vec<D::Options>,
     /// True if these are over TLS.
@@ -37,7 +37,7 @@ pub(crate) struct Ways<D: Database> {
     pub(crate) encrypted: Vec<D::Options>,
 }
 
-impl<D: Database> Control<D> {
+impl<D: Clients> Control<D> {
     /// Connects to the first of the servers that answers. `url` is that of a target.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl<D: Database> Control<D> {
     }
 }
 
-impl<D: Database> Ways<D> {
+impl<D: Clients> Ways<D> {
     /// True if the server demands TLS of whoever came without. Some say so; others hang up, or deny access, and are asked
     /// again over TLS.
     fn find_demand_of_tls(&self, reactor: &Rc<Reactor>, error: &WireError) -> bool {
@@ -173,7 +173,7 @@ impl<D: Database> Ways<D> {
 /// A session with the first of the servers, in their order, that answers; the failure of the last where none does. All are
 /// asked at the same time, so one that is silent takes [`GRACE`] from the others and no more. The order matters: two runs
 /// that ask the same servers must meet on the same one, which tells them of each other.
-async fn first_that_answers<D: Database>(
+async fn first_that_answers<D: Clients>(
     reactor: &Rc<Reactor>,
     ways: &[D::Options],
 ) -> Result<D::Session, WireError> {

@@ -25,6 +25,8 @@ pub(crate) struct Expected {
     pub(crate) login: Option<String>,
     /// How else than by the environment a program is configured.
     pub(crate) programs_read: &'static str,
+    /// Whom the server shows its counters to.
+    pub(crate) counters_need: &'static str,
 }
 
 impl Counted {
@@ -36,12 +38,11 @@ impl Counted {
     pub(crate) fn check(&self, expected: &Expected) -> Result<(), String> {
         let read = expected.programs_read;
         let Some(connections) = self.connections else {
-            return Err(
+            return Err(format!(
                 "the server does not say how many connections there were, so nobody can tell what the program's were; it \
-                 needs a user who may read the server's counters (on MongoDB one with the role clusterMonitor), and one server \
-                 alone"
-                    .into(),
-            );
+                 needs {}, and one server alone",
+                expected.counters_need
+            ));
         };
         if connections <= 0 {
             return Err(format!(
@@ -107,6 +108,7 @@ mod tests {
             is_encrypted,
             login: Some("SCRAM-SHA-256".into()),
             programs_read: "its file",
+            counters_need: "a user who may count",
         }
     }
 

@@ -1,67 +1,46 @@
 //! The wall: what a database adds to servers, routes, tunnels and records that are the same for all.
 
+mod clients;
+mod control;
+mod counted;
+mod endpoint;
+mod program;
+mod reached;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::{Account, PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, Secret, Study};
-use ciphertax_wire::tls::TlsConnector;
-use ciphertax_wire::{Client, Expectation};
+use ciphertax_lab::{PrivateServer, Proved};
+use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
 
-use crate::command::{Counted, Reached};
 use crate::connections::Limit;
 use crate::error::RunError;
-use crate::server::{Control, Endpoint};
+
+pub(crate) use clients::Clients;
+pub(crate) use control::{Control, PATIENCE, Ways};
+pub(crate) use counted::{Counted, Expected};
+pub(crate) use endpoint::Endpoint;
+pub(crate) use program::{Reached, encoded};
+pub(crate) use reached::ReachedArm;
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
-/// and what it cannot do. The value itself is what one group of servers needs to remember.
-pub(crate) trait Database: Sized + 'static {
+/// and what it cannot do.
+pub(crate) trait Database: Clients {
     /// What ciphertax makes on a server, in words.
     const MADE: &'static str;
-    /// The built-in study that compares TLS versions with each other on it.
-    const TLS_VERSIONS_STUDY: &'static str;
-    /// What is said of a server that demands TLS, with the settings that have it do so.
-    const DEMANDS_TLS: &'static str;
-    /// True if a server that demands TLS may say only that access is denied.
-    const DENIAL_MAY_MEAN_TLS: bool;
     /// How else than by the environment a program is configured, as the rest of a sentence.
     const PROGRAMS_READ: &'static str;
+    /// Whom a server shows its counters to, as the rest of a sentence.
+    const COUNTERS_NEED: &'static str;
 
-    /// The option files that programs are given besides the environment.
-    const OPTION_FILES: &'static [&'static str];
-
-    /// Who logs in, and how.
-    type Login: Clone;
-    /// What a connection needs to know.
-    type Options: Clone;
-    /// A session of its client.
-    type Session: Client<Options = Self::Options>;
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Driver;
 
     /// Of private servers.
     fn of_private(server: &PrivateServer) -> Self;
-
-    /// The login of a private server's account.
-    fn login_of(account: &Account) -> Self::Login;
-
-    /// User and password, for programs of the user's own; nothing where a login needs none.
-    fn user_and_password(login: &Self::Login) -> (String, Secret);
-
-    /// How a session is opened that says nothing of an arm.
-    fn options(endpoint: &Endpoint, login: &Self::Login, tls: Option<Arc<TlsConnector>>) -> Self::Options;
-
-    /// The same for an arm.
-    fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
-
-    /// True if a password is empty that should not be.
-    fn lacks_password(options: &Self::Options) -> bool;
-
-    /// What the sessions of an arm must be, before any proof.
-    fn expectation(arm: &Arm, login: &Self::Login) -> Expectation;
 
     /// Makes sure that no other ciphertax measures a server of the user's own. The claim ends with the session.
     ///
@@ -148,7 +127,7 @@ pub(crate) trait Database: Sized + 'static {
     /// When they are not ciphertax's own, or the server refuses.
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError>;
 
-    /// The server's own counters now, [`UPTIME`] among them where it is known.
+    /// The server's own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
     ///
     /// # Errors
     /// When it does not answer.
@@ -177,9 +156,6 @@ pub(crate) trait Database: Sized + 'static {
     /// Where TLS begins in what a server sends; `None` if that is not there yet.
     fn tls_begins_at(answers: &[u8]) -> Option<usize>;
 }
-
-/// The counter that falls when a server was restarted.
-pub(crate) const UPTIME: &str = "Uptime";
 
 /// Given an address and a canary: sends it there, in plaintext, and gets it back.
 pub(crate) type Canary = Box<dyn FnMut(SocketAddr, &str) -> Result<(), String>>;

@@ -1,0 +1,136 @@
+//! One slice: quiet before, exact clocks around, and what was seen of it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::Failure;
+use ciphertax_records::{Sample, ServerSide, Yield};
+
+use super::reading::{Machine, QUIET, Reading};
+use crate::error::RunError;
+use crate::load::{Load, Seen, Slice};
+use crate::schedule::{Measured, Outcome, PlannedSlice, reason_of, void_reason};
+use crate::server::Server;
+
+/// How long a server that hung up is given to end, before it counts as one that lives.
+const DYING: Duration = Duration::from_millis(300);
+
+/// Measures slices of one load on one server.
+pub(super) struct SliceMeter<'a> {
+    pub(super) server: &'a mut dyn Server,
+    pub(super) load: &'a mut dyn Load,
+    pub(super) machine: Machine<'a>,
+    /// When the run began.
+    pub(super) began: Instant,
+}
+
+impl SliceMeter<'_> {
+    /// Measures one slice. What goes wrong with the server makes the slice void; an error is what keeps the run from
+    /// going on.
+    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>, duration: Duration) -> Result<Measured, RunError> {
+        let since_start = self.began.elapsed();
+        if let Err(failure) = self.load.prepare(id.arm_index)? {
+            return Ok(self.unmeasured(id, since_start, &failure));
+        }
+        let Ok(before) = Reading::before(self.server, id.arm.tunnel, self.machine) else {
+            let gone = Failure::Disconnected("the server does not answer any more".into());
+            return Ok(self.unmeasured(id, since_start, &gone));
+        };
+        let mut slice = self.load.slice(id.arm_index, duration)?;
+        // A server that does not answer makes the slice void, which is noted there.
+        let after = Reading::after(self.server, id.arm.tunnel, self.machine).ok();
+        if let Some(after) = &after {
+            let seen = Seen {
+                counters: &after.counters,
+                change: &after.counters_since(&before),
+                tunnel_cpu: after.tunnel_cpu_since(&before),
+            };
+            self.load.judge(id.arm_index, &mut slice, &seen);
+        }
+        Ok(self.measured(id, slice, &before, after.as_ref()))
+    }
+
+    fn unmeasured(&self, id: &PlannedSlice<'_>, since_start: Duration, failure: &Failure) -> Measured {
+        let death = self.death_after(Some(failure));
+        Measured {
+            sample: Sample {
+                slice: id.id(),
+                start_ns: since_start.as_nanos() as u64,
+                load: Yield {
+                    workers: self.load.workers(),
+                    ..Yield::default()
+                },
+                server: ServerSide::default(),
+                void: Some(reason_of(failure, 1, death.as_deref())),
+            },
+            kept: Vec::new(),
+        }
+    }
+
+    fn measured(
+        &self,
+        id: &PlannedSlice<'_>,
+        slice: Slice,
+        before: &Reading,
+        after: Option<&Reading>,
+    ) -> Measured {
+        let Slice { yielded, void } = slice;
+        let machine = after.map(|after| after.machine_since(before));
+        let outcome = Outcome {
+            known: void,
+            first_failure: yielded.first_failure.as_ref(),
+            failures: yielded.failures,
+            completed: yielded.operations.iter().map(|kind| kind.count).sum(),
+            unfinished: yielded.unfinished,
+            open_loop: yielded.open_loop.as_ref(),
+            is_interrupted: yielded.interrupted,
+            is_silent: after.is_none(),
+            is_restarted: after.is_some_and(|after| after.restarted_since(before)),
+            death: match after {
+                Some(_) => self.death_after(yielded.first_failure.as_ref()),
+                None => self.server.death(),
+            },
+            steal: machine.map_or(0.0, |machine| {
+                machine.steal_ns as f64 / (machine.total_ns as f64).max(1.0)
+            }),
+        };
+        let void = void_reason(&outcome);
+        let mut server = ServerSide::default();
+        if let (Some(after), Some(machine)) = (after, machine) {
+            let used = after.used_since(before);
+            server = ServerSide {
+                server_cpu: used.cpu,
+                tunnel_cpu: after.tunnel_cpu_since(before),
+                server_context_switches: used.context_switches,
+                server_run_queue_wait_ns: used.run_queue_wait_ns,
+                server_counters: after.counters_since(before),
+                steal_ns: machine.steal_ns,
+            };
+        }
+        Measured {
+            sample: Sample {
+                slice: id.id(),
+                start_ns: (yielded.began - self.began).as_nanos() as u64,
+                load: yielded.recorded,
+                server,
+                void,
+            },
+            kept: yielded.kept,
+        }
+    }
+
+    /// Why the server is gone, if it is, after a failure. A process that ends closes its sockets before it has ended.
+    fn death_after(&self, failure: Option<&Failure>) -> Option<String> {
+        let Some(Failure::Disconnected(_)) = failure else {
+            return None;
+        };
+        let deadline = Instant::now() + DYING;
+        loop {
+            let death = self.server.death();
+            if death.is_some() || Instant::now() >= deadline {
+                return death;
+            }
+            thread::sleep(QUIET);
+        }
+    }
+}

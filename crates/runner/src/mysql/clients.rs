@@ -1,0 +1,95 @@
+//! How clients of MySQL log in.
+
+use std::sync::Arc;
+
+use ciphertax_lab::Account;
+use ciphertax_model::command::Placeholder;
+use ciphertax_model::{Arm, AuthenticationMethod, Secret};
+use ciphertax_wire::Expectation;
+use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
+use ciphertax_wire::tls::TlsConnector;
+
+use crate::database::{Clients, Endpoint};
+use crate::password_cache::is_cold;
+
+/// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
+pub(super) const MY_CNF: &str = "my.cnf";
+/// The name of that for sysbench.
+pub(super) const SYSBENCH_CNF: &str = "sysbench.cnf";
+
+/// A server that speaks MySQL's protocol.
+#[derive(Default)]
+pub(crate) struct MySql {
+    /// The statement after which a private server remembers no password, where there is one.
+    pub(super) forget_passwords: Option<&'static str>,
+    /// Accounts for arms whose logins the server must not remember.
+    pub(super) cold_accounts: Option<Arc<ColdAccounts>>,
+    /// Sessions that loaded and were given up, for which the server may still work.
+    pub(super) given_up: Vec<u32>,
+}
+
+/// Who logs in.
+#[derive(Clone)]
+pub(crate) struct Login {
+    pub(super) user: String,
+    pub(super) password: Secret,
+}
+
+impl Clients for MySql {
+    const TLS_VERSIONS_STUDY: &'static str = "mysql-tls-versions";
+    const DEMANDS_TLS: &'static str =
+        "it demands TLS of this user (require_secure_transport, or REQUIRE SSL of the account)";
+    // MariaDB answers so, and every server to an account that requires TLS.
+    const DENIAL_MAY_MEAN_TLS: bool = true;
+
+    type Login = Login;
+    type Options = ConnectOptions;
+    type Session = Session;
+
+    fn login_of(account: &Account) -> Login {
+        Login {
+            user: account.user.clone(),
+            password: account.password.clone(),
+        }
+    }
+
+    fn user_and_password(login: &Login) -> (String, Secret) {
+        (login.user.clone(), login.password.clone())
+    }
+
+    fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
+        ConnectOptions {
+            socket: endpoint.socket.clone(),
+            tls,
+            ..ConnectOptions::new(&endpoint.host, endpoint.port, &login.user, login.password.clone())
+        }
+    }
+
+    fn options_of_arm(&self, options: ConnectOptions, arm: &Arm) -> ConnectOptions {
+        ConnectOptions {
+            authentication: arm.authentication.method,
+            cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
+            ..options
+        }
+    }
+
+    fn lacks_password(options: &ConnectOptions) -> bool {
+        options.password.expose().is_empty()
+    }
+
+    fn expectation(arm: &Arm, _login: &Login) -> Expectation {
+        Expectation::of(arm)
+    }
+
+    fn is_over_socket(arm: &Arm) -> bool {
+        arm.authentication.method == Some(AuthenticationMethod::UnixSocket)
+    }
+
+    fn file_of(placeholder: Placeholder) -> Option<&'static str> {
+        match placeholder {
+            Placeholder::MyCnf => Some(MY_CNF),
+            Placeholder::SysbenchCnf => Some(SYSBENCH_CNF),
+            _ => None,
+        }
+    }
+}

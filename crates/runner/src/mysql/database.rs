@@ -1,0 +1,196 @@
+//! What ciphertax does on MySQL and servers that are compatible with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::mysql::{prove, select_canary};
+use ciphertax_lab::{PrivateServer, Proved};
+use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::{Expectation, MySqlTarget, Target};
+use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::mysql::MysqlAccess;
+
+use super::clients::{Login, MySql};
+use super::{cold, counted, environment};
+use crate::connections::Limit;
+use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
+use crate::error::RunError;
+use crate::password_cache::is_cold;
+use crate::server::TargetServers;
+
+/// How long a server may take to remove a data set of any size.
+const REMOVAL: Duration = Duration::from_secs(600);
+
+/// The user's own server.
+pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
+    TargetServers {
+        database: MySql::default(),
+        endpoints: vec![Endpoint {
+            socket: target.socket.clone(),
+            ..Endpoint::new(&target.host, target.port)
+        }],
+        login: Login {
+            user: target.user.clone(),
+            password: target.password.clone(),
+        },
+        verification: target.verification.clone(),
+        client_certificate: None,
+        needs_tls: false,
+        display: target.to_string(),
+        url: Target::MySql(target.clone()).url(),
+    }
+}
+
+impl Database for MySql {
+    const MADE: &'static str = "the schema ciphertax";
+    const PROGRAMS_READ: &'static str = "the file {my_cnf}";
+    const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
+
+    type Access = MysqlAccess;
+
+    fn of_private(server: &PrivateServer) -> Self {
+        Self {
+            forget_passwords: server.entry().capabilities.forget_passwords,
+            ..Self::default()
+        }
+    }
+
+    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+        control.claim()
+    }
+
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+        Ok(control.limits())
+    }
+
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+        control.refuse_what_cannot_be_removed()
+    }
+
+    fn set_up(
+        &mut self,
+        control: &mut Control<Self>,
+        server: &PrivateServer,
+        arms: &[&Arm],
+    ) -> Result<(), RunError> {
+        if self.forget_passwords.is_some() && arms.iter().copied().any(is_cold) {
+            self.cold_accounts = cold::accounts(control, server)?;
+        }
+        Ok(())
+    }
+
+    fn describe(
+        &self,
+        control: &mut Control<Self>,
+        _private: Option<&Entry>,
+    ) -> Result<Description, RunError> {
+        control.describe()
+    }
+
+    fn prove(
+        &self,
+        _control: &Control<Self>,
+        arm: &str,
+        options: &ConnectOptions,
+        expectation: &Expectation,
+        _conditions: Conditions<'_, Self>,
+    ) -> Result<Proved, RunError> {
+        Ok(prove(arm, options, expectation)?)
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(select_canary(options))
+    }
+
+    fn access(
+        &self,
+        arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        _measured: &[Endpoint],
+    ) -> MysqlAccess {
+        MysqlAccess {
+            options: ConnectOptions {
+                database: Some(dataset::SCHEMA.to_owned()),
+                ..options
+            },
+            expectation,
+            connections: 1,
+            forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
+        }
+    }
+
+    fn options_of_access(access: &MysqlAccess) -> &ConnectOptions {
+        &access.options
+    }
+
+    fn load(
+        &mut self,
+        control: &mut Control<Self>,
+        study: &Study,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, RunError> {
+        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
+        let of = contents.rows();
+        progress(0, of);
+        control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
+        Ok(true)
+    }
+
+    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
+        control.remove(&self.given_up, REMOVAL)
+    }
+
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        control.counters()
+    }
+
+    fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
+        let mut refusals = Vec::new();
+        if study.site(cell).replica_set.is_some() {
+            refusals.push(format!(
+                "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
+                cell.name
+            ));
+        }
+        let forgets = private.is_some_and(|entry| entry.capabilities.forget_passwords.is_some());
+        if forgets && cold::is_too_much(study, cell) {
+            refusals.push(format!(
+                "cell {}: a slice has more logins than the {} accounts that a cold arm has; take smaller batches, a lower \
+                 rate, or shorter slices",
+                cell.name,
+                cold::LOGINS
+            ));
+        }
+        refusals
+    }
+
+    /// Cold arms may have made it forget passwords: a program cannot tell it twice.
+    fn remind(&self, control: &Control<Self>, access: &MysqlAccess) {
+        if self.cold_accounts.is_some() {
+            // A server that is gone is noticed by the next who asks it something.
+            let _ = control.visit(&access.options);
+        }
+    }
+
+    fn url(reached: &Reached<'_, Self>) -> String {
+        environment::url(reached)
+    }
+
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        environment::files(reached)
+    }
+
+    fn counted(at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        counted::counted(at_the_end, change)
+    }
+
+    /// After a greeting, which begins with its length.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
+        let header = answers.get(..4)?;
+        Some(4 + usize::from(header[0]) + (usize::from(header[1]) << 8) + (usize::from(header[2]) << 16))
+    }
+}

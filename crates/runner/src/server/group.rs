@@ -1,0 +1,318 @@
+//! The server of a group of arms, or several that form one database: the same for every database.
+
+use std::collections::BTreeMap;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::{Arm, Link, Site, Study, Tunnel};
+use ciphertax_observe::Meter;
+use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_wire::tls::Verification;
+
+use super::measured::Server;
+use super::private;
+use super::processes::Processes;
+use super::reach::{connect, reached, ways};
+use super::record::{self, Placed, unseen};
+use super::route::Route;
+use super::target::TargetServers;
+use crate::connections::too_many;
+use crate::database::{Conditions, Control, Database, ReachedArm, Ways};
+use crate::distance::Distance;
+use crate::error::RunError;
+use crate::groups::Group;
+use crate::patience::unusable;
+
+/// The server of a group of arms, with a session for what is not measured.
+pub(crate) struct GroupServer<D: Database> {
+    pub(crate) database: D,
+    pub(crate) control: Control<D>,
+    // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
+    private: Option<PrivateServer>,
+    route: Route,
+    /// Who logs in where an arm does not say.
+    login: D::Login,
+    processes: Processes,
+    record: ServerRecord,
+    /// True if it may hold a data set.
+    is_loaded: bool,
+}
+
+/// An arm that is what it says.
+pub(crate) struct ProvedArm<D: Database> {
+    pub(crate) access: D::Access,
+    pub(crate) session: SessionRecord,
+}
+
+impl<D: Database> GroupServer<D> {
+    /// Starts private servers for a group of arms, and what leads to them.
+    ///
+    /// # Errors
+    /// When they are not available or cannot be started.
+    pub(crate) fn private(
+        study: &Study,
+        site: &Site,
+        group: &Group<'_>,
+        placed: Placed,
+    ) -> Result<Self, RunError> {
+        let guard = GuardProgram::this_program();
+        let link = Distance::link(study, site, &guard)?;
+        let server = private::start(study, site, group, link.as_ref())?;
+        let (route, server) = Route::to_private(
+            link,
+            server,
+            study,
+            site,
+            group,
+            D::is_login_by_certificate,
+            &guard,
+        )?;
+        // Declared after the route, so that it goes before it if something fails.
+        let server = server;
+        let processes = Processes::of_private(&server, study, site)?;
+        let mut database = D::of_private(&server);
+        let login = D::login_of(server.default_account());
+        let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
+        database.set_up(&mut control, &server, &group.set_up_for)?;
+        let mut server = Self {
+            record: unseen(placed, &group.name),
+            database,
+            control,
+            route,
+            private: Some(server),
+            login,
+            processes,
+            is_loaded: false,
+        };
+        server.describe()?;
+        Ok(server)
+    }
+
+    /// Takes servers of the user's own, which nobody else of ciphertax measures and where nobody else has data of its name.
+    ///
+    /// # Errors
+    /// When they cannot be used.
+    pub(crate) fn target(study: &Study, target: TargetServers<D>, placed: Placed) -> Result<Self, RunError> {
+        let mut route = Route::to_target(&target.endpoints, target.trust());
+        route.default_tls = route.trust.default_tls(study)?;
+        let control = connect(
+            study,
+            &target.database,
+            &route,
+            None,
+            &target.login,
+            Some(&target.url),
+        )?;
+        let mut server = Self {
+            record: unseen(placed, &target.display),
+            processes: Processes::looked_for(&route.control),
+            database: target.database,
+            control,
+            route,
+            private: None,
+            login: target.login,
+            is_loaded: false,
+        };
+        D::claim(&mut server.control)?;
+        server.leave_connections_to_others(study)?;
+        server.find_members()?;
+        server
+            .database
+            .refuse_what_cannot_be_removed(&mut server.control)?;
+        server.describe()?;
+        Ok(server)
+    }
+
+    /// Removes what a run left on servers of the user's own, and tells whether there was anything.
+    ///
+    /// # Errors
+    /// When they cannot be used, what is there is not ciphertax's own, or a run is measuring.
+    pub(crate) fn clean(target: TargetServers<D>) -> Result<bool, RunError> {
+        let mut route = Route::to_target(&target.endpoints, target.trust());
+        let connect = |route: &Route| {
+            let ways = Ways {
+                default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
+                is_encrypted: route.default_tls.is_some(),
+                encrypted: Vec::new(),
+            };
+            Control::<D>::connect(&target.display, ways, Some(&target.url))
+        };
+        // By the way that the URL means, then by the other.
+        let over_tls = target.needs_tls || !matches!(target.verification, Verification::None);
+        route.use_tls(over_tls)?;
+        let mut control = match connect(&route) {
+            Err(refusal) if !target.needs_tls => {
+                route.use_tls(!over_tls)?;
+                connect(&route).map_err(|_| refusal)?
+            }
+            connected => connected?,
+        };
+        D::claim(&mut control)?;
+        if let Some(members) = target.database.members(&mut control)? {
+            control.ways = ways::<D>(&members, &target.login, route.default_tls.as_ref());
+        }
+        target.database.remove(&control)
+    }
+
+    /// What the report says of it, with what was seen of its distance.
+    pub(crate) fn record(&self) -> ServerRecord {
+        ServerRecord {
+            link: self.route.link_record(),
+            ..self.first_record()
+        }
+    }
+
+    /// What the report says of it before anything is measured.
+    pub(crate) fn first_record(&self) -> ServerRecord {
+        self.record.clone()
+    }
+
+    /// The only CPU of private servers, where the load must run too.
+    pub(crate) fn cpu(&self) -> Option<usize> {
+        self.processes.confined_to
+    }
+
+    /// True if ciphertax has started it, so that nobody else knows it.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private.is_some()
+    }
+
+    /// Proves an arm, and its tunnel before it, and tells how it is reached.
+    ///
+    /// # Errors
+    /// When the arm is not available, or is not what it says.
+    pub(crate) fn prove(&mut self, arm: &Arm) -> Result<ProvedArm<D>, RunError> {
+        let reached = self.arm(arm)?;
+        let unknown_client = match D::is_login_by_certificate(arm) {
+            true => self.route.trust.policy_of_unknown_client(arm)?,
+            false => None,
+        };
+        let unknown_client =
+            unknown_client.map(|policy| reached.options_by(Some(&policy), &self.database, arm));
+        let conditions = Conditions {
+            is_private: self.is_private(),
+            measured: &self.route.measured,
+            unknown_client: unknown_client.transpose()?,
+        };
+        let expectation = D::expectation(arm, &reached.login);
+        let options = reached.options(&self.database, arm)?;
+        let mut proved = self
+            .database
+            .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
+        if let Some(tunnel) = self.route.tunnel_of(arm) {
+            proved.proofs.extend(tunnel.prove(D::canary(&options))?);
+        }
+        Ok(ProvedArm {
+            access: self
+                .database
+                .access(arm, options, proved.expectation, &self.route.measured),
+            session: SessionRecord {
+                server_id: self.record.id.clone(),
+                beside_id: ServerId::default(),
+                server: self.record.name.clone(),
+                beside: None,
+                proofs: proved.proofs,
+                facts: proved.facts,
+            },
+        })
+    }
+
+    /// How an arm reaches it, before any proof.
+    ///
+    /// # Errors
+    /// When the arm verifies the server, and no authority is known.
+    pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
+        reached(&self.route, self.private.as_ref(), &self.login, arm)
+    }
+
+    /// Makes the data sets that the study's cells ask.
+    ///
+    /// # Errors
+    /// When they cannot be made, or what is there is not ciphertax's own.
+    pub(crate) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+        // Also if it fails half-way.
+        self.is_loaded = true;
+        self.is_loaded = self.database.load(&mut self.control, study, progress)?;
+        Ok(())
+    }
+
+    /// Puts it at the distance of a cell that is measured on it.
+    ///
+    /// # Errors
+    /// When what keeps the distance is gone.
+    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+        self.route.set_distance(wanted)
+    }
+
+    /// Removes the data sets, and the servers if they are private.
+    ///
+    /// # Errors
+    /// If something is left behind.
+    pub(crate) fn close(self) -> Result<(), RunError> {
+        let removed = match self.death() {
+            // What private servers hold goes with them.
+            _ if self.is_private() || !self.is_loaded => Ok(()),
+            Some(death) => Err(unusable(&self.route.trust.display, death)),
+            None => self.database.remove(&self.control).map(drop),
+        };
+        let Self {
+            control,
+            private,
+            route,
+            ..
+        } = self;
+        drop(control);
+        let stopped = private.map_or(Ok(()), PrivateServer::stop);
+        removed.and(stopped.and(route.stop()).map_err(RunError::from))
+    }
+
+    /// Of the user's own servers that form one database those that are its members now.
+    fn find_members(&mut self) -> Result<(), RunError> {
+        let Some(members) = self.database.members(&mut self.control)? else {
+            return Ok(());
+        };
+        self.control.ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
+        self.processes = Processes::looked_for(&members);
+        self.route.control = members.clone();
+        self.route.measured = members;
+        Ok(())
+    }
+
+    /// Makes sure that the run leaves connections to other clients, as far as the account may see how many there are.
+    fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
+        match too_many(study, &D::limits(&mut self.control)?) {
+            None => Ok(()),
+            Some(problem) => Err(self.control.unusable(problem)),
+        }
+    }
+
+    fn describe(&mut self) -> Result<(), RunError> {
+        let private = self.private.as_ref();
+        let description = self
+            .database
+            .describe(&mut self.control, private.map(PrivateServer::entry))?;
+        self.record = record::described(&self.record, description, private, &self.route, &self.processes);
+        Ok(())
+    }
+}
+
+impl<D: Database> Server for GroupServer<D> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        self.database.counters(&mut self.control)
+    }
+
+    fn meter(&self) -> &dyn Meter {
+        self.processes.meter()
+    }
+
+    fn death(&self) -> Option<String> {
+        let death = self.processes.death()?;
+        let log = self.private.as_ref().map(PrivateServer::log_tail);
+        let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
+        Some(format!("{death}{}", log.unwrap_or_default()))
+    }
+
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
+        self.route.tunnel_meter(tunnel)
+    }
+}

@@ -1,0 +1,26 @@
+//! A server as a slice sees it.
+
+use std::collections::BTreeMap;
+
+use ciphertax_model::Tunnel;
+use ciphertax_observe::Meter;
+
+use crate::error::RunError;
+
+/// What a slice needs of a server, whatever the database.
+pub(crate) trait Server {
+    /// Its own counters now, [`UPTIME`](crate::counters::UPTIME) among them where it is known.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// Reads what its processes use, where they run on this machine and can be found.
+    fn meter(&self) -> &dyn Meter;
+
+    /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
+    fn death(&self) -> Option<String>;
+
+    /// Reads what a tunnel uses, on both its sides; `None` where there is no such tunnel.
+    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter>;
+}

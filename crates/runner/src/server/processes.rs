@@ -1,0 +1,98 @@
+//! The processes of a server.
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_model::{Placement, Site, Study};
+use ciphertax_observe::{Meter, ProcessMeter, Unmetered};
+
+use crate::database::Endpoint;
+use crate::error::RunError;
+use crate::placement::confined;
+use crate::whereabouts::Whereabouts;
+
+/// The processes of a server.
+pub(super) struct Processes {
+    meters: Vec<ProcessMeter>,
+    /// Why there are none.
+    unread: Option<Unmetered>,
+    /// How many of them, the first ones, elect who takes writes.
+    voters: usize,
+    pub(super) same_host: bool,
+    /// The only CPU of private servers, where the load must run too.
+    pub(super) confined_to: Option<usize>,
+}
+
+impl Processes {
+    pub(super) fn of_private(server: &PrivateServer, study: &Study, site: &Site) -> Result<Self, RunError> {
+        let pids = server.pids();
+        let confined_to = match study.placement {
+            Placement::Free => None,
+            Placement::Together => {
+                let each = pids.iter().map(|pid| confined(*pid));
+                each.collect::<Result<Vec<_>, _>>()?.pop()
+            }
+        };
+        let meters = pids.iter().map(|pid| ProcessMeter::open(*pid));
+        Ok(Self {
+            meters: meters.collect::<Result<_, _>>()?,
+            unread: None,
+            // The read-only member, which comes last, has no vote.
+            voters: site.replica_set.map_or(pids.len(), |set| set.members.into()),
+            same_host: true,
+            confined_to,
+        })
+    }
+
+    /// Those of the user's own servers, as far as they can be seen from here.
+    pub(super) fn looked_for(endpoints: &[Endpoint]) -> Self {
+        let (mut meters, mut unread, mut same_host) = (Vec::new(), None, true);
+        for endpoint in endpoints {
+            let found = match &endpoint.socket {
+                Some(socket) => Whereabouts::of_socket(socket),
+                None => Whereabouts::of(&endpoint.host, endpoint.port),
+            };
+            same_host &= found.same_host;
+            match (found.process, endpoints.len()) {
+                (Ok(process), _) => meters.push(process),
+                (Err(reason), 1) => unread = Some(reason),
+                (Err(reason), _) => unread = Some(format!("{endpoint}: {reason}")),
+            }
+        }
+        // Of several only all processes together say what they cost.
+        if meters.len() < endpoints.len() {
+            meters.clear();
+        }
+        Self {
+            voters: meters.len(),
+            meters,
+            unread: unread.map(|reason| Unmetered { reason }),
+            same_host,
+            confined_to: None,
+        }
+    }
+
+    /// Why too few of them live to be measured; `None` if enough do, or that cannot be seen from here.
+    pub(super) fn death(&self) -> Option<&'static str> {
+        let voters = self.meters.iter().take(self.voters);
+        let alive = voters.filter(|process| process.is_alive()).count();
+        if self.meters.is_empty() || 2 * alive > self.voters {
+            return None;
+        }
+        Some(match self.meters.len() {
+            1 => "its process ended",
+            _ => "most of its processes ended",
+        })
+    }
+
+    /// Reads what all of them use.
+    pub(super) fn meter(&self) -> &dyn Meter {
+        match &self.unread {
+            Some(unread) => unread,
+            None => &self.meters,
+        }
+    }
+
+    /// Why nothing of them can be read; `None` if it can.
+    pub(super) fn cpu_unread(&self) -> Option<String> {
+        self.unread.as_ref().map(|unread| unread.reason.clone())
+    }
+}

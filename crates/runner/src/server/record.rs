@@ -1,0 +1,66 @@
+//! What the report says of a server.
+
+use std::collections::BTreeMap;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_records::{ServerId, ServerPlacement, ServerRecord};
+
+use super::processes::Processes;
+use super::route::Route;
+use crate::database::{Description, Endpoint};
+
+/// Which server of a run, and what is measured on it.
+pub(crate) struct Placed {
+    pub(crate) id: ServerId,
+    /// The names of the cells.
+    pub(crate) cells: Vec<String>,
+}
+
+/// What is known of a server before it was asked.
+pub(super) fn unseen(Placed { id, cells }: Placed, name: &str) -> ServerRecord {
+    ServerRecord {
+        id,
+        cells,
+        name: name.to_owned(),
+        product: String::new(),
+        version: String::new(),
+        tls_library: String::new(),
+        placement: ServerPlacement::External,
+        address: String::new(),
+        same_host: false,
+        settings: BTreeMap::new(),
+        cpu_unread: None,
+        link: None,
+    }
+}
+
+/// The same once it has said who it is.
+pub(super) fn described(
+    unseen: &ServerRecord,
+    description: Description,
+    private: Option<&PrivateServer>,
+    route: &Route,
+    processes: &Processes,
+) -> ServerRecord {
+    let addresses: Vec<String> = route.measured.iter().map(Endpoint::to_string).collect();
+    ServerRecord {
+        id: unseen.id.clone(),
+        cells: unseen.cells.clone(),
+        name: unseen.name.clone(),
+        product: description.product,
+        version: description.version,
+        tls_library: description.tls_library,
+        placement: match private {
+            Some(_) => ServerPlacement::Private,
+            None => ServerPlacement::External,
+        },
+        address: addresses.join(","),
+        same_host: processes.same_host,
+        cpu_unread: processes.cpu_unread(),
+        settings: match private {
+            Some(server) => server.settings().clone(),
+            None => description.settings,
+        },
+        link: None,
+    }
+}

@@ -12,6 +12,7 @@ use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, mysql_target};
+use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
 
@@ -20,6 +21,7 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
     match target {
         Target::MySql(target) => Box::new(mysql_target(target)),
         Target::MongoDb(target) => Box::new(mongodb_target(target)),
+        Target::PostgreSql(target) => Box::new(postgresql_target(target)),
     }
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError
     Ok(match entry.protocol() {
         catalogue::Protocol::MySql => Box::new(Of::<MySql>(entry, PhantomData)),
         catalogue::Protocol::MongoDb => Box::new(Of::<MongoDb>(entry, PhantomData)),
+        catalogue::Protocol::PostgreSql => Box::new(Of::<PostgreSql>(entry, PhantomData)),
     })
 }
 

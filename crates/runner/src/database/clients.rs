@@ -49,6 +49,11 @@ pub(crate) trait Clients: Sized + 'static {
         false
     }
 
+    /// The protocol that an arm's TLS connections are said to be for (ALPN); `None` where nothing is said of it.
+    fn alpn(_arm: &Arm) -> Option<&'static str> {
+        None
+    }
+
     /// True if an arm goes over the Unix socket of a private server.
     fn is_over_socket(_arm: &Arm) -> bool {
         false

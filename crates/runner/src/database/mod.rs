@@ -36,6 +36,9 @@ pub(crate) trait Database: Clients {
     /// Whom a server shows its counters to, as the rest of a sentence.
     const COUNTERS_NEED: &'static str;
 
+    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
+    const COUNTS_HANDSHAKES: bool = true;
+
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Driver;
 
@@ -143,6 +146,12 @@ pub(crate) trait Database: Clients {
 
     /// The arm as the URL that everybody knows; it may hold a password.
     fn url(reached: &Reached<'_, Self>) -> String;
+
+    /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
+    /// arm. None is the password.
+    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        Vec::new()
+    }
 
     /// Files for a program besides the environment, by name: for an arm that is reached so.
     ///

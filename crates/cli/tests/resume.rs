@@ -162,6 +162,22 @@ fn only_the_same_run_is_resumed() {
     fs::write(sandbox.run().join("run.json"), &before.1).unwrap();
     assert_eq!(samples_so_far(&sandbox), before.0);
 
+    let file = sandbox.run().join("samples.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    let (line, last) = (text.lines().count() + 1, before.0.last().unwrap());
+    let change = |change: &dyn Fn(&mut Sample)| {
+        let mut sample = last.clone();
+        change(&mut sample);
+        fs::write(&file, format!("{text}{}\n", serde_json::to_string(&sample).unwrap())).unwrap();
+        refused(&[], &["cannot be resumed", &format!("samples.jsonl, line {line}: "), "begin a new run"]);
+    };
+    change(&|sample| sample.slice.block = u32::MAX);
+    change(&|sample| sample.start_ns = 0);
+    change(&|sample| sample.start_ns = u64::MAX);
+    change(&|sample| sample.load.duration_ns = u64::MAX);
+    fs::write(&file, &text).unwrap();
+    assert_eq!(samples_so_far(&sandbox), before.0);
+
     // Set up anew and stopped before anything more is measured, it is as it was.
     let mut running = sandbox.start(&["run", "quick", "--resume", "run"]);
     running.says("Proving");

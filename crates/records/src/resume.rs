@@ -1,7 +1,9 @@
 //! Where a run goes: a new folder, or that of a run that was cut off.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::RecordError;
 use crate::folder::{
@@ -9,6 +11,9 @@ use crate::folder::{
 };
 use crate::head::{Head, Host, RunStatus, Tool};
 use crate::sample::Sample;
+
+/// Longer than any run is measured.
+const LONGEST_RUN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Where a run goes.
 #[derive(Debug)]
@@ -86,10 +91,16 @@ impl CutOff {
         if operations.exists() {
             cut_to_whole_lines(&operations).map_err(unwritable(&operations))?;
         }
+        let recorded = Recorded::open(path)?;
+        let earlier = recorded.all_samples()?;
+        if let Err((index, problem)) = check_course(&earlier) {
+            let line = recorded.samples.line_number(index);
+            return Err(refused(format!("{SAMPLES}, line {line}: {problem}; begin a new run")));
+        }
         Ok(Self {
             folder: RunFolder::reopened(path, samples, whole),
             earlier: Earlier {
-                samples: Recorded::open(path)?.all_samples()?,
+                samples: earlier,
                 head,
             },
         })
@@ -99,6 +110,34 @@ impl CutOff {
     pub fn head(&self) -> &Head {
         &self.earlier.head
     }
+}
+
+/// Makes sure that samples are of blocks one after the other, and of a time that passes: the run goes on with both.
+///
+/// # Errors
+/// The index of the first sample that is not, and why.
+fn check_course(samples: &[Sample]) -> Result<(), (usize, String)> {
+    let mut blocks: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut before = 0;
+    for (index, sample) in samples.iter().enumerate() {
+        let (cell, block) = (sample.slice.cell.as_str(), sample.slice.block);
+        let last = blocks.insert(cell, block);
+        let follows = last.map_or(block == 0, |last| block == last || last.checked_add(1) == Some(block));
+        if !follows {
+            let last = last.map_or("none".into(), |last| format!("block {last}"));
+            return Err((index, format!("block {block} of {cell} follows {last}")));
+        }
+        if sample.start_ns < before {
+            return Err((index, "the time goes back".into()));
+        }
+        before = sample.start_ns;
+        let end = sample.start_ns.checked_add(sample.load.duration_ns);
+        if end.is_none_or(|end| end > LONGEST_RUN.as_nanos() as u64) {
+            let days = LONGEST_RUN.as_secs() / (24 * 3600);
+            return Err((index, format!("it ends more than {days} days after the run began")));
+        }
+    }
+    Ok(())
 }
 
 /// Why a run never goes on; `None` if it may.
@@ -137,6 +176,7 @@ fn never_resumed(head: &Head, tool: &Tool, host: &Host) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{ServerSide, SliceId, Yield};
 
     #[test]
     fn runs_of_the_same_name_have_folders_of_their_own() {
@@ -156,5 +196,47 @@ mod tests {
         assert_eq!(made, [named(""), named("-2"), named("-3")]);
         let error = Destination::New(name).open().err().unwrap();
         assert!(matches!(error, RecordError::FolderExists(_)), "{error}");
+    }
+
+    fn sample(cell: &str, block: u32, start_ns: u64, duration_ns: u64) -> Sample {
+        Sample {
+            slice: SliceId {
+                cell: cell.into(),
+                block,
+                ..SliceId::default()
+            },
+            start_ns,
+            load: Yield {
+                duration_ns,
+                ..Yield::default()
+            },
+            server: ServerSide::default(),
+            void: None,
+        }
+    }
+
+    #[test]
+    fn a_run_goes_on_after_blocks_in_their_order_and_a_time_that_passes_and_no_others() {
+        let begun = [
+            sample("one", 0, 0, 5),
+            sample("one", 0, 5, 5),
+            sample("other", 0, 10, 5),
+            sample("one", 1, 15, 5),
+        ];
+        assert_eq!(check_course(&begun), Ok(()));
+        for (hostile, words) in [
+            (sample("one", u32::MAX, 20, 5), "block 4294967295 of one follows block 1"),
+            (sample("one", 0, 20, 5), "block 0 of one follows block 1"),
+            (sample("third", 7, 20, 5), "block 7 of third follows none"),
+            (sample("one", 1, 14, 5), "the time goes back"),
+            (sample("one", 1, u64::MAX, 5), "more than 30 days"),
+            (sample("one", 1, 20, u64::MAX), "more than 30 days"),
+            (sample("one", 1, u64::MAX / 2, 5), "more than 30 days"),
+        ] {
+            let samples = [&begun[..], &[hostile]].concat();
+            let (index, problem) = check_course(&samples).unwrap_err();
+            assert_eq!(index, 4);
+            assert!(problem.contains(words), "{problem}");
+        }
     }
 }

@@ -97,6 +97,11 @@ impl SampleFile {
             .collect()
     }
 
+    /// The number of the line that the sample at an index is in, from 1.
+    pub(crate) fn line_number(&self, index: usize) -> usize {
+        index + usize::from(self.has_version) + 1
+    }
+
     fn lines(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -116,9 +121,9 @@ impl Samples for SampleFile {
     }
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
-        let line = index + usize::from(self.has_version);
-        let mut sample: Sample = serde_json::from_slice(&self.line(line)?)
-            .map_err(|error| io::Error::other(format!("line {} cannot be read: {error}", line + 1)))?;
+        let number = self.line_number(index);
+        let mut sample: Sample = serde_json::from_slice(&self.line(number - 1)?)
+            .map_err(|error| io::Error::other(format!("line {number} cannot be read: {error}")))?;
         if !self.has_version {
             rename_former(&mut sample.server.server_counters);
         }

@@ -83,6 +83,15 @@ impl Distance {
         }
     }
 
+    /// Where servers at these addresses reach each other, in the same order.
+    pub(crate) fn among_themselves(&self, servers: &[SocketAddr]) -> Vec<SocketAddr> {
+        match &self.line {
+            // They are inside of it.
+            Line::Tun(_) => self.addresses(servers),
+            Line::Relays(_) => servers.to_vec(),
+        }
+    }
+
     /// Changes it for all that is sent from now on; false if it is so already.
     pub(crate) fn set(&mut self, wanted: Link) -> Result<bool, RunError> {
         if self.now == wanted {

@@ -1,13 +1,12 @@
 //! What a study asks for and cannot have, told before anything is started.
 
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, ReadPreference, ReplicaSet, Study, Tunnel};
+use ciphertax_model::{Arm, Cell, LinkKind, PasswordCache, ReadPreference, ReplicaSet, Study, Tunnel};
 use ciphertax_wire::Target;
 
 use crate::databases;
 use crate::entry::entry;
 use crate::error::RunError;
-use crate::password_cache;
 use crate::plan::Plan;
 
 /// Looks through the whole study.
@@ -142,7 +141,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         for refusal in databases::private(&site.server)?.refuse(study, cell) {
             note(refusal);
         }
-        for arm in password_cache::cold_in_vain(study, cell) {
+        for arm in cold_in_vain(study, cell) {
             note(format!(
                 "arm {}: a cold password cache is for workloads whose connections ciphertax makes, over and over; cell {} has \
                  another, so name the other arms in the cell's arms",
@@ -166,6 +165,14 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
     }
     Ok(refusals)
+}
+
+/// Arms whose logins are to find a server that does not remember the password, in a cell whose connections stay open: none of
+/// these logins would be measured.
+fn cold_in_vain<'a>(study: &'a Study, cell: &'a Cell) -> impl Iterator<Item = &'a Arm> {
+    let is_cold = |arm: &&Arm| arm.authentication.password_cache == PasswordCache::Cold;
+    let is_in_vain = !cell.workload.makes_connections();
+    study.arms_of(cell).filter(move |arm| is_in_vain && is_cold(arm))
 }
 
 /// The settings that leave arms with WireGuard out of the cells that measure them, where others are left.

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +35,17 @@ impl OwnMongoDb {
         Self {
             server: builder.start().unwrap(),
         }
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        self.server.user()
+    }
+
+    /// Where a member of its replica set is reached that is not the primary.
+    pub(crate) fn secondary(&self) -> SocketAddr {
+        let primary = self.server.primary().unwrap();
+        let mut members = self.server.addresses().into_iter();
+        members.find(|member| *member != primary).unwrap()
     }
 
     pub(crate) fn password(&self) -> &str {

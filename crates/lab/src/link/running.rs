@@ -214,7 +214,7 @@ impl LinkProcess {
     fn start(program: &GuardProgram) -> Result<Self> {
         sweep_stale();
         let mut guard = Guard::start(program, PrivateFolder::create(NEEDED_MB)?)?;
-        let process = Process::open(guard.replace(Helper {
+        let process = Process::open(guard.add(Helper {
             command_line: program.in_role("link"),
             log: LOG.into(),
             user: User::Owner,

@@ -92,6 +92,20 @@ impl ProcessTree {
         Ok(tree)
     }
 
+    /// Whom it began with, but for those whose parent is another of them.
+    pub fn roots(&self) -> Vec<u32> {
+        self.roots.iter().map(|(pid, _)| *pid).collect()
+    }
+
+    /// Who belongs to it now.
+    ///
+    /// # Errors
+    /// If one of the roots has ended.
+    pub fn members(&self) -> Result<Vec<u32>> {
+        self.look()?;
+        Ok(self.seen.borrow().members.keys().map(|(pid, _)| *pid).collect())
+    }
+
     /// Finds out who belongs to it now, and what each has used.
     fn look(&self) -> Result<()> {
         let mut seen = self.seen.borrow_mut();

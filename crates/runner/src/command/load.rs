@@ -9,7 +9,7 @@ use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::{Arm, Command, Counts, Secret};
 use ciphertax_observe::placement;
 use ciphertax_reactor::stop;
-use ciphertax_records::{OperationSample, VoidReason, Yield};
+use ciphertax_records::{CpuTime, OperationSample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 use ciphertax_supervise::supervisor::{End, Ended, Supervised};
 use ciphertax_supervise::{GuardProgram, PrivateFiles};
@@ -172,18 +172,23 @@ impl Load for CommandLoad {
         self.run(arm, &self.arms[arm].environment, &stop::is_requested)
     }
 
-    /// Holds a slice to its arm, and counts its operations.
     fn judge(&self, arm: usize, slice: &mut Slice, seen: &Seen<'_>) {
-        if slice.void.is_some() {
-            return;
+        if slice.void.is_none() {
+            let counted = (self.counted)(seen.counters, seen.change);
+            self.arms[arm].judge(slice, &counted, self.command.counts, seen.tunnel_cpu);
         }
-        let counted = (self.counted)(seen.counters, seen.change);
-        if let Err(detail) = counted.check(&self.arms[arm].expected) {
+    }
+}
+
+impl PreparedArm {
+    /// Holds a slice to this arm, and counts its operations.
+    fn judge(&self, slice: &mut Slice, counted: &Counted, counts: Counts, tunnel_cpu: Option<CpuTime>) {
+        if let Err(detail) = counted.check(&self.expected) {
             slice.void = Some(VoidReason::FactsDiffer { detail });
             return;
         }
         slice.yielded.recorded.queries = counted.queries;
-        let (kind, count, latency_sum_ns) = match self.command.counts {
+        let (kind, count, latency_sum_ns) = match counts {
             Counts::Runs => ("run", 1, slice.yielded.duration_ns),
             // How long each took only the program knows.
             Counts::Queries => ("query", counted.queries, 0),
@@ -195,7 +200,7 @@ impl Load for CommandLoad {
             latency_sum_ns,
             latency: histogram::encode(&histogram::empty()),
         }];
-        if self.arms[arm].has_tunnel && seen.tunnel_cpu.is_none_or(|cpu| cpu.total_ns == 0) {
+        if self.has_tunnel && tunnel_cpu.is_none_or(|cpu| cpu.total_ns == 0) {
             let detail =
                 "the program did not go through the tunnel, whose near end its environment names".into();
             slice.void = Some(VoidReason::FactsDiffer { detail });
@@ -243,5 +248,56 @@ mod tests {
         let endless = "s3cret".repeat(1000);
         let shown = message(&endless, &password);
         assert!(!shown.contains("s3cret") && shown.chars().count() == LONGEST_MESSAGE);
+    }
+
+    /// What a slice of an arm is judged to be: void, or so many operations.
+    fn judged(has_tunnel: bool, tunnel_cpu_ns: Option<u64>, counted: &Counted) -> Result<u64, String> {
+        let arm = PreparedArm {
+            name: "tunnel".into(),
+            has_tunnel,
+            password: Secret::new("s3cret"),
+            expected: Expected {
+                is_encrypted: false,
+                login: None,
+                programs_read: "its file",
+                counters_need: "a user who may count",
+            },
+            environment: Environment {
+                line: Vec::new(),
+                variables: Vec::new(),
+            },
+        };
+        let mut slice = Slice {
+            yielded: SliceYield::nothing(Instant::now()),
+            void: None,
+        };
+        let tunnel_cpu = tunnel_cpu_ns.map(|total_ns| CpuTime { total_ns, system_ns: 0 });
+        arm.judge(&mut slice, counted, Counts::Queries, tunnel_cpu);
+        match slice.void {
+            None => Ok(slice.yielded.recorded.operation_count()),
+            Some(reason) => Err(reason.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_program_that_goes_past_the_tunnel_of_its_arm_voids_the_slice() {
+        let counted = Counted {
+            connections: Some(2),
+            queries: 7,
+            ..Counted::default()
+        };
+        assert_eq!(judged(true, Some(1), &counted), Ok(7));
+        assert_eq!(judged(false, None, &counted), Ok(7));
+        for idle in [Some(0), None] {
+            let reason = judged(true, idle, &counted).unwrap_err();
+            assert!(reason.contains("did not go through the tunnel"), "{reason}");
+        }
+        // What makes the arm a lie is said first.
+        let without = Counted {
+            connections: Some(0),
+            ..counted
+        };
+        let reason = judged(true, Some(0), &without).unwrap_err();
+        assert!(reason.contains("made no connection"), "{reason}");
     }
 }

@@ -99,13 +99,26 @@ impl<D: Clients> Control<D> {
         outcome.map_err(|error| self.of_dataset(error))
     }
 
-    /// What is wrong with the data set is said as it is, and of what is wrong with the server its name.
+    /// What keeps a data set from being made, with the name of the server.
     pub(crate) fn of_dataset(&self, error: DatasetError) -> RunError {
         match error {
-            DatasetError::Wire(WireError::Server { .. } | WireError::Command { .. }) => error.into(),
-            DatasetError::Wire(error) => self.unusable(error.to_string()),
+            DatasetError::Stopped => error.into(),
+            // Whatever is wrong with the server keeps everything else from being made too.
+            DatasetError::Wire(error)
+                if !matches!(error, WireError::Server { .. } | WireError::Command { .. }) =>
+            {
+                self.unusable(error.to_string())
+            }
             DatasetError::Failed(failure) => self.unusable(failure.message()),
-            error => error.into(),
+            error => self.unusable(error.to_string()),
+        }
+    }
+
+    /// What keeps a data set from being removed, with the name of the server.
+    pub(crate) fn of_removal(&self, error: DatasetError) -> RunError {
+        match error {
+            DatasetError::Wire(error) => self.unusable(error.to_string()),
+            error => self.of_dataset(error),
         }
     }
 
@@ -144,6 +157,19 @@ impl<D: Clients> Control<D> {
         Ok(())
     }
 
+    /// Takes a new session with the first of these servers, and from now on with the first of them that answers.
+    ///
+    /// # Errors
+    /// Names the server if it does not answer.
+    pub(crate) fn move_to(&mut self, ways: Vec<D::Options>) -> Result<(), RunError> {
+        if let Some(first) = ways.first() {
+            let connected = self.wait_for(PATIENCE, D::Session::connect(&self.reactor, first))?;
+            self.session = connected.map_err(|error| self.unusable(error.to_string()))?.0;
+        }
+        self.ways = ways;
+        Ok(())
+    }
+
     /// The server cannot be used, and why.
     pub(crate) fn unusable(&self, problem: impl Into<String>) -> RunError {
         unusable(&self.server, problem)
@@ -172,20 +198,31 @@ impl<D: Clients> Ways<D> {
     }
 }
 
-/// A session with the first of the servers, in their order, that answers; the failure of the last where none does. All are
-/// asked at the same time, so one that is silent takes [`GRACE`] from the others and no more. The order matters: two runs
-/// that ask the same servers must meet on the same one, which tells them of each other.
+/// A session with the first of the servers, in their order, that answers. The order matters: two runs that ask the same
+/// servers must meet on the same one, which tells them of each other.
 async fn first_that_answers<D: Clients>(
     reactor: &Rc<Reactor>,
     ways: &[D::Options],
 ) -> Result<D::Session, WireError> {
-    let mut connecting = Together::new(ways.iter().map(|options| D::Session::connect(reactor, options)));
-    let mut outcomes: Vec<_> = ways.iter().map(|_| None).collect();
+    let connecting = ways.iter().map(|options| D::Session::connect(reactor, options));
+    let (session, _) = first_in_order(reactor, connecting).await?;
+    Ok(session)
+}
+
+/// What the first of several attempts, in their order, came to that succeeds; the failure of the last where none does. All
+/// are made at the same time, so one that is silent takes [`GRACE`] from the others and no more.
+async fn first_in_order<T>(
+    reactor: &Reactor,
+    attempts: impl IntoIterator<Item = impl Future<Output = Result<T, WireError>>>,
+) -> Result<T, WireError> {
+    let attempts: Vec<_> = attempts.into_iter().collect();
+    let mut outcomes: Vec<_> = attempts.iter().map(|_| None).collect();
+    let mut attempts = Together::new(attempts);
     let mut deadline = None;
     loop {
         let next = match deadline {
-            None => Some(connecting.next().await),
-            Some(deadline) => reactor.until(deadline, connecting.next()).await,
+            None => Some(attempts.next().await),
+            Some(deadline) => reactor.until(deadline, attempts.next()).await,
         };
         match next {
             Some(Some((place, outcome))) => outcomes[place] = Some(outcome),
@@ -203,9 +240,53 @@ async fn first_that_answers<D: Clients>(
     let mut failure = WireError::Closed;
     for outcome in outcomes.into_iter().flatten() {
         match outcome {
-            Ok((session, _)) => return Ok(session),
+            Ok(reached) => return Ok(reached),
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one attempt comes to, and after how many milliseconds; `None` for one that is silent.
+    type Attempt = Option<(u64, Result<&'static str, &'static str>)>;
+
+    fn first(attempts: &[Attempt]) -> Result<&'static str, String> {
+        let reactor = Reactor::new().unwrap();
+        let attempt = |attempt: &Attempt| {
+            let (reactor, attempt) = (Rc::clone(&reactor), *attempt);
+            async move {
+                let begin = Instant::now();
+                let silence = Duration::from_secs(600);
+                let (after, outcome) = attempt.map_or((silence, Ok("silent")), |(after, outcome)| {
+                    (Duration::from_millis(after), outcome)
+                });
+                reactor.sleep_until(begin + after).await;
+                outcome.map_err(|problem| WireError::Request(problem.into()))
+            }
+        };
+        let outcome = reactor.run_one(
+            first_in_order(&reactor, attempts.iter().map(attempt)),
+            Instant::now() + Duration::from_secs(60),
+        );
+        outcome.unwrap().expect("it does not wait for the silent").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_in_order_is_taken_though_others_answer_earlier() {
+        assert_eq!(first(&[Some((50, Ok("one"))), Some((0, Ok("other")))]), Ok("one"));
+        assert_eq!(first(&[Some((0, Err("refused"))), Some((50, Ok("other")))]), Ok("other"));
+        // One that is silent holds up nobody for long.
+        assert_eq!(first(&[None, Some((0, Ok("other"))), Some((0, Ok("third")))]), Ok("other"));
+    }
+
+    #[test]
+    fn of_those_that_all_fail_the_last_says_why() {
+        let error = first(&[Some((50, Err("one"))), Some((0, Err("other")))]).unwrap_err();
+        assert!(error.contains("other"), "{error}");
+        assert!(first(&[]).is_err());
+    }
 }

@@ -18,6 +18,7 @@ use ciphertax_workload::Driver;
 
 use crate::connections::Limit;
 use crate::error::RunError;
+use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
 pub(crate) use control::{Control, PATIENCE, Ways};
@@ -38,14 +39,17 @@ pub(crate) trait Database: Clients {
 
     /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
     const COUNTS_HANDSHAKES: bool = true;
+    /// Who serves the connections of a server, and so has to be read for what it uses.
+    const SERVED_BY: ServedBy;
 
     /// How the workloads of an arm reach it, and what each of their sessions must be.
     type Access: Driver;
 
-    /// Of private servers.
-    fn of_private(server: &PrivateServer) -> Self;
+    /// Of private servers, which reach each other at these endpoints.
+    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
 
-    /// Makes sure that no other ciphertax measures a server of the user's own. The claim ends with the session.
+    /// Makes sure that no other ciphertax measures a server of the user's own; of several that form one database it is asked of
+    /// the one that takes writes, where all runs meet whichever servers they were given. The claim ends with the session.
     ///
     /// # Errors
     /// Says who does, and what to do.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::YcsbTable;
+use ciphertax_reactor::stop;
 use ciphertax_records::counter;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
@@ -21,6 +22,10 @@ use crate::error::RunError;
 
 /// How long servers may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
+
+/// How long the server may still count sessions that have been closed: those that found its primary.
+const CLOSING: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
 const COUNTERS: [(&str, &[&str]); 11] = [
@@ -44,6 +49,19 @@ impl Control<MongoDb> {
     /// Makes sure that no other ciphertax measures this server: the database is for one at a time, and so is the server's CPU.
     /// An account that may not see the sessions of other users is trusted to know of those.
     pub(super) fn claim(&mut self) -> Result<(), RunError> {
+        let deadline = Instant::now() + CLOSING;
+        while self.is_used_by_another()? {
+            if stop::is_over(deadline) {
+                return Err(self.unusable(
+                    "another ciphertax measures it; wait for its end, or end the sessions that a run which is gone has left",
+                ));
+            }
+            stop::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    fn is_used_by_another(&mut self) -> Result<bool, RunError> {
         let ask = |all_users: bool| {
             rawdoc! {
                 "aggregate": 1_i32,
@@ -61,19 +79,11 @@ impl Control<MongoDb> {
             // Its own user's sessions every account may see.
             answer = self.allowed(&ask(false))?;
         }
-        let Some(answer) = answer else {
-            return Ok(());
-        };
-        let others = answer
-            .get_document("cursor")
-            .and_then(|cursor| cursor.get_array("firstBatch"))
-            .is_ok_and(|batch| !batch.is_empty());
-        match others {
-            true => Err(self.unusable(
-                "another ciphertax measures it; wait for its end, or end the sessions that a run which is gone has left",
-            )),
-            false => Ok(()),
-        }
+        let others = answer.as_ref().and_then(|answer| {
+            let cursor = answer.get_document("cursor").ok()?;
+            cursor.get_array("firstBatch").ok()
+        });
+        Ok(others.is_some_and(|batch| !batch.is_empty()))
     }
 
     /// Where the members of the replica set are, the primary first. The set must have this name if one is given.
@@ -126,7 +136,7 @@ impl Control<MongoDb> {
             Err(DatasetError::Wire(error)) if error.is_access_denied() => {
                 Err(self.unusable(format!("{error}; {}", grant(&access.options.login))))
             }
-            found => Ok(found?),
+            found => found.map_err(|error| self.of_dataset(error)),
         }
     }
 
@@ -137,11 +147,8 @@ impl Control<MongoDb> {
             let (mut session, _) = Session::connect(&self.reactor, &primary).await?;
             dataset::remove(&mut session).await
         };
-        self.wait_for(REMOVAL, remove)?.map_err(|error| match error {
-            DatasetError::Wire(error) => self.unusable(error.to_string()),
-            DatasetError::Failed(failure) => self.unusable(failure.message()),
-            error => error.into(),
-        })
+        let removed = self.wait_for(REMOVAL, remove)?;
+        removed.map_err(|error| self.of_removal(error))
     }
 
     /// Makes YCSB's table, and waits until all members have it.

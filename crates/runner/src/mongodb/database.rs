@@ -17,6 +17,7 @@ use super::{counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
 /// Servers of the user's own.
@@ -41,27 +42,42 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
 impl MongoDb {
     /// How the primary is found and reached for what is not measured.
     fn default_access(&self, control: &Control<Self>) -> MongodbAccess {
-        let addresses = control.ways.iter().map(|way| Address {
-            host: way.host.clone(),
-            port: way.port,
-        });
+        let reached: Vec<Address> = control
+            .ways
+            .iter()
+            .map(|way| Address {
+                host: way.host.clone(),
+                port: way.port,
+            })
+            .collect();
         MongodbAccess {
             options: control.ways[0].clone(),
+            routes: self.routes(&reached),
             seeds: match self.is_replica_set {
-                true => addresses.collect(),
+                true => reached,
                 false => Vec::new(),
             },
-            routes: Vec::new(),
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
             read_preference: ReadPreference::Primary,
         }
     }
 
-    /// Where members of a private replica set are reached by measured connections, by what they call each other.
-    fn routes(&self, measured: &[Endpoint]) -> Vec<(Address, Address)> {
-        let measured = measured.iter().map(address);
-        let routes = self.members.iter().cloned().zip(measured);
+    /// Where measured connections reach the primary; `None` for a server of its own.
+    fn primary(&self, control: &Control<Self>, measured: &[Endpoint]) -> Result<Option<Address>, RunError> {
+        if !self.is_replica_set {
+            return Ok(None);
+        }
+        let access = self.default_access(control);
+        let primary = control.primary(&access)?;
+        let index = access.seeds.iter().position(|seed| *seed == primary);
+        let endpoint = index.and_then(|index| measured.get(index));
+        Ok(Some(endpoint.map_or(primary, address)))
+    }
+
+    /// Where members of a private replica set are reached, by what they call each other; but for those that are reached by it.
+    fn routes(&self, reached: &[Address]) -> Vec<(Address, Address)> {
+        let routes = self.members.iter().cloned().zip(reached.iter().cloned());
         routes.filter(|(member, reached)| member != reached).collect()
     }
 
@@ -81,20 +97,17 @@ impl Database for MongoDb {
     const PROGRAMS_READ: &'static str = "CIPHERTAX_URL";
     const COUNTERS_NEED: &'static str =
         "a user who may read the server's counters (one with the role clusterMonitor)";
+    const SERVED_BY: ServedBy = ServedBy::Threads;
 
     type Access = MongodbAccess;
 
-    fn of_private(server: &PrivateServer) -> Self {
-        let addresses = server.addresses();
+    fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self {
         let is_replica_set = server.replica_set().is_some();
         Self {
             is_replica_set,
             set_name: None,
             members: match is_replica_set {
-                true => addresses
-                    .into_iter()
-                    .map(|member| address(&member.into()))
-                    .collect(),
+                true => among_themselves.iter().map(address).collect(),
                 false => Vec::new(),
             },
         }
@@ -135,23 +148,15 @@ impl Database for MongoDb {
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved, RunError> {
-        let routes = self.routes(conditions.measured);
         // A write without a login is tried too, which the primary alone takes.
-        let primary = match self.is_replica_set {
-            true => Some(control.primary(&self.default_access(control))?),
-            false => None,
-        };
-        let at_primary = |options: ConnectOptions| match &primary {
+        let primary = self.primary(control, conditions.measured)?;
+        let at_primary = |options: ConnectOptions| match primary.clone() {
             None => options,
-            Some(primary) => {
-                let route = routes.iter().find(|(member, _)| member == primary);
-                let Address { host, port } = route.map_or(primary, |(_, reached)| reached).clone();
-                ConnectOptions {
-                    host,
-                    port,
-                    ..options
-                }
-            }
+            Some(Address { host, port }) => ConnectOptions {
+                host,
+                port,
+                ..options
+            },
         };
         let unknown_client = conditions.unknown_client.map(at_primary);
         let conditions = lab::Conditions {
@@ -172,13 +177,14 @@ impl Database for MongoDb {
         expectation: Expectation,
         measured: &[Endpoint],
     ) -> MongodbAccess {
+        let measured: Vec<Address> = measured.iter().map(address).collect();
         MongodbAccess {
             options,
+            routes: self.routes(&measured),
             seeds: match self.is_replica_set {
-                true => measured.iter().map(address).collect(),
+                true => measured,
                 false => Vec::new(),
             },
-            routes: self.routes(measured),
             expectation,
             connections: 1,
             read_preference: ReadPreference::Primary,
@@ -245,5 +251,45 @@ fn address(endpoint: &Endpoint) -> Address {
     Address {
         host: endpoint.host.clone(),
         port: endpoint.port,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(host: &str, ports: &[u16]) -> Vec<Address> {
+        let address = |port: &u16| Address {
+            host: host.to_owned(),
+            port: *port,
+        };
+        ports.iter().map(address).collect()
+    }
+
+    #[test]
+    fn members_are_routed_from_what_they_call_each_other_to_where_they_are_reached() {
+        let set = |members: Vec<Address>| MongoDb {
+            is_replica_set: true,
+            set_name: None,
+            members,
+        };
+        // Relays stand before members that call each other by where they listen.
+        let (direct, relays) = (at("127.0.0.1", &[7000, 7001]), at("127.0.0.1", &[9000, 9001]));
+        let by_relay = set(direct.clone());
+        assert_eq!(by_relay.routes(&direct), []);
+        assert_eq!(
+            by_relay.routes(&relays),
+            [(direct[0].clone(), relays[0].clone()), (direct[1].clone(), relays[1].clone())]
+        );
+        // Inside a link they call each other by where it leads to them, and what is not measured goes past the distance.
+        let delayed = at("10.0.0.2", &[7000, 7001]);
+        let inside = set(delayed.clone());
+        assert_eq!(inside.routes(&delayed), []);
+        assert_eq!(
+            inside.routes(&direct),
+            [(delayed[0].clone(), direct[0].clone()), (delayed[1].clone(), direct[1].clone())]
+        );
+        // Those of the user's own are reached by what they say.
+        assert_eq!(set(Vec::new()).routes(&direct), []);
     }
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use ciphertax_lab::Account;
 use ciphertax_model::command::Placeholder;
-use ciphertax_model::{Arm, AuthenticationMethod, Secret};
+use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
 
 use crate::database::{Clients, Endpoint};
-use crate::password_cache::is_cold;
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -92,4 +91,9 @@ impl Clients for MySql {
             _ => None,
         }
     }
+}
+
+/// True if an arm's logins find a server that does not remember the password.
+pub(super) fn is_cold(arm: &Arm) -> bool {
+    arm.authentication.password_cache == PasswordCache::Cold
 }

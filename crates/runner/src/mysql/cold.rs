@@ -6,10 +6,9 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_model::{AuthenticationMethod, Cell, Pace, Study};
 use ciphertax_wire::mysql::ColdAccounts;
 
-use super::clients::MySql;
+use super::clients::{MySql, is_cold};
 use crate::database::Control;
 use crate::error::RunError;
-use crate::password_cache::is_cold;
 
 /// Logins of a slice at most. A full login costs the server some milliseconds (5,000 rounds of SHA-256), so this is more
 /// than a second's work of several cores.

@@ -198,10 +198,8 @@ impl Control<MySql> {
             session.close().await?;
             Ok(removed)
         };
-        self.wait_for(patience, remove)?.map_err(|error| match error {
-            DatasetError::Wire(error) => self.unusable(error.to_string()),
-            error => error.into(),
-        })
+        let removed = self.wait_for(patience, remove)?;
+        removed.map_err(|error| self.of_removal(error))
     }
 
     /// Runs a statement that answers nothing.

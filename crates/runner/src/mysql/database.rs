@@ -13,12 +13,12 @@ use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
 
-use super::clients::{Login, MySql};
+use super::clients::{Login, MySql, is_cold};
 use super::{cold, counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
-use crate::password_cache::is_cold;
+use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
 /// How long a server may take to remove a data set of any size.
@@ -48,10 +48,11 @@ impl Database for MySql {
     const MADE: &'static str = "the schema ciphertax";
     const PROGRAMS_READ: &'static str = "the file {my_cnf}";
     const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
+    const SERVED_BY: ServedBy = ServedBy::Threads;
 
     type Access = MysqlAccess;
 
-    fn of_private(server: &PrivateServer) -> Self {
+    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
             forget_passwords: server.entry().capabilities.forget_passwords,
             ..Self::default()

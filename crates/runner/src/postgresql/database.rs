@@ -18,6 +18,7 @@ use super::{counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
 /// How long a server may take to remove a data set of any size.
@@ -50,6 +51,7 @@ impl Database for PostgreSql {
     const PROGRAMS_READ: &'static str = "the variables that libpq reads (PGHOST, PGSSLMODE …)";
     const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
     const COUNTS_HANDSHAKES: bool = false;
+    const SERVED_BY: ServedBy = ServedBy::Processes;
 
     type Access = PostgresqlAccess;
 

@@ -69,8 +69,8 @@ impl<D: Database> GroupServer<D> {
         )?;
         // Declared after the route, so that it goes before it if something fails.
         let server = server;
-        let processes = Processes::of_private(&server, study, site)?;
-        let mut database = D::of_private(&server);
+        let processes = Processes::of_private(&server, study, site, D::SERVED_BY)?;
+        let mut database = D::of_private(&server, &route.among_themselves);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
@@ -105,7 +105,7 @@ impl<D: Database> GroupServer<D> {
         )?;
         let mut server = Self {
             record: unseen(placed, &target.display),
-            processes: Processes::looked_for(&route.control),
+            processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,
             route,
@@ -113,9 +113,9 @@ impl<D: Database> GroupServer<D> {
             login: target.login,
             is_loaded: false,
         };
+        server.find_members()?;
         D::claim(&mut server.control)?;
         server.leave_connections_to_others(study)?;
-        server.find_members()?;
         server
             .database
             .refuse_what_cannot_be_removed(&mut server.control)?;
@@ -147,10 +147,10 @@ impl<D: Database> GroupServer<D> {
             }
             connected => connected?,
         };
-        D::claim(&mut control)?;
         if let Some(members) = target.database.members(&mut control)? {
-            control.ways = ways::<D>(&members, &target.login, route.default_tls.as_ref());
+            control.move_to(ways::<D>(&members, &target.login, route.default_tls.as_ref()))?;
         }
+        D::claim(&mut control)?;
         target.database.remove(&control)
     }
 
@@ -271,8 +271,9 @@ impl<D: Database> GroupServer<D> {
         let Some(members) = self.database.members(&mut self.control)? else {
             return Ok(());
         };
-        self.control.ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
-        self.processes = Processes::looked_for(&members);
+        let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
+        self.control.move_to(ways)?;
+        self.processes = Processes::looked_for(&members, D::SERVED_BY);
         self.route.control = members.clone();
         self.route.measured = members;
         Ok(())

@@ -2,16 +2,17 @@
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, Site, Study};
-use ciphertax_observe::{Meter, ProcessMeter, Unmetered};
+use ciphertax_observe::{Meter, Unmetered};
 
 use crate::database::Endpoint;
 use crate::error::RunError;
+use crate::meter::{ServedBy, ServerMeter};
 use crate::placement::confined;
 use crate::whereabouts::Whereabouts;
 
 /// The processes of a server.
 pub(super) struct Processes {
-    meters: Vec<ProcessMeter>,
+    meters: Vec<ServerMeter>,
     /// Why there are none.
     unread: Option<Unmetered>,
     /// How many of them, the first ones, elect who takes writes.
@@ -22,18 +23,28 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    pub(super) fn of_private(server: &PrivateServer, study: &Study, site: &Site) -> Result<Self, RunError> {
+    /// Those of private servers, which have one for each member.
+    ///
+    /// # Errors
+    /// When one has ended, or cannot be kept on the CPU that the study says.
+    pub(super) fn of_private(
+        server: &PrivateServer,
+        study: &Study,
+        site: &Site,
+        served_by: ServedBy,
+    ) -> Result<Self, RunError> {
         let pids = server.pids();
+        let meters = pids.iter().map(|pid| ServerMeter::open(served_by, *pid));
+        let meters: Vec<ServerMeter> = meters.collect::<Result<_, _>>()?;
         let confined_to = match study.placement {
             Placement::Free => None,
             Placement::Together => {
-                let each = pids.iter().map(|pid| confined(*pid));
+                let each = pids.iter().zip(&meters).map(|(pid, meter)| confined(*pid, meter));
                 each.collect::<Result<Vec<_>, _>>()?.pop()
             }
         };
-        let meters = pids.iter().map(|pid| ProcessMeter::open(*pid));
         Ok(Self {
-            meters: meters.collect::<Result<_, _>>()?,
+            meters,
             unread: None,
             // The read-only member, which comes last, has no vote.
             voters: site.replica_set.map_or(pids.len(), |set| set.members.into()),
@@ -43,12 +54,12 @@ impl Processes {
     }
 
     /// Those of the user's own servers, as far as they can be seen from here.
-    pub(super) fn looked_for(endpoints: &[Endpoint]) -> Self {
+    pub(super) fn looked_for(endpoints: &[Endpoint], served_by: ServedBy) -> Self {
         let (mut meters, mut unread, mut same_host) = (Vec::new(), None, true);
         for endpoint in endpoints {
             let found = match &endpoint.socket {
-                Some(socket) => Whereabouts::of_socket(socket),
-                None => Whereabouts::of(&endpoint.host, endpoint.port),
+                Some(socket) => Whereabouts::of_socket(socket, served_by),
+                None => Whereabouts::of(&endpoint.host, endpoint.port, served_by),
             };
             same_host &= found.same_host;
             match (found.process, endpoints.len()) {

@@ -1,7 +1,7 @@
 //! How servers are reached: their endpoints, a distance, tunnels, and whom their clients trust.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ciphertax_lab::tunnel::{self, RunningTunnel};
@@ -24,6 +24,8 @@ pub(crate) struct Route {
     pub(crate) control: Vec<Endpoint>,
     /// Where the measured connections go to, in the same order.
     pub(crate) measured: Vec<Endpoint>,
+    /// Where the servers reach each other, in the same order.
+    pub(crate) among_themselves: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     distance: Option<Distance>,
@@ -55,12 +57,15 @@ impl Route {
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
         let tunnels = tunnels;
         let server = server;
-        let measured = match &distance {
-            Some(distance) => distance.addresses(&addresses),
-            None => addresses.clone(),
+        let (measured, among_themselves) = match &distance {
+            Some(distance) => (
+                distance.addresses(&addresses),
+                distance.among_themselves(&addresses),
+            ),
+            None => (addresses.clone(), addresses.clone()),
         };
-        let measured: Vec<Endpoint> = measured.into_iter().map(Endpoint::from).collect();
-        let control: Vec<Endpoint> = addresses.into_iter().map(Endpoint::from).collect();
+        let endpoints = |addresses: Vec<SocketAddr>| addresses.into_iter().map(Endpoint::from).collect();
+        let (control, measured): (Vec<Endpoint>, Vec<Endpoint>) = (endpoints(addresses), endpoints(measured));
         let clients = group.arms.iter().copied();
         let unknown_clients = clients.clone().filter(|arm| is_login_by_certificate(arm));
         let trust = Trust {
@@ -80,6 +85,7 @@ impl Route {
         let route = Self {
             control,
             measured,
+            among_themselves: endpoints(among_themselves),
             tunnels,
             distance,
             trust,
@@ -93,6 +99,7 @@ impl Route {
         Self {
             control: endpoints.to_vec(),
             measured: endpoints.to_vec(),
+            among_themselves: endpoints.to_vec(),
             tunnels: BTreeMap::new(),
             distance: None,
             trust,

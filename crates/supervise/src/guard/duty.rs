@@ -95,10 +95,6 @@ impl Watch {
     fn obey(&mut self, order: Order) -> io::Result<Answer> {
         match order {
             Order::Watch(_) => Err(io::Error::other("it watches over a folder already")),
-            Order::Replace(helper) => {
-                self.end_all();
-                self.start(program(&helper, &self.folder)?)
-            }
             Order::Add(helper) => {
                 let mut command = program(&helper, &self.folder)?;
                 with_many_files(&mut command);

@@ -72,20 +72,15 @@ impl Guard {
         self.folder.path()
     }
 
-    /// Lets the guard start a program after ending all that it had.
-    ///
-    /// # Errors
-    /// If the guard is gone or cannot start it.
-    pub fn replace(&mut self, helper: Helper) -> Result<Pid> {
-        self.start_program(&Order::Replace(helper))
-    }
-
     /// Lets the guard start a program beside those it has.
     ///
     /// # Errors
     /// If the guard is gone or cannot start it.
     pub fn add(&mut self, helper: Helper) -> Result<Pid> {
-        self.start_program(&Order::Add(helper))
+        match self.ask(&Order::Add(helper))? {
+            Answer::Started(pid) => Pid::from_raw(pid).ok_or_else(|| problem("started no process")),
+            other => Err(nonsense(&other)),
+        }
     }
 
     /// Ends one program, and waits until it has ended.
@@ -121,13 +116,6 @@ impl Guard {
             folder: self.folder.path().into(),
             problem: error.to_string(),
         })
-    }
-
-    fn start_program(&mut self, order: &Order) -> Result<Pid> {
-        match self.ask(order)? {
-            Answer::Started(pid) => Pid::from_raw(pid).ok_or_else(|| problem("started no process")),
-            other => Err(nonsense(&other)),
-        }
     }
 
     fn ask(&mut self, order: &Order) -> Result<Answer> {

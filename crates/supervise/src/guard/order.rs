@@ -32,8 +32,6 @@ pub enum User {
 pub(super) enum Order {
     /// Watch over this folder; the first order, and given once. A path may hold any bytes.
     Watch(OsString),
-    /// Start a program after all others have been ended.
-    Replace(Helper),
     /// Start a program beside the others.
     Add(Helper),
     /// End the program with this process number.

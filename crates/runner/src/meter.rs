@@ -1,0 +1,118 @@
+//! The meter of a server, which reads whoever serves its connections.
+
+use std::time::Duration;
+
+use ciphertax_observe::{self as observe, Meter, ProcessMeter, ProcessTree, Usage};
+
+/// Who serves the connections of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServedBy {
+    /// Threads of its one process.
+    Threads,
+    /// Processes that it starts, one for each connection.
+    Processes,
+}
+
+/// Reads what a server uses.
+#[derive(Debug)]
+pub(crate) enum ServerMeter {
+    Process(ProcessMeter),
+    Tree {
+        tree: ProcessTree,
+        /// The process that started the others.
+        root: ProcessMeter,
+    },
+}
+
+impl ServerMeter {
+    /// That of the server whose process, or whose first process, is `pid`.
+    ///
+    /// # Errors
+    /// If there is no such process, or it cannot be read.
+    pub(crate) fn open(served_by: ServedBy, pid: u32) -> observe::Result<Self> {
+        let process = ProcessMeter::open(pid)?;
+        Ok(match served_by {
+            ServedBy::Threads => Self::Process(process),
+            ServedBy::Processes => Self::Tree {
+                tree: ProcessTree::open(&[pid])?,
+                root: process,
+            },
+        })
+    }
+
+    /// The processes that a server has now, where it starts others than its first.
+    ///
+    /// # Errors
+    /// If its first process has ended.
+    pub(crate) fn members(&self) -> observe::Result<Vec<u32>> {
+        match self {
+            Self::Process(_) => Ok(Vec::new()),
+            Self::Tree { tree, .. } => tree.members(),
+        }
+    }
+
+    /// True until the process that it began with has ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        match self {
+            Self::Process(process) => process.is_alive(),
+            Self::Tree { root, .. } => root.is_alive(),
+        }
+    }
+}
+
+impl Meter for ServerMeter {
+    fn read(&self) -> observe::Result<Usage> {
+        match self {
+            Self::Process(process) => process.read(),
+            Self::Tree { tree, .. } => tree.read(),
+        }
+    }
+
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> observe::Result<bool> {
+        match self {
+            Self::Process(process) => process.settle(quiet_for, at_most),
+            Self::Tree { tree, .. } => tree.settle(quiet_for, at_most),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A shell that serves each line with a process of its own, and waits for its end.
+    fn forking_server() -> Child {
+        let serve = "while read line; do (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo served; done";
+        Command::new("sh")
+            .args(["-c", serve])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_server_that_forks_is_read_with_what_it_starts_and_lives_as_long_as_its_first_process() {
+        let mut server = forking_server();
+        let tree = ServerMeter::open(ServedBy::Processes, server.id()).unwrap();
+        let process = ServerMeter::open(ServedBy::Threads, server.id()).unwrap();
+        let before = (tree.read().unwrap(), process.read().unwrap());
+        server.stdin.as_mut().unwrap().write_all(b"one\n").unwrap();
+        let mut answer = String::new();
+        let mut output = BufReader::new(server.stdout.take().unwrap());
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "served\n");
+        let used = |meter: &ServerMeter, before: &Usage| meter.read().unwrap().since(before).cpu.unwrap().total_ns;
+        let (all, first) = (used(&tree, &before.0), used(&process, &before.1));
+        assert!(all > 5 * first, "{all} ns in all, {first} ns of them of the first process");
+
+        assert!(tree.is_alive() && process.is_alive());
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(!tree.is_alive() && !process.is_alive());
+        assert!(tree.read().is_err());
+    }
+}

@@ -13,6 +13,7 @@ mod accounts;
 pub mod catalogue;
 pub mod certificates;
 mod error;
+mod hexadecimal;
 mod install;
 mod leftovers;
 pub mod link;

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Job;
 use super::client::Client;
+use super::job::Job;
 use crate::error::{Error, Result};
-use crate::search::library_folders;
+use crate::search::{library_folders, program_in};
 
 /// The maintained editor of loader and library paths; it is unpacked with the server and runs from there.
 pub(super) const PATCHELF: Client = Client {
@@ -31,10 +31,8 @@ pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
     let root = job.root();
     let folders = library_folders(&root);
     let loader = folders.iter().find_map(|folder| loader_in(folder));
-    let program = ["usr/sbin/mariadbd", "usr/sbin/mysqld"]
-        .map(|path| root.join(path))
-        .into_iter()
-        .find(|path| path.is_file());
+    let program = job.entry.family.program();
+    let program = program_in(program.names, &program.folders_in(&root));
     let (Some(loader), Some(program)) = (loader, program) else {
         return Err(Error::Incomplete {
             server: job.entry.name,

@@ -14,8 +14,8 @@ use ciphertax_reactor::stop;
 use ciphertax_supervise::child;
 
 use super::installation::MySqlInstallation;
-use super::my_cnf::{DATA, MyCnf};
-use super::{SystemTables, defaults_file_option};
+use super::my_cnf::{DATA, MyCnf, defaults_file_option};
+use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
 use crate::log::{self, LOG, STARTUP};
 
@@ -26,7 +26,7 @@ const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
 pub(super) fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     MyCnf::new(installation, folder).write(folder)?;
-    match installation.family().system_tables {
+    match installation.variant().system_tables {
         SystemTables::Bootstrap => {
             fs::create_dir(&data).map_err(Error::write(&data))?;
             bootstrap(installation, folder, &system_tables(installation)?)

@@ -15,10 +15,13 @@ use rustix::io::Errno;
 
 use super::installation::MySqlInstallation;
 use super::my_cnf::DATA;
-use super::{NEEDED_MB, system_tables};
+use super::system_tables;
 use crate::error::{Error, Result};
 use crate::search::cache_root;
 use ciphertax_supervise::free_mb;
+
+/// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
+pub(super) const NEEDED_MB: u64 = 400;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;

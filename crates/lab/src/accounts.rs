@@ -5,6 +5,7 @@ use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;
 use crate::error::Result;
+use crate::hexadecimal::hexadecimal;
 
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";
@@ -52,10 +53,6 @@ fn random_password() -> std::result::Result<Secret, ErrorStack> {
     let mut bytes = [0; PASSWORD_BYTES];
     openssl::rand::rand_bytes(&mut bytes)?;
     Ok(Secret::new(hexadecimal(&bytes)))
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_records::{Proof, SessionFacts, Witness};
 use ciphertax_wire::{Client, Endpoint, Expectation, WireError};
 
-use crate::accounts::hexadecimal;
 use crate::error::Error;
+use crate::hexadecimal::hexadecimal;
 use crate::relay::Relay;
 
 /// How long the proof of one arm may take.

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
+use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -15,9 +16,10 @@ use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::PrivateServer;
+use super::families::family;
 use super::family::{Members, Plan};
 use super::member::{self, Member};
+use super::private_server::PrivateServer;
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
 
@@ -27,8 +29,19 @@ const ABORT: Duration = Duration::from_millis(500);
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
 pub struct PrivateServerBuilder {
-    pub(super) spec: Spec,
-    pub(super) guard: GuardProgram,
+    spec: Spec,
+    guard: GuardProgram,
+}
+
+impl PrivateServer {
+    /// A server of the catalogue with access control, TLS, a P-256 certificate where it knows one, and default TLS
+    /// versions.
+    pub fn builder(entry: &'static Entry) -> PrivateServerBuilder {
+        PrivateServerBuilder {
+            spec: Spec::new(entry),
+            guard: GuardProgram::this_program(),
+        }
+    }
 }
 
 impl PrivateServerBuilder {
@@ -130,8 +143,8 @@ impl PrivateServerBuilder {
     /// holds what its log complains of.
     pub fn start(self) -> Result<PrivateServer> {
         let Self { spec, guard } = self;
-        spec.refuse_the_impossible()?;
-        let mut plan = spec.entry.family.plan(&spec)?;
+        refuse_the_impossible(&spec)?;
+        let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
         let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
@@ -150,6 +163,25 @@ impl PrivateServerBuilder {
             members,
             guard,
         })
+    }
+}
+
+/// Refuses, with all its reasons, what no server of its entry can be.
+fn refuse_the_impossible(spec: &Spec) -> Result<()> {
+    let capabilities = &spec.entry.capabilities;
+    let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
+    let versions = spec.tls_versions.iter();
+    let methods = spec.accounts.iter();
+    let refusals: Vec<Refusal> = certificate
+        .into_iter()
+        .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
+        .chain(family(spec.entry).refusals(spec))
+        .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+        .collect();
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Refused(refusals))
     }
 }
 

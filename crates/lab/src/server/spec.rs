@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 
 use crate::catalogue::{Entry, Refusal};
-use crate::error::{Error, Result};
 
 /// What a private server is to be.
 #[derive(Debug, Clone)]
@@ -113,25 +112,6 @@ impl Spec {
             let (name, value) = option.split_once('=').unwrap_or((option, "ON"));
             (name.trim_start_matches('-'), value)
         })
-    }
-
-    /// Refuses, with all its reasons, what no server of its entry can be.
-    pub(crate) fn refuse_the_impossible(&self) -> Result<()> {
-        let capabilities = &self.entry.capabilities;
-        let certificate = self.key().and_then(|kind| capabilities.refuse_certificate(kind));
-        let versions = self.tls_versions.iter();
-        let methods = self.accounts.iter();
-        let refusals: Vec<Refusal> = certificate
-            .into_iter()
-            .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
-            .chain(self.entry.family.refusals(self))
-            .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
-            .collect();
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::Refused(refusals))
-        }
     }
 
     /// What it cannot be, and what it can be instead.

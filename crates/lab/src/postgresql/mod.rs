@@ -9,6 +9,7 @@ mod cluster;
 mod configuration;
 mod pg_hba;
 mod plan;
+mod proof;
 mod shared_memory;
 mod tenant;
 pub(crate) mod verifier;
@@ -27,6 +28,7 @@ use crate::server::spec::Spec;
 
 use accounts::CERTIFICATE_USER;
 pub use accounts::DATABASE;
+pub use proof::{prove, select_canary};
 use cluster::{INITDB, recipe, works_in};
 use plan::PostgreSqlPlan;
 

@@ -18,6 +18,8 @@ pub(crate) trait Clients: Sized + 'static {
     const DENIAL_MAY_MEAN_TLS: bool;
     /// The built-in study that compares TLS versions with each other on it.
     const TLS_VERSIONS_STUDY: &'static str;
+    /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
+    const ALPN: Option<&'static str> = None;
 
     /// Who logs in, and how.
     type Login: Clone;
@@ -47,11 +49,6 @@ pub(crate) trait Clients: Sized + 'static {
     /// True if the certificate that an arm's clients show is what they log in by.
     fn is_login_by_certificate(_arm: &Arm) -> bool {
         false
-    }
-
-    /// The protocol that an arm's TLS connections are said to be for (ALPN); `None` where nothing is said of it.
-    fn alpn(_arm: &Arm) -> Option<&'static str> {
-        None
     }
 
     /// True if an arm goes over the Unix socket of a private server.

@@ -105,7 +105,10 @@ impl<D: Clients> Control<D> {
             DatasetError::Stopped => error.into(),
             // Whatever is wrong with the server keeps everything else from being made too.
             DatasetError::Wire(error)
-                if !matches!(error, WireError::Server { .. } | WireError::Command { .. }) =>
+                if !matches!(
+                    error,
+                    WireError::Server { .. } | WireError::Command { .. } | WireError::PostgreSql { .. }
+                ) =>
             {
                 self.unusable(error.to_string())
             }

@@ -37,7 +37,7 @@ impl<D: Clients> ReachedArm<D> {
         arm: &Arm,
     ) -> Result<D::Options, RunError> {
         let policy = policy.map(|policy| TlsPolicy {
-            alpn: D::alpn(arm),
+            alpn: D::ALPN,
             ..policy.clone()
         });
         let tls = policy.as_ref().map(TlsConnector::new).transpose()?;

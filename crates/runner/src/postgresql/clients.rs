@@ -18,6 +18,10 @@ pub(super) const APPLICATION: &str = "ciphertax";
 /// A server that speaks PostgreSQL's protocol.
 #[derive(Default)]
 pub(crate) struct PostgreSql {
+    /// How TLS begins where an arm does not say.
+    pub(super) negotiation: Negotiation,
+    /// How TLS arms log in that do not say; `None` for as the server asks.
+    pub(super) method: Option<Method>,
     /// Sessions that loaded and were given up, for which the server may still work.
     pub(super) given_up: Vec<u32>,
     /// What is remembered of its counters.
@@ -33,6 +37,8 @@ pub(crate) struct Login {
     pub(super) database: Option<String>,
     /// How; `None` for as the server asks.
     pub(super) method: Option<AuthenticationMethod>,
+    /// Settings of every session.
+    pub(super) settings: Vec<(String, String)>,
 }
 
 impl Login {
@@ -47,6 +53,8 @@ impl Clients for PostgreSql {
     const DEMANDS_TLS: &'static str =
         "it demands TLS of this user (the lines that are for it in pg_hba.conf begin with hostssl)";
     const DENIAL_MAY_MEAN_TLS: bool = true;
+    // As libpq does since PostgreSQL 17, however TLS begins; older servers do not look at it.
+    const ALPN: Option<&'static str> = Some(ALPN);
 
     type Login = Login;
     type Options = ConnectOptions;
@@ -58,6 +66,7 @@ impl Clients for PostgreSql {
             password: account.password.clone(),
             database: Some(DATABASE.to_owned()),
             method: Some(account.method),
+            settings: Vec::new(),
         }
     }
 
@@ -69,7 +78,7 @@ impl Clients for PostgreSql {
         ConnectOptions {
             socket: endpoint.socket.clone(),
             database: login.database.clone(),
-            settings: vec![("application_name".to_owned(), APPLICATION.to_owned())],
+            settings: settings(login),
             tls,
             method: login.method.and_then(|method| Method::called(method.name())),
             scram_keys: ScramKeys::kept(),
@@ -79,13 +88,15 @@ impl Clients for PostgreSql {
 
     fn options_of_arm(&self, options: ConnectOptions, arm: &Arm) -> ConnectOptions {
         let method = arm.authentication.method;
+        let of_tls_arms = self.method.filter(|_| options.tls.is_some());
         ConnectOptions {
             negotiation: match arm.tls.negotiation {
-                TlsNegotiation::Request => Negotiation::Request,
+                TlsNegotiation::Request => self.negotiation,
                 TlsNegotiation::Direct => Negotiation::Direct,
             },
             method: method
                 .and_then(|method| Method::called(method.name()))
+                .or(of_tls_arms)
                 .or(options.method),
             scram_keys: match arm.authentication.password_cache {
                 PasswordCache::Warm => ScramKeys::kept(),
@@ -109,8 +120,11 @@ impl Clients for PostgreSql {
     fn is_login_by_certificate(arm: &Arm) -> bool {
         arm.authentication.method == Some(AuthenticationMethod::Cert)
     }
+}
 
-    fn alpn(arm: &Arm) -> Option<&'static str> {
-        (arm.tls.negotiation == TlsNegotiation::Direct).then_some(ALPN)
-    }
+/// By its own name a session is known on the server, whatever the target calls its sessions.
+fn settings(login: &Login) -> Vec<(String, String)> {
+    let name = "application_name";
+    let others = login.settings.iter().filter(|(other, _)| other != name).cloned();
+    others.chain([(name.to_owned(), APPLICATION.to_owned())]).collect()
 }

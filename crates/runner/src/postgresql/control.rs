@@ -118,10 +118,8 @@ impl Control<PostgreSql> {
             session.close().await?;
             Ok(removed)
         };
-        self.wait_for(patience, remove)?.map_err(|error| match error {
-            DatasetError::Wire(error) => self.unusable(error.to_string()),
-            error => error.into(),
-        })
+        let removed = self.wait_for(patience, remove)?;
+        removed.map_err(|error| self.of_removal(error))
     }
 
     /// The rows of a query.

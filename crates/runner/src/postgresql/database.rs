@@ -27,9 +27,13 @@ const REMOVAL: Duration = Duration::from_secs(600);
 /// The user's own server.
 pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
     TargetServers {
-        database: PostgreSql::default(),
+        database: PostgreSql {
+            negotiation: target.negotiation.unwrap_or_default(),
+            method: target.method,
+            ..PostgreSql::default()
+        },
         endpoints: vec![Endpoint {
-            socket: target.socket.clone(),
+            socket: target.socket(),
             ..Endpoint::new(&target.host, target.port)
         }],
         login: Login {
@@ -37,6 +41,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             password: target.password.clone(),
             database: target.database.clone(),
             method: None,
+            settings: target.settings.clone(),
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
@@ -55,7 +60,7 @@ impl Database for PostgreSql {
 
     type Access = PostgresqlAccess;
 
-    fn of_private(_server: &PrivateServer) -> Self {
+    fn of_private(_server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self::default()
     }
 

@@ -166,6 +166,7 @@ mod tests {
             password: Secret::new("p:#\\é"),
             database: None,
             method: None,
+            settings: Vec::new(),
         }
     }
 

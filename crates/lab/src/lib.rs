@@ -1,6 +1,6 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB, MySQL or MongoDB of our own: made in a folder of its own, reachable from this
+//! A [`PrivateServer`] is a MariaDB, MySQL, MongoDB or PostgreSQL of our own: made in a folder of its own, reachable from this
 //! machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on
 //! the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
@@ -19,13 +19,16 @@ mod leftovers;
 pub mod link;
 mod locate;
 mod log;
+mod making;
 pub mod mongodb;
 pub mod mysql;
 mod port;
+pub mod postgresql;
 mod proof;
 mod relay;
 mod search;
 mod server;
+mod template;
 pub mod tunnel;
 
 pub use accounts::Account;

@@ -43,7 +43,10 @@ impl Installation {
             Source::Apt {
                 suite: Suite::OfTheMachine,
                 ..
-            } => system_folders(),
+            } => {
+                let own = entry.family.program().folders_in(Path::new("/"));
+                system_folders().into_iter().chain(own).collect()
+            }
             _ => Vec::new(),
         };
         Self::find_in(entry, cache_folder(entry).as_deref(), &of_the_system)
@@ -172,6 +175,11 @@ impl Installation {
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
         command_line(&self.program, &self.libraries)
+    }
+
+    /// The words that begin a command line of a program beside it.
+    pub(crate) fn companion(&self, name: &str) -> Vec<OsString> {
+        command_line(&self.program.with_file_name(name), &self.libraries)
     }
 }
 

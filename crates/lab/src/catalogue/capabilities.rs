@@ -34,6 +34,8 @@ pub struct Capabilities {
     /// Whether its sessions below TLS 1.3 can be renegotiated safely (RFC 5746). Where not, a client of OpenSSL 3 must
     /// allow legacy connections.
     pub secure_renegotiation: bool,
+    /// Whether it takes a TLS handshake without being asked for one first.
+    pub direct_tls: bool,
 }
 
 /// How sessions of a TLS version can be resumed.

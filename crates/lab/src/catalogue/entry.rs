@@ -75,6 +75,9 @@ pub enum Product {
     /// MongoDB.
     #[serde(rename = "MongoDB")]
     MongoDb,
+    /// PostgreSQL.
+    #[serde(rename = "PostgreSQL")]
+    PostgreSql,
 }
 
 impl fmt::Display for Product {
@@ -83,6 +86,7 @@ impl fmt::Display for Product {
             Self::MariaDb => "MariaDB",
             Self::MySql => "MySQL",
             Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
         })
     }
 }

@@ -26,6 +26,7 @@ pub static MARIADB: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,

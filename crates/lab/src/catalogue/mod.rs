@@ -13,6 +13,8 @@ mod mongodb;
 mod mysql;
 mod mysql_5_6;
 mod mysql_variant;
+mod postgresql;
+mod postgresql_variant;
 
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
@@ -24,11 +26,13 @@ pub use mongodb::MONGODB;
 pub use mysql::MYSQL;
 pub use mysql_5_6::MYSQL_5_6;
 pub(crate) use mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
+pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 8] = [
+pub static CATALOGUE: [&Entry; 10] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -37,6 +41,8 @@ pub static CATALOGUE: [&Entry; 8] = [
     &MARIADB_10_11_WOLFSSL,
     &MARIADB_11_4_WOLFSSL,
     &MONGODB,
+    &POSTGRESQL,
+    &POSTGRESQL_18,
 ];
 
 /// The server of this name; `None` if there is none.

@@ -57,6 +57,7 @@ pub static MYSQL: Entry = Entry {
         forget_passwords: Some("FLUSH PRIVILEGES"),
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,

@@ -55,7 +55,7 @@ pub struct Study {
     #[serde(default = "default_slice_s")]
     pub slice_s: f64,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
-    /// Links and tunnels have processes of their own, which need a CPU of their own: they want `free`.
+    /// Links, tunnels and poolers have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
     pub placement: Placement,
     /// The tables of the `oltp` workloads.
@@ -251,7 +251,8 @@ impl Study {
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
-            let has_login = arm.authentication.method != Some(AuthenticationMethod::NoLogin);
+            let method = arm.authentication.method;
+            let has_login = method.is_none_or(AuthenticationMethod::proves_identity);
             [is_hidden, has_login]
         };
         let baseline = protected(self.baseline());

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use ciphertax_lab::catalogue;
-use ciphertax_model::{Cell, Site, Study, TlsVersion};
+use ciphertax_model::{Arm, Cell, Site, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
@@ -128,6 +128,22 @@ fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> V
     let workload = no_such_workload::<D::Access>(cell);
     workload
         .into_iter()
+        .chain(not_of_postgresql(D::Session::PROTOCOL, study, cell))
         .chain(D::refuse(study, cell, private))
         .collect()
+}
+
+/// Settings that only PostgreSQL has, of arms on another database.
+fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<String> {
+    if !matches!(protocol, Protocol::MySql | Protocol::MongoDb) {
+        return Vec::new();
+    }
+    let refused = |arm: &Arm| {
+        let setting = arm.setting_of_postgresql()?;
+        Some(format!(
+            "arm {}: {setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"",
+            arm.name
+        ))
+    };
+    study.arms_of(cell).filter_map(refused).collect()
 }

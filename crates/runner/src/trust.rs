@@ -76,7 +76,8 @@ impl Trust {
     /// # Errors
     /// As [`Trust::policy`].
     pub(crate) fn policy_of_unknown_client(&self, arm: &Arm) -> Result<Option<TlsPolicy>, RunError> {
-        let is_by_certificate = arm.authentication.method == Some(AuthenticationMethod::MongodbX509);
+        let method = arm.authentication.method;
+        let is_by_certificate = method.is_some_and(AuthenticationMethod::is_by_certificate);
         let kind = arm.tls.client_certificate.filter(|_| is_by_certificate);
         let Some(unknown) = kind.and_then(|kind| self.unknown_clients.get(&kind)) else {
             return Ok(None);

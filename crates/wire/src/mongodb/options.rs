@@ -69,7 +69,12 @@ impl Login {
             | AuthenticationMethod::CachingSha2Password
             | AuthenticationMethod::Sha256Password
             | AuthenticationMethod::Ed25519
-            | AuthenticationMethod::UnixSocket => None,
+            | AuthenticationMethod::UnixSocket
+            | AuthenticationMethod::Trust
+            | AuthenticationMethod::Password
+            | AuthenticationMethod::Md5
+            | AuthenticationMethod::ScramSha256Plus
+            | AuthenticationMethod::Cert => None,
         }
     }
 

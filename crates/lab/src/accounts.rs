@@ -22,6 +22,8 @@ pub struct Account {
     pub password: Secret,
     /// How it logs in.
     pub method: AuthenticationMethod,
+    /// Iterations of its keys of SCRAM; `None` for the server's own number.
+    pub scram_iterations: Option<u32>,
 }
 
 impl Account {
@@ -36,6 +38,7 @@ impl Account {
             user: user.into(),
             password: random_password()?,
             method,
+            scram_iterations: None,
         })
     }
 
@@ -45,6 +48,7 @@ impl Account {
             user: user.into(),
             password: Secret::default(),
             method,
+            scram_iterations: None,
         }
     }
 }

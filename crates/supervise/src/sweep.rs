@@ -92,8 +92,7 @@ fn end_programs(folder: &Path, known: &[Known]) {
 /// work in exactly this folder.
 fn is_ours(process: &Path, folder: &Path, known: &Known) -> bool {
     let me = geteuid();
-    let user_fits =
-        |user: u32| user == me.as_raw() || (me.is_root() && privilege::RESERVED.contains(&user));
+    let user_fits = |user: u32| user == me.as_raw() || (me.is_root() && privilege::RESERVED.contains(&user));
     let same_user = fs::metadata(process).is_ok_and(|metadata| user_fits(metadata.uid()));
     let program_fits = fs::read_link(process.join("exe")).is_ok_and(|exe| {
         exe.file_name()

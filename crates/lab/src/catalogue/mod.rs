@@ -54,6 +54,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use std::collections::HashSet;
 
+    use ciphertax_model::AuthenticationMethod;
+
     use super::*;
 
     #[test]
@@ -72,12 +74,12 @@ mod tests {
         for entry in CATALOGUE {
             let mut methods = entry.capabilities.authentication.iter();
             assert!(methods.len() > 0, "{}", entry.name);
-            let of_mongodb = entry.protocol() == Protocol::MongoDb;
-            assert!(
-                methods.all(|method| method.is_of_mongodb() == of_mongodb),
-                "{}",
-                entry.name
-            );
+            let is_its_own = |method: &AuthenticationMethod| match entry.protocol() {
+                Protocol::MongoDb => method.is_of_mongodb(),
+                Protocol::PostgreSql => method.is_of_postgresql(),
+                Protocol::MySql => !method.is_of_mongodb() && !method.is_of_postgresql(),
+            };
+            assert!(methods.all(is_its_own), "{}", entry.name);
         }
     }
 }

@@ -54,7 +54,10 @@ pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
         PATCHELF.run(job, &mut command)
     };
     let companions = names.companions.iter();
-    for program in companions.map(|name| program.with_file_name(name)).chain([program.clone()]) {
+    for program in companions
+        .map(|name| program.with_file_name(name))
+        .chain([program.clone()])
+    {
         // A program may have folders of its own below the root.
         let own = patchelf(&["--print-rpath"], &program)?;
         let own = own
@@ -64,7 +67,10 @@ pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
             .map(|path| job.place.join(path));
         let search = join(own.chain(folders.iter().map(|folder| in_place(folder))));
         patchelf(&["--force-rpath", "--set-rpath", &search], &program)?;
-        patchelf(&["--set-interpreter", &in_place(&loader).to_string_lossy()], &program)?;
+        patchelf(
+            &["--set-interpreter", &in_place(&loader).to_string_lossy()],
+            &program,
+        )?;
     }
     Ok(())
 }

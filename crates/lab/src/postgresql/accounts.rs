@@ -110,7 +110,11 @@ mod tests {
             let password = account.password.expose();
             assert!(password.is_empty() || !statements.contains(password));
             let is_superuser = statements.contains("SUPERUSER");
-            assert_eq!(is_superuser, *method != AuthenticationMethod::Trust, "{statements}");
+            assert_eq!(
+                is_superuser,
+                *method != AuthenticationMethod::Trust,
+                "{statements}"
+            );
         }
     }
 }

@@ -70,7 +70,8 @@ fn message(server: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     // The length counts itself.
     let length = (u32::from_be_bytes(length) as usize).checked_sub(4);
     let length = length.filter(|length| *length <= LONGEST_MESSAGE);
-    let length = length.ok_or_else(|| io::Error::other("the server sends a message of no sensible length"))?;
+    let length =
+        length.ok_or_else(|| io::Error::other("the server sends a message of no sensible length"))?;
     let mut body = vec![0; length];
     server.read_exact(&mut body)?;
     Ok((kind, body))
@@ -110,6 +111,11 @@ mod tests {
             io::ErrorKind::UnexpectedEof
         );
         let mut endless: &[u8] = b"Z\xff\xff\xff\xff";
-        assert!(until_ready(&mut endless).unwrap_err().to_string().contains("length"));
+        assert!(
+            until_ready(&mut endless)
+                .unwrap_err()
+                .to_string()
+                .contains("length")
+        );
     }
 }

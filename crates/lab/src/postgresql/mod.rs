@@ -58,13 +58,16 @@ impl Family for PostgreSqlVariant {
     }
 
     fn refusals(&self, spec: &Spec) -> Vec<Refusal> {
-        let refuse = |condition: bool, setting: &str, instead: &str| {
-            condition.then(|| spec.refusal(setting, instead))
-        };
+        let refuse =
+            |condition: bool, setting: &str, instead: &str| condition.then(|| spec.refusal(setting, instead));
         let asks_for = |method: AuthenticationMethod| spec.account_methods().any(|asked| asked == method);
         let key = spec.key();
         [
-            refuse(!spec.access_control, "no access control", "accounts, also by trust"),
+            refuse(
+                !spec.access_control,
+                "no access control",
+                "accounts, also by trust",
+            ),
             refuse(spec.replica_set.is_some(), "a replica set", "a single server"),
             refuse(
                 key.is_none() && asks_for(AuthenticationMethod::Cert),

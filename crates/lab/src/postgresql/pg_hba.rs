@@ -35,7 +35,10 @@ fn lines_of(account: &Account, tls: bool) -> Vec<String> {
             format!("local all {user} {method}\n"),
         ]
     });
-    with_tls.into_iter().chain(without.into_iter().flatten()).collect()
+    with_tls
+        .into_iter()
+        .chain(without.into_iter().flatten())
+        .collect()
 }
 
 #[cfg(test)]

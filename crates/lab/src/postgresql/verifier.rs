@@ -34,7 +34,13 @@ fn scram_with_salt(password: &Secret, iterations: u32, salt: &[u8]) -> Result<St
     let sha256_digest = MessageDigest::sha256();
     // Far below what either takes.
     let rounds = iterations as usize;
-    pbkdf2_hmac(password.expose().as_bytes(), salt, rounds, sha256_digest, &mut salted)?;
+    pbkdf2_hmac(
+        password.expose().as_bytes(),
+        salt,
+        rounds,
+        sha256_digest,
+        &mut salted,
+    )?;
     let stored_key = sha256(&hmac(&salted, b"Client Key")?);
     let server_key = hmac(&salted, b"Server Key")?;
     Ok(format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
-use crate::catalogue::{Entry, Refusal};
+use crate::catalogue::{Entry, Protocol, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -85,6 +85,17 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which only PostgreSQL can
+    /// have; see [`PrivateServer::scram_account`].
+    #[must_use]
+    pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
+        let account = (method, iterations);
+        if !self.spec.scram_accounts.contains(&account) {
+            self.spec.scram_accounts.push(account);
+        }
+        self
+    }
+
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
     /// has no account, and lets anybody on this machine do everything; only MongoDB can be without.
     #[must_use]
@@ -101,7 +112,7 @@ impl PrivateServerBuilder {
     }
 
     /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
-    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// MySQL (`innodb_buffer_pool_size`) and PostgreSQL (`shared_buffers`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -171,12 +182,16 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
     let capabilities = &spec.entry.capabilities;
     let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
     let versions = spec.tls_versions.iter();
-    let methods = spec.accounts.iter();
+    let methods = spec.account_methods();
+    let of_postgresql = spec.entry.protocol() == Protocol::PostgreSql;
+    let iterations = (!of_postgresql && !spec.scram_accounts.is_empty())
+        .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
     let refusals: Vec<Refusal> = certificate
         .into_iter()
         .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
         .chain(family(spec.entry).refusals(spec))
-        .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+        .chain(iterations)
+        .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
         .collect();
     if refusals.is_empty() {
         Ok(())

@@ -88,8 +88,18 @@ impl PrivateServer {
     /// The account for logins by this method: one that [`PrivateServerBuilder::account`](super::PrivateServerBuilder::account) asked for, else the default
     /// account if that is its method. Without access control that method is `none`.
     pub fn account(&self, method: AuthenticationMethod) -> Option<&Account> {
+        self.account_with(method, None)
+    }
+
+    /// The account for logins by this method of SCRAM with keys of so many iterations, that
+    /// [`PrivateServerBuilder::scram_account`](super::PrivateServerBuilder::scram_account) asked for.
+    pub fn scram_account(&self, method: AuthenticationMethod, iterations: u32) -> Option<&Account> {
+        self.account_with(method, Some(iterations))
+    }
+
+    fn account_with(&self, method: AuthenticationMethod, iterations: Option<u32>) -> Option<&Account> {
         let mut accounts = self.accounts.iter().rev();
-        accounts.find(|account| account.method == method)
+        accounts.find(|account| account.method == method && account.scram_iterations == iterations)
     }
 
     /// The default account; it may do everything. By `none`, without name and password, where there is no access control.

@@ -7,7 +7,7 @@ use ciphertax_model::{Arm, Cell, Site, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
-use crate::entry::{Entry, entry, unknown};
+use crate::entry::{Entry, entry};
 use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};

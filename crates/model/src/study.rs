@@ -15,6 +15,7 @@ use crate::command::Command;
 use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
 use crate::load::Load;
+use crate::pgbench::Pgbench;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::workload::Workload;
@@ -64,6 +65,9 @@ pub struct Study {
     /// The table of the `ycsb` workloads.
     #[serde(default)]
     pub ycsb: YcsbTable,
+    /// The tables of the `pgbench` workloads.
+    #[serde(default)]
+    pub pgbench: Pgbench,
     /// The replica set that private MongoDB servers form, where a cell has no other; `None` for single servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ciphertax_model::{Authentication, Dataset, Load, Precision, Study, YcsbTable};
+use ciphertax_model::{Authentication, Dataset, Load, Pgbench, Precision, Study, YcsbTable};
 use serde_json::Value;
 
 #[test]
@@ -47,6 +47,7 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("field_length", (1.0, YcsbTable::LONGEST_FIELD.into())),
         ("batch_size", (1.0, YcsbTable::LARGEST_BATCH.into())),
         ("load_threads", (1.0, YcsbTable::MOST_LOADERS.into())),
+        ("scale", (1.0, Pgbench::MOST_BRANCHES.into())),
         ("scram_iterations", whole(Authentication::SCRAM_ITERATIONS)),
     ] {
         let range = format!("{} – {}", grouped(least), grouped(most));

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::dataset::Dataset;
+use crate::pgbench::Pgbench;
 use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::ycsb::YcsbTable;
 
@@ -84,6 +85,12 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
             let message = format!("ycsb.{key} is {value}; it must lie between 1 and {most}");
             found.add(Path::of("ycsb").key(key), message);
         }
+    }
+    let scale = study.pgbench.scale;
+    if !(1..=Pgbench::MOST_BRANCHES).contains(&scale) {
+        let most = Pgbench::MOST_BRANCHES;
+        let message = format!("pgbench.scale is {scale}; it must lie between 1 and {most}");
+        found.add(Path::of("pgbench").key("scale"), message);
     }
     if table.record_bytes() > YcsbTable::LARGEST_RECORD {
         let message = format!(

@@ -10,8 +10,8 @@ mod configuration;
 mod pg_hba;
 mod plan;
 mod shared_memory;
-mod tenant;
-pub(crate) mod verifier;
+pub(crate) mod tenant;
+mod verifier;
 
 use std::path::Path;
 

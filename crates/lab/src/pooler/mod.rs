@@ -17,10 +17,11 @@ use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
 use crate::accounts::Account;
-use crate::catalogue::{Protocol, Refusal};
+use crate::catalogue::{POSTGRESQL_18, Protocol, Refusal};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
+use crate::locate::Installation;
 use crate::postgresql::tenant::Tenant;
 use crate::server::PrivateServer;
 use crate::tunnel::Side;
@@ -50,7 +51,7 @@ pub fn start(
     guard: &GuardProgram,
 ) -> Result<RunningPooler> {
     refuse_the_impossible(pooler, transport, server)?;
-    let program = Program::find(&[PGBOUNCER], PGBOUNCER)?;
+    let program = find()?;
     let version = Version::of(&program)?;
     let tenant = Tenant::of_servers()?;
     let far = link.map(RunningLink::far_side);
@@ -69,7 +70,11 @@ pub fn start(
         tls: server.certificate_files(),
         folder: &folder,
     };
-    let accounts: Vec<&Account> = server.accounts().iter().filter(|account| is_served(account.method)).collect();
+    let accounts: Vec<&Account> = server
+        .accounts()
+        .iter()
+        .filter(|account| is_served(account.method))
+        .collect();
     settings::write_accounts(&folder, &accounts)?;
     let (process, address) = Half::start_listening(&mut guard, PGBOUNCER, Side::Server, host, |listen| {
         let path = folder.join(format!("pgbouncer-{}.ini", listen.port()));
@@ -91,6 +96,17 @@ pub fn start(
     })
 }
 
+/// The release that is fetched with PostgreSQL 18, because it knows prepared statements where transactions share
+/// connections; else that of the system, or of the tunnels' programs.
+fn find() -> Result<Program> {
+    let fetched = Installation::locate(&POSTGRESQL_18).ok();
+    let fetched = fetched.and_then(|installation| installation.beside(PGBOUNCER));
+    fetched.map_or_else(
+        || Program::find(&[PGBOUNCER], PGBOUNCER),
+        |path| Ok(Program::at(path)),
+    )
+}
+
 /// True if accounts of this method can log in to a pooler, and it for them to the server: it knows no password, and has
 /// no certificate of theirs. Nor can a session be bound to two TLS sessions.
 pub fn is_served(method: AuthenticationMethod) -> bool {
@@ -108,7 +124,10 @@ fn refuse_the_impossible(pooler: Pooler, transport: Transport, server: &PrivateS
     };
     let encrypted = transport.is_encrypted() || pooler.server_transport.is_encrypted();
     let refused = if server.entry().protocol() != Protocol::PostgreSql {
-        refusal("a pooler: pgbouncer speaks PostgreSQL's protocol alone", "no pooler")
+        refusal(
+            "a pooler: pgbouncer speaks PostgreSQL's protocol alone",
+            "no pooler",
+        )
     } else if encrypted && server.certificate_files().is_none() {
         refusal("TLS at a pooler before a server without TLS", "plain TCP")
     } else {

@@ -35,7 +35,10 @@ const SETTINGS: [(&str, &str); 10] = [
     ("unix_socket_dir", ""),
     ("auth_type", "hba"),
     ("max_client_conn", "10000"),
-    ("ignore_startup_parameters", "search_path,extra_float_digits,options"),
+    (
+        "ignore_startup_parameters",
+        "search_path,extra_float_digits,options",
+    ),
     ("log_connections", "0"),
     ("log_disconnections", "0"),
     ("log_stats", "0"),
@@ -192,7 +195,10 @@ mod tests {
         let settings = of_tls(Transport::Tls13, ["mode", "protocols", "ciphers"], "require");
         assert_eq!(
             settings,
-            [("mode", "require".to_owned()), ("protocols", "tlsv1.3".to_owned())]
+            [
+                ("mode", "require".to_owned()),
+                ("protocols", "tlsv1.3".to_owned())
+            ]
         );
         let old = of_tls(Transport::Tls11, ["mode", "protocols", "ciphers"], "require");
         assert_eq!(old[2], ("ciphers", EVERY_SECURITY_LEVEL.to_owned()));

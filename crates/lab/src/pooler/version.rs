@@ -57,9 +57,15 @@ mod tests {
     #[test]
     fn newer_releases_wait_for_clients_and_keep_statements() {
         let old = Version::parse("1.18.0\n");
-        assert_eq!((old.ending(), old.keeps_prepared_statements()), (Ending::Terminate, false));
+        assert_eq!(
+            (old.ending(), old.keeps_prepared_statements()),
+            (Ending::Terminate, false)
+        );
         let new = Version::parse("1.25.1");
-        assert_eq!((new.ending(), new.keeps_prepared_statements()), (Ending::Quit, true));
+        assert_eq!(
+            (new.ending(), new.keeps_prepared_statements()),
+            (Ending::Quit, true)
+        );
         assert_eq!(new.to_string(), "PgBouncer 1.25");
         assert!(Version::parse("unknown") < old);
     }

@@ -67,6 +67,14 @@ impl Program {
         }
     }
 
+    /// A program that knows its libraries.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            libraries: Vec::new(),
+        }
+    }
+
     /// The words that run it.
     pub(crate) fn command_line<Word: Into<OsString>>(
         &self,

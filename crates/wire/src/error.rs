@@ -209,12 +209,14 @@ impl WireError {
         }
     }
 
-    /// True if the connection is gone, which is what a server that died looks like.
+    /// True if the connection is gone, which is what a server that died looks like. A PostgreSQL says so before it goes.
     pub fn is_disconnect(&self) -> bool {
-        matches!(
-            self,
-            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. }
-        )
+        match self {
+            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. } => true,
+            // admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped, idle_session_timeout
+            Self::PostgreSql { sql_state, .. } => sql_state.starts_with("57P"),
+            _ => false,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL};
+use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::pooler::{self, RunningPooler};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
 use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
@@ -92,10 +92,38 @@ fn sessions_keep_a_connection_and_transactions_share_one() {
             Ok::<_, WireError>(backends)
         })
         .unwrap();
-        backends.sort();
+        backends.sort_unstable();
         backends.dedup();
         assert_eq!(backends.len(), connections, "{}", mode.name());
     }
+}
+
+#[test]
+fn with_shared_connections_prepared_statements_are_found_again() {
+    // With it comes a release that can.
+    if fetched(&POSTGRESQL_18).is_none() {
+        return;
+    }
+    let Some(server) = server() else { return };
+    let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
+    assert!(pooler.keeps_prepared_statements(), "{:?}", pooler.facts());
+    let arm = options(&server, &pooler, server.default_account(), Transport::Tls13);
+    let found = run(async |reactor| {
+        let mut sessions = Vec::new();
+        for number in 0..3 {
+            let (mut session, _) = Session::connect(reactor, &arm).await?;
+            let statement = session.prepare(&format!("SELECT $1::int8 + {number}")).await?;
+            sessions.push((session, statement));
+        }
+        let mut found = 0;
+        for _ in 0..3 {
+            for (session, statement) in &mut sessions {
+                found += session.execute(statement, &[1]).await?.rows;
+            }
+        }
+        Ok::<_, WireError>(found)
+    });
+    assert_eq!(found.unwrap(), 9);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Account {
     pub method: AuthenticationMethod,
     /// Iterations of its keys of SCRAM; `None` for the server's own number.
     pub scram_iterations: Option<u32>,
+    /// What a PostgreSQL server keeps of its password, and a pooler before it; `None` on other servers.
+    pub verifier: Option<Secret>,
 }
 
 impl Account {
@@ -39,6 +41,7 @@ impl Account {
             password: random_password()?,
             method,
             scram_iterations: None,
+            verifier: None,
         })
     }
 
@@ -49,6 +52,7 @@ impl Account {
             password: Secret::default(),
             method,
             scram_iterations: None,
+            verifier: None,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not on
 //! the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
-//! [`tunnel`] is put between client and server, and a [`RunningLink`] puts a distance between them.
+//! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL, and a [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -22,6 +22,7 @@ mod log;
 mod making;
 pub mod mongodb;
 pub mod mysql;
+pub mod pooler;
 mod port;
 pub mod postgresql;
 mod proof;

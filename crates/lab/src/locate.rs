@@ -177,6 +177,12 @@ impl Installation {
         command_line(&self.program, &self.libraries)
     }
 
+    /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.
+    pub(crate) fn beside(&self, name: &str) -> Option<PathBuf> {
+        let root = cache_folder(self.entry)?;
+        program_in(&[name], &self.entry.family.program().folders_in(&root))
+    }
+
     /// The words that begin a command line of a program beside it.
     pub(crate) fn companion(&self, name: &str) -> Vec<OsString> {
         command_line(&self.program.with_file_name(name), &self.libraries)

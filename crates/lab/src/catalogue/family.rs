@@ -49,7 +49,7 @@ pub(crate) struct ServerProgram {
     pub(crate) version_options: &'static [&'static str],
     /// The word that it prints before its version.
     pub(crate) version_mark: &'static str,
-    /// Programs beside it that it is made by, and that start it.
+    /// Other programs in these folders that need its libraries, as far as they are there.
     pub(crate) companions: &'static [&'static str],
 }
 
@@ -87,8 +87,9 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
         "usr/lib/postgresql/17/bin",
         "usr/lib/postgresql/16/bin",
         "usr/lib/postgresql/15/bin",
+        "usr/sbin",
     ],
     version_options: &["--version"],
     version_mark: "(PostgreSQL)",
-    companions: &["initdb"],
+    companions: &["initdb", "pgbouncer"],
 };

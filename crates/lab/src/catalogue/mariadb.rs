@@ -32,6 +32,7 @@ pub static MARIADB: Entry = Entry {
         suite: Suite::OfTheMachine,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "",
     },
     family: ServerFamily::MySql(DEBIAN),
@@ -52,6 +53,7 @@ pub static MARIADB_11_8: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "11.8",
     },
     family: ServerFamily::MySql(MySqlVariant {

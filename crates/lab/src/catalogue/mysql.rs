@@ -63,6 +63,7 @@ pub static MYSQL: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "mysql-server-core",
         plugins: "",
+        beside: &[],
         version: "9.7",
     },
     family: ServerFamily::MySql(MySqlVariant {

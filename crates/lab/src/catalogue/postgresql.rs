@@ -34,6 +34,7 @@ pub static POSTGRESQL: Entry = Entry {
         suite: Suite::OfTheMachine,
         package: "postgresql",
         plugins: "",
+        beside: &[],
         version: "",
     },
     family: ServerFamily::PostgreSql(PostgreSqlVariant {
@@ -56,6 +57,8 @@ pub static POSTGRESQL_18: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "postgresql-18",
         plugins: "",
+        // A release that knows prepared statements where transactions share connections.
+        beside: &["pgbouncer"],
         version: "18",
     },
     family: ServerFamily::PostgreSql(PostgreSqlVariant {

@@ -25,7 +25,7 @@ pub(super) fn make_executable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes into a server program of the job's root, and into those that start it, that its loader and libraries are those
+/// Writes into a server program of the job's root, and into its companions, that its loader and libraries are those
 /// of the same root, at the place where it will be. So it needs no wrapper, and goes by its own name in process lists and
 /// profiles.
 pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
@@ -53,11 +53,10 @@ pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
             .arg(program);
         PATCHELF.run(job, &mut command)
     };
+    let folders_of_programs = names.folders_in(&root);
     let companions = names.companions.iter();
-    for program in companions
-        .map(|name| program.with_file_name(name))
-        .chain([program.clone()])
-    {
+    let companions = companions.filter_map(|name| program_in(&[name], &folders_of_programs));
+    for program in companions.chain([program]) {
         // A program may have folders of its own below the root.
         let own = patchelf(&["--print-rpath"], &program)?;
         let own = own

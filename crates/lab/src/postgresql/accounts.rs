@@ -1,6 +1,6 @@
 //! The accounts of private PostgreSQL servers, and the statements that make them.
 
-use ciphertax_model::AuthenticationMethod;
+use ciphertax_model::{AuthenticationMethod, Secret};
 
 use crate::accounts::{Account, USER};
 use crate::error::Result;
@@ -22,33 +22,44 @@ pub(super) fn accounts(spec: &Spec) -> Result<Vec<Account>> {
     std::iter::once(Account::default_of(spec.entry))
         .chain(further)
         .chain(scram)
+        .map(|account| with_verifier(account?))
         .collect()
 }
 
 /// The statements that make an account. None holds a password: the server is told what it keeps of it.
-pub(super) fn statements(account: &Account) -> Result<Vec<String>> {
+pub(super) fn statements(account: &Account) -> Vec<String> {
     let user = &account.user;
+    let verifier = account.verifier.as_ref();
+    let password = verifier.map_or("NULL".into(), |verifier| format!("'{}'", verifier.expose()));
+    let mut statements = if account.method == AuthenticationMethod::Trust {
+        // Everybody on this machine can be this one, so it may do nothing but with data: a superuser can run programs.
+        vec![
+            format!("CREATE ROLE {user} LOGIN PASSWORD {password}"),
+            format!("GRANT pg_read_all_data, pg_write_all_data, pg_monitor TO {user}"),
+            format!("GRANT CREATE ON DATABASE {DATABASE} TO {user}"),
+        ]
+    } else {
+        vec![format!("CREATE ROLE {user} LOGIN SUPERUSER PASSWORD {password}")]
+    };
+    // Behind a pooler a session is not asked for it when it begins.
+    statements.push(format!("ALTER ROLE {user} SET search_path = {USER}, public"));
+    statements
+}
+
+/// With what the server keeps of its password.
+fn with_verifier(account: Account) -> Result<Account> {
     let verifier = match account.method {
         AuthenticationMethod::Trust | AuthenticationMethod::Cert => None,
-        AuthenticationMethod::Md5 => Some(md5(user, &account.password)?),
+        AuthenticationMethod::Md5 => Some(md5(&account.user, &account.password)?),
         _ => {
             let iterations = account.scram_iterations.unwrap_or(SCRAM_ITERATIONS);
             Some(scram(&account.password, iterations)?)
         }
     };
-    let password = verifier.map_or("NULL".into(), |verifier| format!("'{verifier}'"));
-    if account.method != AuthenticationMethod::Trust {
-        return Ok(vec![format!(
-            "CREATE ROLE {user} LOGIN SUPERUSER PASSWORD {password}"
-        )]);
-    }
-    // Everybody on this machine can be this one, so it may do nothing but with data: a superuser can run programs.
-    Ok(vec![
-        format!("CREATE ROLE {user} LOGIN PASSWORD {password}"),
-        format!("GRANT pg_read_all_data, pg_write_all_data, pg_monitor TO {user}"),
-        format!("GRANT CREATE ON DATABASE {DATABASE} TO {user}"),
-        format!("GRANT CREATE ON SCHEMA public TO {user}"),
-    ])
+    Ok(Account {
+        verifier: verifier.map(Secret::new),
+        ..account
+    })
 }
 
 /// One more account, for logins by this method.
@@ -105,8 +116,8 @@ mod tests {
     #[test]
     fn no_statement_holds_a_password_and_whom_everybody_can_be_is_no_superuser() {
         for method in POSTGRESQL.capabilities.authentication {
-            let account = account_for(*method).unwrap();
-            let statements = statements(&account).unwrap().join(";");
+            let account = with_verifier(account_for(*method).unwrap()).unwrap();
+            let statements = statements(&account).join(";");
             let password = account.password.expose();
             assert!(password.is_empty() || !statements.contains(password));
             let is_superuser = statements.contains("SUPERUSER");

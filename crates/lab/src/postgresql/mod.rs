@@ -11,14 +11,14 @@ mod pg_hba;
 mod plan;
 mod proof;
 mod shared_memory;
-mod tenant;
-pub(crate) mod verifier;
+pub(crate) mod tenant;
+mod verifier;
 
 use std::path::Path;
 
 use ciphertax_model::{AuthenticationMethod, CertificateKind};
 
-use crate::catalogue::{PostgreSqlVariant, Refusal};
+use crate::catalogue::{PostgreSqlVariant, Refusal, Source};
 use crate::error::{Error, Result};
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
@@ -28,9 +28,9 @@ use crate::server::spec::Spec;
 
 use accounts::CERTIFICATE_USER;
 pub use accounts::DATABASE;
-pub use proof::{prove, select_canary};
 use cluster::{INITDB, recipe, works_in};
 use plan::PostgreSqlPlan;
+pub use proof::{Conditions, prove, select_canary};
 
 impl Family for PostgreSqlVariant {
     fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
@@ -50,6 +50,14 @@ impl Family for PostgreSqlVariant {
             folder: installation.basedir().into(),
             missing: format!("program {INITDB}"),
         })
+    }
+
+    /// One that was fetched has what its entry says is beside it.
+    fn is_complete(&self, installation: &Installation) -> bool {
+        let Source::Apt { beside, .. } = installation.entry().source else {
+            return true;
+        };
+        beside.iter().all(|name| installation.beside(name).is_some())
     }
 
     fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()> {

@@ -118,10 +118,7 @@ impl Plan for PostgreSqlPlan<'_> {
             let own = data_of(&self.folder).join(format!(".s.PGSQL.{}", address.port()));
             symlink(&own, &socket).map_err(Error::write(&socket))?;
         }
-        let mut statements = Vec::new();
-        for account in &self.accounts {
-            statements.extend(accounts::statements(account)?);
-        }
+        let statements: Vec<String> = self.accounts.iter().flat_map(accounts::statements).collect();
         client::run(&socket, &statements).map_err(failed)
     }
 

@@ -1,17 +1,27 @@
-//! Proof that an arm on PostgreSQL is what it says.
+//! Proof that an arm on PostgreSQL is what it says, before anything is measured.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::Proof;
-use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Negotiation, Session};
+use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
 use ciphertax_wire::{Client, WireError};
 
 use crate::proof::{self, Objection, ProofError, Proved, Witnesses};
 
-/// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a login that must be
-/// refused: by a wrong password, or as `unknown_client`, with a certificate of the same authority that no account has.
+/// The conditions under which an arm is proved, besides what its sessions must be.
+#[derive(Clone, Copy, Default)]
+pub struct Conditions<'a> {
+    /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
+    pub unknown_client: Option<&'a ConnectOptions>,
+    /// For arms with a pooler: how bytes travel between it and the server, which is what the server sees.
+    pub behind_pooler: Option<Transport>,
+}
+
+/// Proves an arm by four witnesses: the client, the server, a relay that looks for a canary, and a wrong password or
+/// certificate, where there is one.
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
@@ -19,12 +29,13 @@ pub fn prove(
     arm: &str,
     options: &ConnectOptions,
     expectation: &Expectation,
-    unknown_client: Option<&ConnectOptions>,
+    conditions: Conditions<'_>,
 ) -> Result<Proved, ProofError> {
     let witnesses = PostgreSqlWitnesses {
         options,
         expectation,
-        unknown_client,
+        conditions,
+        behind_pooler: conditions.behind_pooler.map(Expectation::new),
     };
     proof::prove(arm, &witnesses)
 }
@@ -34,7 +45,6 @@ pub fn prove(
 pub fn select_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -> Result<(), String> + use<> {
     proof::canary_by::<PostgreSqlWitnesses<'static>>(ConnectOptions {
         tls: None,
-        negotiation: Negotiation::Request,
         ..options.clone()
     })
 }
@@ -42,7 +52,9 @@ pub fn select_canary(options: &ConnectOptions) -> impl FnMut(SocketAddr, &str) -
 struct PostgreSqlWitnesses<'a> {
     options: &'a ConnectOptions,
     expectation: &'a Expectation,
-    unknown_client: Option<&'a ConnectOptions>,
+    conditions: Conditions<'a>,
+    /// What the server sees of an arm with a pooler.
+    behind_pooler: Option<Expectation>,
 }
 
 impl Witnesses for PostgreSqlWitnesses<'_> {
@@ -58,14 +70,17 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
         self.expectation
     }
 
+    fn expectation_of_server(&self) -> &Expectation {
+        self.behind_pooler.as_ref().unwrap_or(self.expectation)
+    }
+
     async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Session, ()), WireError> {
-        // Keys of SCRAM that an arm keeps are there from now on.
         Session::warm_up(reactor, self.options, 1).await?;
-        let (session, _) = Session::connect(reactor, self.options).await?;
+        let session = Session::connect_as(reactor, self.options, self.expectation).await?;
         Ok((session, ()))
     }
 
-    /// It counts neither handshakes nor logins; of a single session its view `pg_stat_ssl` says more.
+    /// Of a single session its own view says more.
     fn counted(&self, (): ()) -> Result<Option<Proof>, Objection> {
         Ok(None)
     }
@@ -76,9 +91,19 @@ impl Witnesses for PostgreSqlWitnesses<'_> {
     }
 
     fn wrong_login(&self) -> Option<(&'static str, ConnectOptions)> {
-        match self.unknown_client {
-            Some(unknown) => Some(("a certificate of nobody", unknown.clone())),
-            None => Session::with_wrong_secret(self.options),
+        match (self.options.method, self.conditions.unknown_client) {
+            (Some(Method::Certificate), Some(unknown)) => Some(("a certificate of nobody", unknown.clone())),
+            _ => Session::with_wrong_secret(self.options),
+        }
+    }
+
+    /// PgBouncer has one code for everything.
+    fn is_refusal(error: &WireError) -> bool {
+        match error {
+            WireError::PostgreSql {
+                sql_state, message, ..
+            } if sql_state == "08P01" => message.contains("authentication failed"),
+            error => error.is_access_denied(),
         }
     }
 }

@@ -13,7 +13,7 @@ use openssl::sign::Signer;
 use crate::hexadecimal::hexadecimal;
 
 /// Iterations of SCRAM unless an account asks for others: PostgreSQL's own.
-pub(crate) const SCRAM_ITERATIONS: u32 = 4096;
+pub(super) const SCRAM_ITERATIONS: u32 = 4096;
 
 /// Random bytes in the salt of SCRAM, as many as PostgreSQL takes.
 const SALT_BYTES: usize = 16;
@@ -22,7 +22,7 @@ const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
 /// `SCRAM-SHA-256$ITERATIONS:SALT$STORED KEY:SERVER KEY` (RFC 5803's contents in PostgreSQL's form), with a random salt.
-pub(crate) fn scram(password: &Secret, iterations: u32) -> Result<String, ErrorStack> {
+pub(super) fn scram(password: &Secret, iterations: u32) -> Result<String, ErrorStack> {
     let mut salt = [0; SALT_BYTES];
     openssl::rand::rand_bytes(&mut salt)?;
     scram_with_salt(password, iterations, &salt)
@@ -52,7 +52,7 @@ fn scram_with_salt(password: &Secret, iterations: u32, salt: &[u8]) -> Result<St
 }
 
 /// `md5` and MD5(password and user) in hexadecimal.
-pub(crate) fn md5(user: &str, password: &Secret) -> Result<String, ErrorStack> {
+pub(super) fn md5(user: &str, password: &Secret) -> Result<String, ErrorStack> {
     let salted = format!("{}{user}", password.expose());
     let digest = hash(MessageDigest::md5(), salted.as_bytes())?;
     Ok(format!("md5{}", hexadecimal(&digest)))

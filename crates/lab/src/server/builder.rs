@@ -207,7 +207,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     };
     let authority = Authority::new(kind)?;
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.ca.clone()), files)))
+    Ok(Some((Trust::new(authority, files.clone()), files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there

@@ -9,7 +9,7 @@ use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret}
 
 use crate::accounts::Account;
 use crate::catalogue::Entry;
-use crate::certificates::ClientCertificateFiles;
+use crate::certificates::{CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
 use ciphertax_supervise::guard::Guard;
 
@@ -111,6 +111,16 @@ impl PrivateServer {
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
         self.trust.as_ref().map(Trust::ca)
+    }
+
+    /// Its certificate, for what stands before it and speaks in its name; `None` for a server without TLS.
+    pub(crate) fn certificate_files(&self) -> Option<&CertificateFiles> {
+        self.trust.as_ref().map(Trust::files)
+    }
+
+    /// All its accounts; the default account is the first.
+    pub(crate) fn accounts(&self) -> &[Account] {
+        &self.accounts
     }
 
     /// A new certificate for clients with a key of this kind, which the server takes; on MongoDB it is that of the

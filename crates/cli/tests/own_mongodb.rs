@@ -377,7 +377,10 @@ fn the_members_of_a_replica_set_are_found() {
     );
     // Another run is seen at the primary, though it was given other members.
     let (user, password) = (server.user(), server.password());
-    let of_secondary = format!("mongodb://{user}:{password}@{}/?{options}=ciphertax", server.secondary());
+    let of_secondary = format!(
+        "mongodb://{user}:{password}@{}/?{options}=ciphertax",
+        server.secondary()
+    );
     server.session(|_| refused(&of_secondary, &["another ciphertax measures it", "wait"]));
 
     let sandbox = Sandbox::new();

@@ -168,8 +168,19 @@ fn only_the_same_run_is_resumed() {
     let change = |change: &dyn Fn(&mut Sample)| {
         let mut sample = last.clone();
         change(&mut sample);
-        fs::write(&file, format!("{text}{}\n", serde_json::to_string(&sample).unwrap())).unwrap();
-        refused(&[], &["cannot be resumed", &format!("samples.jsonl, line {line}: "), "begin a new run"]);
+        fs::write(
+            &file,
+            format!("{text}{}\n", serde_json::to_string(&sample).unwrap()),
+        )
+        .unwrap();
+        refused(
+            &[],
+            &[
+                "cannot be resumed",
+                &format!("samples.jsonl, line {line}: "),
+                "begin a new run",
+            ],
+        );
     };
     change(&|sample| sample.slice.block = u32::MAX);
     change(&|sample| sample.start_ns = 0);

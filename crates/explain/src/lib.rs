@@ -23,7 +23,7 @@ use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerR
 use ciphertax_stats::StatsError;
 use ciphertax_stats::histogram::HistogramError;
 
-pub use precision::{CellPrecision, precision};
+pub use precision::{CellPrecision, CellProgress, precision};
 
 use crate::cell::CellSamples;
 

@@ -25,16 +25,43 @@ pub struct CellPrecision {
     pub throughput_half_width: Option<f64>,
 }
 
+/// What a run has measured of a cell so far. Each sample is looked at once, however often it is asked.
+pub struct CellProgress<'a> {
+    study: &'a Study,
+    cell: CellSamples<'a>,
+    /// How many samples of the run it has seen.
+    seen: usize,
+}
+
+impl<'a> CellProgress<'a> {
+    /// Of no sample yet.
+    pub fn new(study: &'a Study, cell: &'a Cell) -> Self {
+        Self {
+            study,
+            cell: CellSamples::new(study, cell),
+            seen: 0,
+        }
+    }
+
+    /// How precise the cell is after these, which are all samples of the run: those from before, and what came since.
+    ///
+    /// # Errors
+    /// When the samples hold numbers that no measurement yields.
+    pub fn after(&mut self, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
+        for (index, sample) in samples.iter().enumerate().skip(self.seen) {
+            self.cell.add(index, sample);
+        }
+        self.seen = samples.len();
+        of_cell(self.study, &self.cell)
+    }
+}
+
 /// How precise a cell is, from all samples of a run so far.
 ///
 /// # Errors
-/// When the samples hold numbers that no measurement yields.
+/// As [`CellProgress::after`].
 pub fn precision(study: &Study, cell: &Cell, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
-    let mut of = CellSamples::new(study, cell);
-    for (index, sample) in samples.iter().enumerate() {
-        of.add(index, sample);
-    }
-    of_cell(study, &of)
+    CellProgress::new(study, cell).after(samples)
 }
 
 pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {

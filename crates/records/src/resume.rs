@@ -95,7 +95,9 @@ impl CutOff {
         let earlier = recorded.all_samples()?;
         if let Err((index, problem)) = check_course(&earlier) {
             let line = recorded.samples.line_number(index);
-            return Err(refused(format!("{SAMPLES}, line {line}: {problem}; begin a new run")));
+            return Err(refused(format!(
+                "{SAMPLES}, line {line}: {problem}; begin a new run"
+            )));
         }
         Ok(Self {
             folder: RunFolder::reopened(path, samples, whole),
@@ -122,7 +124,9 @@ fn check_course(samples: &[Sample]) -> Result<(), (usize, String)> {
     for (index, sample) in samples.iter().enumerate() {
         let (cell, block) = (sample.slice.cell.as_str(), sample.slice.block);
         let last = blocks.insert(cell, block);
-        let follows = last.map_or(block == 0, |last| block == last || last.checked_add(1) == Some(block));
+        let follows = last.map_or(block == 0, |last| {
+            block == last || last.checked_add(1) == Some(block)
+        });
         if !follows {
             let last = last.map_or("none".into(), |last| format!("block {last}"));
             return Err((index, format!("block {block} of {cell} follows {last}")));
@@ -134,7 +138,10 @@ fn check_course(samples: &[Sample]) -> Result<(), (usize, String)> {
         let end = sample.start_ns.checked_add(sample.load.duration_ns);
         if end.is_none_or(|end| end > LONGEST_RUN.as_nanos() as u64) {
             let days = LONGEST_RUN.as_secs() / (24 * 3600);
-            return Err((index, format!("it ends more than {days} days after the run began")));
+            return Err((
+                index,
+                format!("it ends more than {days} days after the run began"),
+            ));
         }
     }
     Ok(())
@@ -225,7 +232,10 @@ mod tests {
         ];
         assert_eq!(check_course(&begun), Ok(()));
         for (hostile, words) in [
-            (sample("one", u32::MAX, 20, 5), "block 4294967295 of one follows block 1"),
+            (
+                sample("one", u32::MAX, 20, 5),
+                "block 4294967295 of one follows block 1",
+            ),
             (sample("one", 0, 20, 5), "block 0 of one follows block 1"),
             (sample("third", 7, 20, 5), "block 7 of third follows none"),
             (sample("one", 1, 14, 5), "the time goes back"),

@@ -76,11 +76,11 @@ pub(crate) trait PrivateDatabase {
     /// What it cannot do that a cell asks.
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 
-    /// Starts servers for the cells of a site and proves the arms.
+    /// Starts servers for the cells with this spec and proves the arms.
     ///
     /// # Errors
     /// As [`OwnDatabase::open`].
-    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError>;
+    fn open(&self, opening: &mut Opening<'_>, spec: &Site) -> Result<Box<dyn Servers>, RunError>;
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {
@@ -121,8 +121,8 @@ impl<D: Database> PrivateDatabase for Of<D> {
         refuse::<D>(study, cell, Some(self.0))
     }
 
-    fn open(&self, opening: &mut Opening<'_>, site: &Site) -> Result<Box<dyn Servers>, RunError> {
-        Ok(Box::new(GroupServers::<D>::private(opening, site)?))
+    fn open(&self, opening: &mut Opening<'_>, spec: &Site) -> Result<Box<dyn Servers>, RunError> {
+        Ok(Box::new(GroupServers::<D>::private(opening, spec)?))
     }
 }
 

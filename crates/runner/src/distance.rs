@@ -25,29 +25,29 @@ enum Line {
 }
 
 impl Distance {
-    /// A link, with room for servers inside; `None` for a site without one.
+    /// A link, with room for servers inside; `None` for a spec without one.
     pub(crate) fn link(
         study: &Study,
-        site: &Site,
+        spec: &Site,
         guard: &GuardProgram,
     ) -> Result<Option<RunningLink>, RunError> {
-        if !site.distant || study.link_by != LinkKind::Tun {
+        if !spec.distant || study.link_by != LinkKind::Tun {
             return Ok(None);
         }
         Ok(Some(RunningLink::start(&Link::NONE, guard)?))
     }
 
-    /// The distance of servers that are inside `link`, or have to be reached by relays; `None` for a site without one.
+    /// The distance of servers that are inside `link`, or have to be reached by relays; `None` for a spec without one.
     pub(crate) fn to(
         servers: &[SocketAddr],
         link: Option<RunningLink>,
         study: &Study,
-        site: &Site,
+        spec: &Site,
         guard: &GuardProgram,
     ) -> Result<Option<Self>, RunError> {
         let line = match link {
             Some(link) => Line::Tun(link),
-            None if site.distant => {
+            None if spec.distant => {
                 let relays = servers
                     .iter()
                     .map(|server| DelayRelay::start(&Link::NONE, *server, guard));
@@ -56,7 +56,7 @@ impl Distance {
             None => return Ok(None),
         };
         let mut all = Vec::new();
-        let cells = study.cells.iter().filter(|cell| study.site(cell) == *site);
+        let cells = study.cells.iter().filter(|cell| study.site(cell) == *spec);
         for distance in cells.filter_map(|cell| study.link(cell)) {
             if !all.contains(&distance) {
                 all.push(distance);

@@ -1,4 +1,4 @@
-//! Which servers a site needs: arms share one unless they differ in what only a whole server has.
+//! Which servers the cells with one spec need: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, AuthenticationMethod, Certificate, Site, Study};
@@ -9,8 +9,8 @@ pub(crate) struct Group<'a> {
     pub(crate) name: String,
     pub(crate) needs: Needs,
     pub(crate) arms: Vec<&'a Arm>,
-    /// Whose TLS versions and accounts the server has: those of all arms of the site that could use it, so that the servers
-    /// of a site differ in nothing but what their arms need.
+    /// Whose TLS versions and accounts the server has: those of all arms of these cells that could use it, so that the
+    /// servers of one spec differ in nothing but what their arms need.
     pub(crate) set_up_for: Vec<&'a Arm>,
 }
 
@@ -24,10 +24,10 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// What an arm needs in the cells of a site.
-    fn of(study: &Study, site: &Site, arm: &Arm) -> Self {
+    /// What an arm needs in the cells with this spec.
+    fn of(study: &Study, spec: &Site, arm: &Arm) -> Self {
         Self {
-            certificate: study.certificate_of(arm, site),
+            certificate: study.certificate_of(arm, spec),
             access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
         }
     }
@@ -38,11 +38,11 @@ impl Needs {
         self.access_control == other.access_control
     }
 
-    /// `mariadb, ecdsa-p256`, which is the site itself where the baseline is; then what differs from it.
-    fn name(self, site: &Site, baseline: Self) -> String {
+    /// `mariadb, ecdsa-p256`, which is the spec itself where the baseline is; then what differs from it.
+    fn name(self, spec: &Site, baseline: Self) -> String {
         let with_certificate = Site {
             certificate: self.certificate,
-            ..site.clone()
+            ..spec.clone()
         };
         let mut name = with_certificate.to_string();
         if self.access_control != baseline.access_control {
@@ -55,10 +55,10 @@ impl Needs {
     }
 }
 
-/// The groups of a site, that of the baseline first. Where there are several, the baseline again is one of its own, so that
-/// the noise floor is that of two servers.
-pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
-    let needs = |arm: &Arm| Needs::of(study, site, arm);
+/// The groups of the cells with one spec, that of the baseline first. Where there are several, the baseline again is one of
+/// its own, so that the noise floor is that of two servers.
+pub(crate) fn groups<'a>(study: &Study, spec: &Site, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
+    let needs = |arm: &Arm| Needs::of(study, spec, arm);
     let like = |one: Needs| {
         let alike = arms.iter().filter(|arm| needs(arm).shares_set_up(one));
         alike.copied().collect::<Vec<&Arm>>()
@@ -69,7 +69,7 @@ pub(crate) fn groups<'a>(study: &Study, site: &Site, arms: Vec<&'a Arm>) -> Vec<
         match groups.iter_mut().find(|group| group.needs == needs) {
             Some(group) => group.arms.push(arm),
             None => groups.push(Group {
-                name: needs.name(site, groups.first().map_or(needs, |first| first.needs)),
+                name: needs.name(spec, groups.first().map_or(needs, |first| first.needs)),
                 needs,
                 arms: vec![arm],
                 set_up_for: like(needs),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_of_a_site_have_the_same_versions_and_accounts() {
+    fn the_servers_of_a_spec_have_the_same_versions_and_accounts() {
         let study = Study::from_toml(
             r#"name = "s"
             question = "?"

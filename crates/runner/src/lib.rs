@@ -25,6 +25,7 @@ mod play;
 mod postgresql;
 mod progress;
 mod refusals;
+mod same_servers;
 mod schedule;
 mod server;
 mod servers;

@@ -85,7 +85,8 @@ mod tests {
 
     /// A shell that serves each line with a process of its own, and waits for its end.
     fn forking_server() -> Child {
-        let serve = "while read line; do (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo served; done";
+        let serve =
+            "while read line; do (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo served; done";
         Command::new("sh")
             .args(["-c", serve])
             .stdin(Stdio::piped())
@@ -105,9 +106,13 @@ mod tests {
         let mut output = BufReader::new(server.stdout.take().unwrap());
         output.read_line(&mut answer).unwrap();
         assert_eq!(answer, "served\n");
-        let used = |meter: &ServerMeter, before: &Usage| meter.read().unwrap().since(before).cpu.unwrap().total_ns;
+        let used =
+            |meter: &ServerMeter, before: &Usage| meter.read().unwrap().since(before).cpu.unwrap().total_ns;
         let (all, first) = (used(&tree, &before.0), used(&process, &before.1));
-        assert!(all > 5 * first, "{all} ns in all, {first} ns of them of the first process");
+        assert!(
+            all > 5 * first,
+            "{all} ns in all, {first} ns of them of the first process"
+        );
 
         assert!(tree.is_alive() && process.is_alive());
         server.kill().unwrap();

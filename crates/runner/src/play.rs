@@ -9,8 +9,8 @@ use ciphertax_explain::explain;
 use ciphertax_model::Arm;
 use ciphertax_reactor::stop;
 use ciphertax_records::{
-    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, RecordError, Results, Run, RunFolder, RunStatus,
-    Sample, write_run,
+    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, Sample,
+    write_run,
 };
 use ciphertax_wire::Target;
 
@@ -22,6 +22,7 @@ use crate::measure::{Cells, OpenCell};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
+use crate::same_servers::{not_resumable, refuse_other_servers};
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{Opening, Servers};
 
@@ -85,7 +86,7 @@ pub fn play(
 /// A study that is ready to be measured.
 struct Player<'a> {
     plan: &'a Plan,
-    sites: Vec<Box<dyn Servers>>,
+    servers: Vec<Box<dyn Servers>>,
     courses: Vec<Course<'a>>,
     /// By course.
     cells: Vec<OpenCell>,
@@ -106,27 +107,27 @@ impl<'a> Player<'a> {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, RunError> {
         let arms = plan.study.measured_arms();
-        let mut sites = Vec::new();
+        let mut servers = Vec::new();
         let is_new = earlier.is_none();
         let (before, samples) = match earlier {
             Some(earlier) => (Some(earlier.head), earlier.samples),
             None => (None, Vec::new()),
         };
         let ready = stop::heed(stop, || {
-            open(plan, &arms, &mut sites, progress)?;
+            open(plan, &arms, &mut servers, progress)?;
             let head = Head {
                 left_out,
-                ..head(plan, &arms, &sites, before.as_ref())
+                ..head(plan, &arms, &servers, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
-            let (courses, cells) = open_cells(plan, &mut sites, &samples, progress)?;
+            let (courses, cells) = open_cells(plan, &mut servers, &samples, progress)?;
             write_run(folder.path(), &Run::new(head.clone(), Results::default()))?;
             Ok((courses, cells, head))
         });
         match ready {
             Ok((courses, cells, head)) => Ok(Self {
                 plan,
-                sites,
+                servers,
                 courses,
                 cells,
                 head,
@@ -135,10 +136,10 @@ impl<'a> Player<'a> {
             }),
             Err(error) => {
                 let error = stop::heed(stop, || if_stopped(error));
-                if plan.target.is_some() && !sites.is_empty() {
+                if plan.target.is_some() && !servers.is_empty() {
                     progress.stage(&Stage::CleaningUp);
                 }
-                match close_all(plan, sites) {
+                match close_all(plan, servers) {
                     Ok(()) => Err(error),
                     Err(left) => Err(RunError::AndNotCleanedUp(error.into(), left.into())),
                 }
@@ -155,7 +156,7 @@ impl<'a> Player<'a> {
     ) -> Result<Played, RunError> {
         let Self {
             plan,
-            mut sites,
+            mut servers,
             mut courses,
             cells,
             mut head,
@@ -166,7 +167,7 @@ impl<'a> Player<'a> {
             // Ends with this, which closes the connections.
             let mut cells = Cells {
                 study: &plan.study,
-                sites: &mut sites,
+                servers: &mut servers,
                 open: cells,
                 began: Instant::now() - time_of(&earlier),
             };
@@ -174,10 +175,10 @@ impl<'a> Player<'a> {
             let measured = rounds.measure(&mut courses, progress);
             (measured, rounds.into_samples())
         });
-        head.servers = sites.iter().flat_map(|site| site.records()).collect();
+        head.servers = servers.iter().flat_map(|servers| servers.records()).collect();
 
         progress.stage(&Stage::CleaningUp);
-        let cleaned = close_all(plan, sites);
+        let cleaned = close_all(plan, servers);
         if samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
             folder.discard();
             let error = measured.err().unwrap_or(RunError::Stopped);
@@ -232,73 +233,11 @@ fn if_stopped(error: RunError) -> RunError {
     go_on().err().unwrap_or(error)
 }
 
-/// The slices of a run are of the same servers, also when it goes on later.
-fn refuse_other_servers(folder: &RunFolder, before: &Head, now: &Head) -> Result<(), RunError> {
-    let before = words(before);
-    let changed = words(now).into_iter().find(|line| !before.contains(line));
-    match changed {
-        None => Ok(()),
-        Some(changed) => Err(not_resumable(
-            folder,
-            format!("it was measured elsewhere or otherwise, now there is {changed}; begin a new run"),
-        )),
-    }
-}
-
-fn not_resumable(folder: &RunFolder, problem: String) -> RunError {
-    RunError::Record(RecordError::NotResumable {
-        folder: folder.path().to_owned(),
-        problem,
-    })
-}
-
-/// What must stay the same of servers and arms, so that samples of different days can be averaged.
-fn words(head: &Head) -> Vec<String> {
-    let servers = head.servers.iter().map(|server| {
-        let settings: Vec<String> = server
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        format!(
-            "{}: {} {} with {}, {}, its CPU {}",
-            server.name,
-            server.product,
-            server.version,
-            server.tls_library,
-            settings.join(", "),
-            match server.cpu_unread {
-                None => "measured",
-                Some(_) => "not measured",
-            }
-        )
-    });
-    let sessions = head.arms.iter().flat_map(|arm| {
-        arm.sessions.iter().map(|session| {
-            let tls = session.facts.tls.as_ref().map(|tls| {
-                let (version, cipher, key) = (&tls.version, &tls.cipher, &tls.certificate.key);
-                format!("{version}, {cipher}, {}, {key}", tls.group)
-            });
-            format!(
-                "{} with {} on {}",
-                arm.name,
-                [
-                    tls.unwrap_or_else(|| "no TLS".into()),
-                    session.facts.authentication.method.clone()
-                ]
-                .join(", "),
-                session.server
-            )
-        })
-    });
-    servers.chain(sessions).collect()
-}
-
 /// Takes the user's own servers, which is all there is, or starts private ones for every cell, and proves the arms.
 fn open(
     plan: &Plan,
     arms: &[Arm],
-    sites: &mut Vec<Box<dyn Servers>>,
+    servers: &mut Vec<Box<dyn Servers>>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
     let mut opening = Opening {
@@ -309,11 +248,11 @@ fn open(
         go_on: &go_on,
     };
     if let Some(target) = &plan.target {
-        sites.push(databases::target(target).open(&mut opening)?);
+        servers.push(databases::target(target).open(&mut opening)?);
         return Ok(());
     }
-    for site in plan.study.sites() {
-        sites.push(databases::private(&site.server)?.open(&mut opening, &site)?);
+    for spec in plan.study.sites() {
+        servers.push(databases::private(&spec.server)?.open(&mut opening, &spec)?);
     }
     Ok(())
 }
@@ -321,25 +260,27 @@ fn open(
 /// Makes the data sets, starts the load threads of every cell and opens their connections.
 fn open_cells<'a>(
     plan: &'a Plan,
-    sites: &mut [Box<dyn Servers>],
+    servers: &mut [Box<dyn Servers>],
     earlier: &[Sample],
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
-    for site in &mut *sites {
+    for servers in &mut *servers {
         go_on()?;
-        site.load(&plan.study, progress)?;
+        servers.load(&plan.study, progress)?;
     }
     progress.stage(&Stage::Opening);
     let (mut courses, mut cells) = (Vec::new(), Vec::new());
     for (number, cell) in plan.study.cells.iter().enumerate() {
         let seed = plan.seed.wrapping_add(number as u64);
-        let at = sites.iter().position(|site| site.holds(&plan.study, cell));
-        let at = at.expect("every cell has its site");
-        sites[at].set_distance(plan.study.link(cell))?;
+        let at = servers
+            .iter()
+            .position(|servers| servers.holds(&plan.study, cell));
+        let at = at.expect("every cell has its servers");
+        servers[at].set_distance(plan.study.link(cell))?;
         cells.push(OpenCell::open(
             &plan.study,
             cell,
-            (at, sites[at].as_mut()),
+            (at, servers[at].as_mut()),
             seed,
             &go_on,
         )?);
@@ -350,8 +291,8 @@ fn open_cells<'a>(
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.
-fn close_all(plan: &Plan, sites: Vec<Box<dyn Servers>>) -> Result<(), RunError> {
-    let closed = sites.into_iter().map(Servers::close).fold(Ok(()), Result::and);
+fn close_all(plan: &Plan, servers: Vec<Box<dyn Servers>>) -> Result<(), RunError> {
+    let closed = servers.into_iter().map(Servers::close).fold(Ok(()), Result::and);
     closed.map_err(|error| match (&plan.target, error) {
         (None, error) => RunError::NotCleanedUp {
             problem: error.to_string(),
@@ -372,7 +313,7 @@ fn close_all(plan: &Plan, sites: Vec<Box<dyn Servers>>) -> Result<(), RunError> 
 }
 
 /// What is known before the first slice; of a run that goes on, when it began.
-fn head(plan: &Plan, arms: &[Arm], sites: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
+fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
     let role = |index| match index {
         0 => ArmRole::Baseline,
         1 => ArmRole::BaselineAgain,
@@ -381,9 +322,9 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[Box<dyn Servers>], before: Option<&H
     let arms = arms.iter().enumerate().map(|(index, arm)| ArmRecord {
         name: arm.name.clone(),
         role: role(index),
-        sessions: sites
+        sessions: servers
             .iter()
-            .filter_map(|site| site.session(&arm.name).cloned())
+            .filter_map(|servers| servers.session(&arm.name).cloned())
             .collect(),
     });
     Head {
@@ -392,7 +333,10 @@ fn head(plan: &Plan, arms: &[Arm], sites: &[Box<dyn Servers>], before: Option<&H
             None => jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         },
         target: plan.target.as_ref().map(Target::url),
-        servers: sites.iter().flat_map(|site| site.first_records()).collect(),
+        servers: servers
+            .iter()
+            .flat_map(|servers| servers.first_records())
+            .collect(),
         arms: arms.collect(),
         ..Head::begin(
             plan.tool.clone(),

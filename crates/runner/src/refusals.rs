@@ -1,4 +1,4 @@
-//! What a study asks for and cannot have, told before anything is started.
+//! What a study asks for and is not available, said before anything is started.
 
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::{Arm, Cell, LinkKind, PasswordCache, ReadPreference, ReplicaSet, Study, Tunnel};
@@ -137,10 +137,10 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
     for cell in &study.cells {
-        let site = study.site(cell);
-        let entry = entry(&site.server)?;
+        let spec = study.site(cell);
+        let entry = entry(&spec.server)?;
         let capabilities = &entry.capabilities;
-        for refusal in databases::private(&site.server)?.refuse(study, cell) {
+        for refusal in databases::private(&spec.server)?.refuse(study, cell) {
             note(refusal);
         }
         for arm in cold_in_vain(study, cell) {
@@ -150,7 +150,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
                 arm.name, cell.name
             ));
         }
-        if site.replica_set.is_some() {
+        if spec.replica_set.is_some() {
             for arm in study.arms_of(cell).filter(|arm| arm.tunnel.is_some()) {
                 note(format!(
                     "arm {}: a tunnel leads to one server, and the clients of a replica set find its members by themselves, past \
@@ -161,7 +161,7 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
-            for refusal in capabilities.refuse(arm, &study.certificate_of(arm, &site)) {
+            for refusal in capabilities.refuse(arm, &study.certificate_of(arm, &spec)) {
                 note(format!("arm {}: {refusal}", arm.name));
             }
         }

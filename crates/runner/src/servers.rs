@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
-use crate::server::{GroupServer, Placed, ProvedArm, Server, TargetServers};
+use crate::server::{GroupServer, Identity, ProvedArm, Server, TargetServers};
 
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
 pub(crate) trait Servers {
@@ -72,7 +72,7 @@ pub(crate) trait Servers {
 /// Servers of one database.
 pub(crate) struct GroupServers<D: Database> {
     /// Which cells are measured here; `None` for all, on the user's own servers.
-    site: Option<Site>,
+    spec: Option<Site>,
     groups: Vec<Group<D>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm<D>>,
@@ -112,29 +112,33 @@ impl<D: Database> GroupServers<D> {
         let arms = opening.measured_at(None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
         let mut open = Self::none(None);
-        let placed = opening.place(None);
-        open.add(GroupServer::target(opening.study, target, placed)?, arms, opening)?;
+        let identity = opening.next_server(None);
+        open.add(
+            GroupServer::target(opening.study, target, identity)?,
+            arms,
+            opening,
+        )?;
         Ok(open)
     }
 
-    /// Starts private servers for the cells of a site and proves the arms.
+    /// Starts private servers for the cells with this spec and proves the arms.
     ///
     /// # Errors
     /// As [`GroupServers::target`].
-    pub(crate) fn private(opening: &mut Opening<'_>, site: &Site) -> Result<Self, RunError> {
-        let arms = opening.measured_at(Some(site));
-        opening.progress.stage(&Stage::StartingServer(site.to_string()));
-        let mut open = Self::none(Some(site.clone()));
-        for group in groups(opening.study, site, arms) {
-            let server = GroupServer::private(opening.study, site, &group, opening.place(Some(site)))?;
+    pub(crate) fn private(opening: &mut Opening<'_>, spec: &Site) -> Result<Self, RunError> {
+        let arms = opening.measured_at(Some(spec));
+        opening.progress.stage(&Stage::StartingServer(spec.to_string()));
+        let mut open = Self::none(Some(spec.clone()));
+        for group in groups(opening.study, spec, arms) {
+            let server = GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
             open.add(server, group.arms, opening)?;
         }
         Ok(open)
     }
 
-    fn none(site: Option<Site>) -> Self {
+    fn none(spec: Option<Site>) -> Self {
         Self {
-            site,
+            spec,
             groups: Vec::new(),
             arms: Vec::new(),
         }
@@ -223,7 +227,7 @@ impl<D: Database> GroupServers<D> {
 
 impl<D: Database> Servers for GroupServers<D> {
     fn holds(&self, study: &Study, cell: &Cell) -> bool {
-        holds(self.site.as_ref(), study, cell)
+        holds(self.spec.as_ref(), study, cell)
     }
 
     fn first_records(&self) -> Vec<ServerRecord> {
@@ -305,26 +309,26 @@ impl<D: Database> Servers for GroupServers<D> {
 }
 
 impl<'a> Opening<'a> {
-    /// The next server, for the cells of a site.
-    fn place(&mut self, site: Option<&Site>) -> Placed {
+    /// The next server, for the cells with this spec.
+    fn next_server(&mut self, spec: Option<&Site>) -> Identity {
         self.servers += 1;
         let study = self.study;
-        let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
-        Placed {
+        let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
+        Identity {
             id: ServerId::numbered(self.servers),
             cells: cells.map(|cell| cell.name.clone()).collect(),
         }
     }
 
-    /// The arms that any cell of the site measures.
-    fn measured_at(&self, site: Option<&Site>) -> Vec<&'a Arm> {
+    /// The arms that any cell with this spec measures.
+    fn measured_at(&self, spec: Option<&Site>) -> Vec<&'a Arm> {
         let study = self.study;
-        let cells = study.cells.iter().filter(|cell| holds(site, study, cell));
+        let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
         let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
         self.arms.iter().filter(|arm| here.contains(arm)).collect()
     }
 }
 
-fn holds(site: Option<&Site>, study: &Study, cell: &Cell) -> bool {
-    site.is_none_or(|site| study.site(cell) == *site)
+fn holds(spec: Option<&Site>, study: &Study, cell: &Cell) -> bool {
+    spec.is_none_or(|spec| study.site(cell) == *spec)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Trust {
     /// The name of the server's host.
     pub(crate) host: String,
     pub(crate) verification: Verification,
-    /// True for servers that no client of today trusts without being told to.
+    /// True for servers that no client of today trusts by itself.
     pub(crate) legacy: bool,
     /// The clients' own certificates, by key.
     pub(crate) clients: BTreeMap<CertificateKind, ClientCertificate>,
@@ -129,7 +129,7 @@ pub(crate) fn issued<'a>(
     Ok(clients)
 }
 
-/// True if arms use versions that a server of today has to be told of before it offers anything as old.
+/// True if arms use versions so old that a server of today offers them only where its settings name them.
 pub(crate) fn need_old_tls(arms: &[&Arm]) -> bool {
     let oldest = arms.iter().filter_map(|arm| arm.transport.tls_version()).min();
     oldest.is_some_and(|version| version < TlsVersion::V1_2)

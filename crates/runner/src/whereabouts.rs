@@ -71,7 +71,7 @@ fn process_of(listener: &Listener, served_by: ServedBy) -> Result<ServerMeter, S
     }
 }
 
-/// The address of a name. A resolver that nobody answers takes long to say so, and cannot be told to stop: so another thread
+/// The address of a name. A resolver that nobody answers takes long to say so, and cannot be stopped: so another thread
 /// waits for it.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     let name = (host.to_owned(), port);

@@ -271,7 +271,10 @@ mod tests {
             yielded: SliceYield::nothing(Instant::now()),
             void: None,
         };
-        let tunnel_cpu = tunnel_cpu_ns.map(|total_ns| CpuTime { total_ns, system_ns: 0 });
+        let tunnel_cpu = tunnel_cpu_ns.map(|total_ns| CpuTime {
+            total_ns,
+            system_ns: 0,
+        });
         arm.judge(&mut slice, counted, Counts::Queries, tunnel_cpu);
         match slice.void {
             None => Ok(slice.yielded.recorded.operation_count()),

@@ -80,7 +80,10 @@ impl Watcher {
     pub(super) fn judge(&self) -> Result<(), String> {
         let seen = chosen(&self.relay, self.tls_begins_at);
         if seen.is_empty() {
-            return Err("the program made connections, but none to the host and port that it is told".into());
+            return Err(
+                "the program made connections, but none to the host and port that its environment names"
+                    .into(),
+            );
         }
         let connections = seen.len();
         let mut seen = seen.into_iter().flatten();

@@ -275,15 +275,24 @@ mod tests {
             first_in_order(&reactor, attempts.iter().map(attempt)),
             Instant::now() + Duration::from_secs(60),
         );
-        outcome.unwrap().expect("it does not wait for the silent").map_err(|error| error.to_string())
+        outcome
+            .unwrap()
+            .expect("it does not wait for the silent")
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_first_in_order_is_taken_though_others_answer_earlier() {
         assert_eq!(first(&[Some((50, Ok("one"))), Some((0, Ok("other")))]), Ok("one"));
-        assert_eq!(first(&[Some((0, Err("refused"))), Some((50, Ok("other")))]), Ok("other"));
+        assert_eq!(
+            first(&[Some((0, Err("refused"))), Some((50, Ok("other")))]),
+            Ok("other")
+        );
         // One that is silent holds up nobody for long.
-        assert_eq!(first(&[None, Some((0, Ok("other"))), Some((0, Ok("third")))]), Ok("other"));
+        assert_eq!(
+            first(&[None, Some((0, Ok("other"))), Some((0, Ok("third")))]),
+            Ok("other")
+        );
     }
 
     #[test]

@@ -36,6 +36,23 @@ impl<'a, D: Clients> Reached<'a, D> {
         }
     }
 
+    /// One that tests make up.
+    #[cfg(test)]
+    pub(crate) fn made_up(
+        arm: &'a Arm,
+        endpoint: &'a Endpoint,
+        login: &'a D::Login,
+        policy: Option<&'a TlsPolicy>,
+    ) -> Self {
+        Self {
+            arm,
+            endpoint,
+            login,
+            policy,
+            folder: "/tmp/f".into(),
+        }
+    }
+
     /// What stands for something of the arm; empty where there is nothing to say.
     pub(crate) fn value(&self, of: Placeholder) -> String {
         let path = |path: &Path| path.to_string_lossy().into_owned();

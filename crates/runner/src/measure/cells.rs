@@ -15,38 +15,38 @@ use crate::servers::Servers;
 /// A cell whose load is ready: its connections are open, or its program works.
 pub(crate) struct OpenCell {
     /// Index of its servers.
-    site: usize,
+    servers: usize,
     load: Box<dyn Load>,
 }
 
 impl OpenCell {
-    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `site` is the
-    /// index of the `servers`.
+    /// Starts the load threads and opens the connections of every arm, or tries the program on every arm. `index` is
+    /// that of the `servers`.
     ///
     /// # Errors
     /// If there are no load threads, or the program does not work.
     pub(crate) fn open(
         study: &Study,
         cell: &Cell,
-        (site, servers): (usize, &mut dyn Servers),
+        (index, servers): (usize, &mut dyn Servers),
         seed: u64,
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
         let mut load = servers.start(study, cell, &arms, seed, go_on)?;
-        for index in 0..arms.len() {
+        for arm in 0..arms.len() {
             go_on()?;
             // A connection that cannot be opened makes the first slice void, with its reason.
-            drop(load.prepare(index)?);
+            drop(load.prepare(arm)?);
         }
-        Ok(Self { site, load })
+        Ok(Self { servers: index, load })
     }
 }
 
 /// Measures the cells of a run on real servers.
 pub(crate) struct Cells<'a> {
     pub(crate) study: &'a Study,
-    pub(crate) sites: &'a mut [Box<dyn Servers>],
+    pub(crate) servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
     pub(crate) open: Vec<OpenCell>,
     /// When the run began.
@@ -68,12 +68,12 @@ impl Measure for Cells<'_> {
 
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
         let distance = self.study.link(&self.study.cells[cell]);
-        self.sites[self.open[cell].site].set_distance(distance)
+        self.servers[self.open[cell].servers].set_distance(distance)
     }
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
-        let OpenCell { site, load } = &mut self.open[cell];
-        let servers = &mut self.sites[*site];
+        let OpenCell { servers, load } = &mut self.open[cell];
+        let servers = &mut self.servers[*servers];
         if slice.cell.command.is_some() {
             servers.remind(&slice.arm.name);
         }

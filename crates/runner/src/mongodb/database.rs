@@ -86,7 +86,7 @@ impl MongoDb {
         match (is_private, self.is_replica_set) {
             (true, false) => Others::None,
             // Private servers offer TLS and do not use it among themselves.
-            (true, true) => Others::InClear,
+            (true, true) => Others::InPlaintext,
             (false, _) => Others::MayUseTls,
         }
     }
@@ -279,7 +279,10 @@ mod tests {
         assert_eq!(by_relay.routes(&direct), []);
         assert_eq!(
             by_relay.routes(&relays),
-            [(direct[0].clone(), relays[0].clone()), (direct[1].clone(), relays[1].clone())]
+            [
+                (direct[0].clone(), relays[0].clone()),
+                (direct[1].clone(), relays[1].clone())
+            ]
         );
         // Inside a link they call each other by where it leads to them, and what is not measured goes past the distance.
         let delayed = at("10.0.0.2", &[7000, 7001]);
@@ -287,7 +290,10 @@ mod tests {
         assert_eq!(inside.routes(&delayed), []);
         assert_eq!(
             inside.routes(&direct),
-            [(delayed[0].clone(), direct[0].clone()), (delayed[1].clone(), direct[1].clone())]
+            [
+                (delayed[0].clone(), direct[0].clone()),
+                (delayed[1].clone(), direct[1].clone())
+            ]
         );
         // Those of the user's own are reached by what they say.
         assert_eq!(set(Vec::new()).routes(&direct), []);

@@ -116,28 +116,13 @@ mod tests {
     use super::*;
     use crate::database::Endpoint;
 
-    fn reached<'a>(
-        arm: &'a Arm,
-        endpoint: &'a Endpoint,
-        login: &'a Login,
-        policy: Option<&'a TlsPolicy>,
-    ) -> Reached<'a, MongoDb> {
-        Reached {
-            arm,
-            endpoint,
-            login,
-            policy,
-            folder: "/tmp/f".into(),
-        }
-    }
-
     #[test]
     fn a_url_holds_whatever_a_password_holds() {
         let arm = Arm::new("plain", Transport::Plain);
         let endpoint = Endpoint::new("::1", 27018);
         let login = Login::by(AuthenticationMethod::ScramSha256, "app", Secret::new("p#/é"));
         assert_eq!(
-            url(&reached(&arm, &endpoint, &login.unwrap(), None)),
+            url(&Reached::made_up(&arm, &endpoint, &login.unwrap(), None)),
             "mongodb://app:p%23%2F%C3%A9@[::1]:27018/?authSource=admin&authMechanism=SCRAM-SHA-256&directConnection=true&\
              tls=false"
         );
@@ -155,7 +140,7 @@ mod tests {
             ..TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "127.0.0.1".into()))
         };
         assert_eq!(
-            url(&reached(&arm, &endpoint, &Login::X509, Some(&policy))),
+            url(&Reached::made_up(&arm, &endpoint, &Login::X509, Some(&policy))),
             "mongodb://127.0.0.1:27018/?authSource=%24external&authMechanism=MONGODB-X509&directConnection=true&tls=true&\
              tlsCAFile=%2Fca%2Epem&tlsCertificateKeyFile=%2Ftmp%2Ff%2Fclient%2Epem"
         );

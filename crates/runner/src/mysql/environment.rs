@@ -147,21 +147,6 @@ mod tests {
         }
     }
 
-    fn reached<'a>(
-        arm: &'a Arm,
-        endpoint: &'a Endpoint,
-        login: &'a Login,
-        policy: Option<&'a TlsPolicy>,
-    ) -> Reached<'a, MySql> {
-        Reached {
-            arm,
-            endpoint,
-            login,
-            policy,
-            folder: "/tmp/f".into(),
-        }
-    }
-
     #[test]
     fn a_url_holds_whatever_a_password_holds() {
         let (plain, tls) = (
@@ -169,14 +154,14 @@ mod tests {
             Arm::new("tls", Transport::Tls12),
         );
         let (endpoint, login) = (Endpoint::new("::1", 3307), login());
-        let text = url(&reached(&plain, &endpoint, &login, None));
+        let text = url(&Reached::made_up(&plain, &endpoint, &login, None));
         let (_, rest) = text.split_once("mysql://app:").unwrap();
         assert_eq!(
             rest,
             "p%23%22w%5C%3Ad%2F%C3%A9@[::1]:3307/ciphertax?ssl-mode=DISABLED"
         );
         let policy = TlsPolicy::new(None, Verification::HostName("/ca.pem".into(), "db".into()));
-        let text = url(&reached(&tls, &endpoint, &login, Some(&policy)));
+        let text = url(&Reached::made_up(&tls, &endpoint, &login, Some(&policy)));
         assert!(
             text.ends_with("?ssl-mode=VERIFY_CA&ssl-ca=%2Fca%2Epem&tls-version=TLSv1%2E2"),
             "{text}"
@@ -187,7 +172,7 @@ mod tests {
     fn arguments_are_filled_in_and_never_with_the_password() {
         let arm = Arm::new("plain", Transport::Plain);
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 3307), login());
-        let reached = reached(&arm, &endpoint, &login, None);
+        let reached = Reached::<MySql>::made_up(&arm, &endpoint, &login, None);
         for one in Placeholder::ALL {
             assert!(!reached.value(one).contains("w\\:d"), "{one:?}");
         }
@@ -201,10 +186,10 @@ mod tests {
     fn sysbench_hears_of_tls_only_where_it_is_wanted() {
         let arm = Arm::new("arm", Transport::Plain);
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 3307), login());
-        let without = sysbench_cnf(&reached(&arm, &endpoint, &login, None));
+        let without = sysbench_cnf(&Reached::made_up(&arm, &endpoint, &login, None));
         assert!(!without.contains("ssl"));
         let policy = TlsPolicy::new(None, Verification::None);
-        let text = sysbench_cnf(&reached(&arm, &endpoint, &login, Some(&policy)));
+        let text = sysbench_cnf(&Reached::made_up(&arm, &endpoint, &login, Some(&policy)));
         assert!(text.contains("mysql-ssl=on\n"), "{text}");
     }
 }

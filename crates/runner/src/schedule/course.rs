@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ciphertax_explain::{CellPrecision, precision};
+use ciphertax_explain::{CellPrecision, CellProgress};
 use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
 use ciphertax_records::{Sample, VoidReason};
 use ciphertax_stats::BalancedOrder;
@@ -22,6 +22,7 @@ pub(crate) struct Course<'a> {
     /// Blocks that were begun, so the number of the next.
     blocks: u32,
     failed_in_a_row: u32,
+    progress: CellProgress<'a>,
     pub(super) reached: CellPrecision,
     /// How long the last block took; zero before the first.
     last_block: Duration,
@@ -57,8 +58,10 @@ impl<'a> Course<'a> {
         let mut order = BalancedOrder::new(arms.len(), seed);
         // The orders of the blocks that were measured.
         order.by_ref().take(blocks as usize).for_each(drop);
+        let mut progress = CellProgress::new(study, cell);
         Ok(Self {
-            reached: precision(study, cell, earlier)?,
+            reached: progress.after(earlier)?,
+            progress,
             study,
             cell,
             arms,
@@ -104,7 +107,7 @@ impl<'a> Course<'a> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;
-        self.reached = precision(self.study, self.cell, samples)?;
+        self.reached = self.progress.after(samples)?;
         let of_block = |sample: &&Sample| sample.slice.cell == self.cell.name && sample.slice.block == block;
         let void: Vec<&Sample> = samples
             .iter()

@@ -13,7 +13,7 @@ use super::measured::Server;
 use super::private;
 use super::processes::Processes;
 use super::reach::{connect, reached, ways};
-use super::record::{self, Placed, unseen};
+use super::record::{self, Identity, unseen};
 use super::route::Route;
 use super::target::TargetServers;
 use crate::connections::too_many;
@@ -51,31 +51,31 @@ impl<D: Database> GroupServer<D> {
     /// When they are not available or cannot be started.
     pub(crate) fn private(
         study: &Study,
-        site: &Site,
+        spec: &Site,
         group: &Group<'_>,
-        placed: Placed,
+        identity: Identity,
     ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
-        let link = Distance::link(study, site, &guard)?;
-        let server = private::start(study, site, group, link.as_ref())?;
+        let link = Distance::link(study, spec, &guard)?;
+        let server = private::start(study, spec, group, link.as_ref())?;
         let (route, server) = Route::to_private(
             link,
             server,
             study,
-            site,
+            spec,
             group,
             D::is_login_by_certificate,
             &guard,
         )?;
         // Declared after the route, so that it goes before it if something fails.
         let server = server;
-        let processes = Processes::of_private(&server, study, site, D::SERVED_BY)?;
+        let processes = Processes::of_private(&server, study, spec, D::SERVED_BY)?;
         let mut database = D::of_private(&server, &route.among_themselves);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
         database.set_up(&mut control, &server, &group.set_up_for)?;
         let mut server = Self {
-            record: unseen(placed, &group.name),
+            record: unseen(identity, &group.name),
             database,
             control,
             route,
@@ -92,7 +92,11 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When they cannot be used.
-    pub(crate) fn target(study: &Study, target: TargetServers<D>, placed: Placed) -> Result<Self, RunError> {
+    pub(crate) fn target(
+        study: &Study,
+        target: TargetServers<D>,
+        identity: Identity,
+    ) -> Result<Self, RunError> {
         let mut route = Route::to_target(&target.endpoints, target.trust());
         route.default_tls = route.trust.default_tls(study)?;
         let control = connect(
@@ -104,7 +108,7 @@ impl<D: Database> GroupServer<D> {
             Some(&target.url),
         )?;
         let mut server = Self {
-            record: unseen(placed, &target.display),
+            record: unseen(identity, &target.display),
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,

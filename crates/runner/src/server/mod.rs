@@ -11,5 +11,5 @@ mod target;
 
 pub(crate) use group::{GroupServer, ProvedArm};
 pub(crate) use measured::Server;
-pub(crate) use record::Placed;
+pub(crate) use record::Identity;
 pub(crate) use target::TargetServers;

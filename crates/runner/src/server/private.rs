@@ -14,11 +14,11 @@ use crate::trust::need_old_tls;
 /// When they are not available or cannot be started.
 pub(super) fn start(
     study: &Study,
-    site: &Site,
+    spec: &Site,
     group: &Group<'_>,
     link: Option<&RunningLink>,
 ) -> Result<PrivateServer, RunError> {
-    let entry = entry(&site.server)?;
+    let entry = entry(&spec.server)?;
     let mut builder = PrivateServer::builder(entry).access_control(group.needs.access_control);
     builder = match study.needs_tls() {
         true => builder
@@ -37,7 +37,7 @@ pub(super) fn start(
             (Some(method), Some(iterations)) => builder.scram_account(method, iterations),
         };
     }
-    if let Some(replica_set) = site.replica_set {
+    if let Some(replica_set) = spec.replica_set {
         builder = builder.replica_set(replica_set);
     }
     if let Some(link) = link {

@@ -30,7 +30,7 @@ impl Processes {
     pub(super) fn of_private(
         server: &PrivateServer,
         study: &Study,
-        site: &Site,
+        spec: &Site,
         served_by: ServedBy,
     ) -> Result<Self, RunError> {
         let pids = server.pids();
@@ -47,7 +47,7 @@ impl Processes {
             meters,
             unread: None,
             // The read-only member, which comes last, has no vote.
-            voters: site.replica_set.map_or(pids.len(), |set| set.members.into()),
+            voters: spec.replica_set.map_or(pids.len(), |set| set.members.into()),
             same_host: true,
             confined_to,
         })

@@ -10,14 +10,14 @@ use super::route::Route;
 use crate::database::{Description, Endpoint};
 
 /// Which server of a run, and what is measured on it.
-pub(crate) struct Placed {
+pub(crate) struct Identity {
     pub(crate) id: ServerId,
     /// The names of the cells.
     pub(crate) cells: Vec<String>,
 }
 
 /// What is known of a server before it was asked.
-pub(super) fn unseen(Placed { id, cells }: Placed, name: &str) -> ServerRecord {
+pub(super) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerRecord {
     ServerRecord {
         id,
         cells,

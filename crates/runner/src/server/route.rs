@@ -46,14 +46,14 @@ impl Route {
         link: Option<RunningLink>,
         server: PrivateServer,
         study: &Study,
-        site: &Site,
+        spec: &Site,
         group: &Group<'_>,
         is_login_by_certificate: impl Fn(&Arm) -> bool,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
-        let tunnels = tunnels(&server, link.as_ref(), site, group, guard)?;
-        let distance = Distance::to(&addresses, link, study, site, guard)?;
+        let tunnels = tunnels(&server, link.as_ref(), spec, group, guard)?;
+        let distance = Distance::to(&addresses, link, study, spec, guard)?;
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
         let tunnels = tunnels;
         let server = server;
@@ -170,13 +170,13 @@ impl Route {
 fn tunnels(
     server: &PrivateServer,
     link: Option<&RunningLink>,
-    site: &Site,
+    spec: &Site,
     group: &Group<'_>,
     guard: &GuardProgram,
 ) -> Result<BTreeMap<Tunnel, MeteredTunnel>, RunError> {
     let kinds: BTreeSet<Tunnel> = group.arms.iter().filter_map(|arm| arm.tunnel).collect();
     let to = server.addresses()[0];
-    let start = |kind| match (link, site.distant) {
+    let start = |kind| match (link, spec.distant) {
         (None, true) => tunnel::start_with_relay(kind, to, guard),
         (link, _) => tunnel::start(kind, to, link, guard),
     };

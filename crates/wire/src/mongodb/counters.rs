@@ -116,7 +116,7 @@ pub enum Others {
     /// Nobody.
     None,
     /// The other members of its replica set, over plaintext connections.
-    InClear,
+    InPlaintext,
     /// Anybody.
     #[default]
     MayUseTls,

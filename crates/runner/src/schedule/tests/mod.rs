@@ -192,7 +192,7 @@ struct Run {
     heard: Heard,
 }
 
-/// What a run told while it worked.
+/// What a run said while it worked.
 #[derive(Default)]
 struct Heard {
     waiting: Vec<String>,

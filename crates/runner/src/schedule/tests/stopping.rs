@@ -7,6 +7,26 @@ fn seconds(seconds: f64) -> Duration {
 }
 
 #[test]
+fn what_is_said_of_a_cell_after_its_block_is_what_all_samples_say() {
+    let study = study(3_600, &[("one", ""), ("other", "")]);
+    let begun = run(&study, &mut |slice| Made {
+        fails: (slice.block, slice.position) == (5, 1),
+        ..quiet(slice)
+    });
+    for run in [run(&study, &mut quiet), resume(&study, begun.samples, &mut quiet)] {
+        run.assert_complete();
+        let said = run.heard.blocks.last().unwrap();
+        let cell = study.cells.iter().find(|cell| cell.name == said.cell).unwrap();
+        let all = ciphertax_explain::precision(&study, cell, &run.samples).unwrap();
+        assert!(all.precise && all.blocks == said.blocks);
+        assert_eq!(
+            (said.cpu.0, said.throughput.0),
+            (all.cpu_half_width, all.throughput_half_width)
+        );
+    }
+}
+
+#[test]
 fn a_run_ends_when_every_cell_is_precise() {
     let run = run(&study(3_600, &[("one", ""), ("other", "")]), &mut quiet);
     run.assert_complete();

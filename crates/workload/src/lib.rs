@@ -12,8 +12,7 @@ mod driver;
 mod job;
 pub mod mongodb;
 pub mod mysql;
-#[cfg(test)]
-mod postgresql;
+pub mod postgresql;
 pub mod sql;
 mod task;
 pub mod ycsb;

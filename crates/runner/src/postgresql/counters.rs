@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_records::counter;
 use ciphertax_wire::postgresql::Session;
-use ciphertax_wire::{Client, WireError};
+use ciphertax_wire::WireError;
 
 use super::clients::{APPLICATION, PostgreSql};
 use crate::counters::UPTIME;

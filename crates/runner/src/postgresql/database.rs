@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::postgresql::{prove, select_canary};
+use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_wire::postgresql::ConnectOptions;
@@ -101,12 +101,11 @@ impl Database for PostgreSql {
             method,
             ..options.clone()
         };
-        Ok(prove(
-            arm,
-            &options,
-            expectation,
-            conditions.unknown_client.as_ref(),
-        )?)
+        let conditions = lab::Conditions {
+            unknown_client: conditions.unknown_client.as_ref(),
+            behind_pooler: None,
+        };
+        Ok(prove(arm, &options, expectation, conditions)?)
     }
 
     fn canary(options: &ConnectOptions) -> Canary {

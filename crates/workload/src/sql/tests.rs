@@ -314,8 +314,8 @@ fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
 
 #[test]
 fn a_transaction_of_pgbenchs_that_the_server_gives_up_is_made_again_with_the_same_values() {
-    // The update of the teller.
-    let database = Mock::<false>::giving_up(&[4]);
+    // After the history was emptied, the update of the teller.
+    let database = Mock::<false>::giving_up(&[5]);
     let tpcb = TpcbLike {
         access: database.clone(),
         tables: Pgbench::default(),

@@ -5,6 +5,7 @@ use openssl::error::ErrorStack;
 
 use crate::catalogue::Entry;
 use crate::error::Result;
+use crate::hexadecimal::hexadecimal;
 
 /// The account that every private server has.
 pub(crate) const USER: &str = "ciphertax";
@@ -21,6 +22,10 @@ pub struct Account {
     pub password: Secret,
     /// How it logs in.
     pub method: AuthenticationMethod,
+    /// Iterations of its keys of SCRAM; `None` for the server's own number.
+    pub scram_iterations: Option<u32>,
+    /// What a PostgreSQL server keeps of its password, and a pooler before it; `None` on other servers.
+    pub verifier: Option<Secret>,
 }
 
 impl Account {
@@ -35,6 +40,8 @@ impl Account {
             user: user.into(),
             password: random_password()?,
             method,
+            scram_iterations: None,
+            verifier: None,
         })
     }
 
@@ -44,6 +51,8 @@ impl Account {
             user: user.into(),
             password: Secret::default(),
             method,
+            scram_iterations: None,
+            verifier: None,
         }
     }
 }
@@ -52,10 +61,6 @@ fn random_password() -> std::result::Result<Secret, ErrorStack> {
     let mut bytes = [0; PASSWORD_BYTES];
     openssl::rand::rand_bytes(&mut bytes)?;
     Ok(Secret::new(hexadecimal(&bytes)))
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

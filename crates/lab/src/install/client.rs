@@ -12,7 +12,7 @@ use std::time::Duration;
 use ciphertax_supervise::child;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Job;
+use super::job::Job;
 use crate::error::{Error, Result};
 
 /// How often a program is looked after.

@@ -7,68 +7,32 @@
 mod apt;
 mod archive;
 mod client;
+mod job;
 mod maven;
 mod npm;
 mod pip;
 mod programs;
+pub(crate) mod step;
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_supervise::free_mb;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::catalogue::{Entry, Source};
 use crate::error::{Error, Result};
-use crate::locate::{Installation, Record, cache_folder};
+use crate::locate::{Installation, cache_folder};
+use crate::server::families::family;
 
-/// Space that the largest server needs while it is put together: packages, files, and its template.
-const NEEDED_MB: u64 = 1500;
+use job::Job;
+pub use step::InstallStep;
 
 /// How often another installation of the same server is looked after.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// What is being done for an installation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InstallStep {
-    /// Another process installs the same server.
-    Waiting,
-    /// What there is and what it needs is looked up.
-    LookingUp,
-    /// Files are fetched.
-    Fetching {
-        /// By which program.
-        client: &'static str,
-        /// How many packages or files.
-        count: usize,
-    },
-    /// Files are compared with what they must be.
-    Verifying,
-    /// Files are unpacked.
-    Unpacking,
-    /// The first, empty data folder is made.
-    Initialising,
-}
-
-impl fmt::Display for InstallStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Waiting => f.write_str("waiting for another ciphertax that installs it"),
-            Self::LookingUp => f.write_str("looking up packages"),
-            Self::Fetching { client, count: 1 } => write!(f, "fetching by {client}"),
-            Self::Fetching { client, count } => write!(f, "fetching {count} packages by {client}"),
-            Self::Verifying => f.write_str("verifying"),
-            Self::Unpacking => f.write_str("unpacking"),
-            Self::Initialising => f.write_str("making its first data folder"),
-        }
-    }
-}
 
 /// Installs a server for this user, if it is not there with all that the catalogue promises.
 ///
@@ -100,7 +64,7 @@ pub fn install(
     };
     job.finish(artifacts)?;
     let installation = Installation::of(entry)?;
-    entry.family.after_install(&installation, on_step)?;
+    family(entry).after_install(&installation, on_step)?;
     Ok(installation)
 }
 
@@ -146,91 +110,5 @@ fn lock(
             return Err(Error::Stopped);
         }
         thread::sleep(LOOK_AGAIN);
-    }
-}
-
-/// One installation: a folder beside the server's place, which goes when this is dropped.
-struct Job<'a> {
-    entry: &'static Entry,
-    /// Where the server will be.
-    place: &'a Path,
-    folder: PathBuf,
-    stop: &'a AtomicBool,
-}
-
-impl<'a> Job<'a> {
-    /// Makes the folder anew: what an interrupted installation left is removed. The lock must be held.
-    fn begin(entry: &'static Entry, servers: &Path, place: &'a Path, stop: &'a AtomicBool) -> Result<Self> {
-        let folder = servers.join(format!(".{}.partial", entry.name));
-        remove(&folder)?;
-        let free_mb = free_mb(servers).map_err(Error::read(servers))?;
-        if free_mb < NEEDED_MB {
-            return Err(Error::NoRoom {
-                server: entry.name,
-                folder: servers.into(),
-                free_mb,
-                needed_mb: NEEDED_MB,
-            });
-        }
-        fs::create_dir(&folder).map_err(Error::write(&folder))?;
-        let job = Self {
-            entry,
-            place,
-            folder,
-            stop,
-        };
-        for part in [job.root(), job.downloads()] {
-            fs::create_dir(&part).map_err(Error::write(&part))?;
-        }
-        Ok(job)
-    }
-
-    /// Where the server is put together.
-    fn root(&self) -> PathBuf {
-        self.folder.join("root")
-    }
-
-    /// Where fetched files go.
-    fn downloads(&self) -> PathBuf {
-        self.folder.join("downloads")
-    }
-
-    fn check_stop(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) {
-            Err(Error::Stopped)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Moves the server to its place, and one that was there out of it.
-    fn finish(self, artifacts: Vec<String>) -> Result<()> {
-        self.check_stop()?;
-        let record = Record {
-            folder: self.place.into(),
-            artifacts,
-        };
-        record.write(&self.root())?;
-        match fs::rename(self.place, self.folder.join("replaced")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::write(self.place)(error));
-            }
-            _ => {}
-        }
-        fs::rename(self.root(), self.place).map_err(Error::write(self.place))
-    }
-}
-
-impl Drop for Job<'_> {
-    fn drop(&mut self) {
-        // What cannot be removed now is removed by the next installation.
-        let _ = remove(&self.folder);
-    }
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
-        _ => Ok(()),
     }
 }

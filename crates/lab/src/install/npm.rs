@@ -4,7 +4,8 @@ use std::fs;
 
 use super::archive::{the_only_file, verify};
 use super::client::{NPM, TAR};
-use super::{InstallStep, Job};
+use super::job::Job;
+use super::step::InstallStep;
 use crate::catalogue::Source;
 use crate::error::{Error, Result};
 

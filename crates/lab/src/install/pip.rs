@@ -2,8 +2,9 @@
 
 use super::archive::{the_only_file, unzip, verify};
 use super::client::PYTHON;
+use super::job::Job;
 use super::programs::make_executable;
-use super::{InstallStep, Job};
+use super::step::InstallStep;
 use crate::catalogue::Source;
 use crate::error::{Error, Result};
 

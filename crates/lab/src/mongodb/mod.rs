@@ -1,5 +1,6 @@
 //! MongoDB.
 
+mod accounts;
 mod log;
 mod plan;
 mod proof;
@@ -12,50 +13,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ciphertax_model::AuthenticationMethod;
-use ciphertax_supervise::Known;
 
-use crate::catalogue::{Protocol, Refusal};
+use crate::catalogue::Refusal;
 use crate::error::Result;
-use crate::install::InstallStep;
+use crate::install::step::InstallStep;
 use crate::locate::Installation;
-use crate::server::family::{Family, Plan, VersionQuery};
+use crate::server::family::{Family, Plan};
 use crate::server::spec::Spec;
 
+use accounts::X509_COMMON_NAME;
 use plan::MongoDbPlan;
 pub use proof::{Conditions, find_canary, prove};
-
-/// The common name of client certificates that MongoDB takes for an account. It takes one for a server of its own
-/// deployment if organisation and unit are those of the server's certificate, and these have neither.
-const X509_COMMON_NAME: &str = "ciphertax_x509";
-
-/// The option by which a server finds its data.
-const DATA_OPTION: &str = "--dbpath=";
+use settings::DATA_OPTION;
 
 /// MongoDB's servers: all there is to know is in how they are started.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MongoDb;
 
 impl Family for MongoDb {
-    fn protocol(&self) -> Protocol {
-        Protocol::MongoDb
-    }
-
     /// Known by where its data are, which lie below its private folder.
-    fn known(&self) -> Known {
-        Known {
-            programs: &["mongod"],
-            works_in: |argument, folder| {
-                let data = argument.strip_prefix(DATA_OPTION.as_bytes());
-                data.and_then(|data| Path::new(OsStr::from_bytes(data)).parent()) == Some(folder)
-            },
-        }
-    }
-
-    /// `db version v6.0.5`
-    fn version_query(&self) -> VersionQuery {
-        VersionQuery {
-            options: &["--version"],
-            mark: "version",
+    fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
+        |argument, folder| {
+            let data = argument.strip_prefix(DATA_OPTION.as_bytes());
+            data.and_then(|data| Path::new(OsStr::from_bytes(data)).parent()) == Some(folder)
         }
     }
 

@@ -6,18 +6,18 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::AuthenticationMethod;
-
-use crate::accounts::{Account, USER, hexadecimal};
+use crate::accounts::Account;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
+use crate::hexadecimal::hexadecimal;
 use crate::locate::Installation;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 use ciphertax_supervise::create_private_file;
 
+use super::accounts::accounts;
+use super::set_up;
 use super::settings::Settings;
-use super::{X509_COMMON_NAME, set_up};
 
 /// Space that a server needs, in megabytes: its journal, and data as large as its cache is by default.
 const NEEDED_MB: u64 = 350;
@@ -39,14 +39,14 @@ impl<'a> MongoDbPlan<'a> {
     pub(super) fn new(spec: &'a Spec) -> Result<Self> {
         Ok(Self {
             spec,
-            installation: Installation::of(spec.entry)?,
+            installation: Installation::locate(spec.entry)?,
             accounts: accounts(spec)?,
             tls: None,
             key_file: None,
         })
     }
 
-    fn told(&self) -> Settings<'_> {
+    fn server_settings(&self) -> Settings<'_> {
         Settings {
             spec: self.spec,
             tls: self.tls.as_ref(),
@@ -85,7 +85,7 @@ impl Plan for MongoDbPlan<'_> {
         let data = folder.join(format!("data-{member}"));
         fs::create_dir_all(&data).map_err(Error::write(&data))?;
         let mut command_line = self.installation.command();
-        command_line.extend(self.told().arguments(&data, port));
+        command_line.extend(self.server_settings().arguments(&data, port));
         Ok(command_line)
     }
 
@@ -103,35 +103,8 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        self.told().of_interest()
+        self.server_settings().of_interest()
     }
-}
-
-/// The default account, and those asked for.
-fn accounts(spec: &Spec) -> Result<Vec<Account>> {
-    let default = if spec.access_control {
-        Account::default_of(spec.entry)
-    } else {
-        Ok(Account::without_password("", AuthenticationMethod::NoLogin))
-    };
-    let others = spec.accounts.iter().copied();
-    let others = others.filter(|method| *method != AuthenticationMethod::NoLogin);
-    std::iter::once(default).chain(others.map(account_for)).collect()
-}
-
-/// One more account, for logins by this method.
-fn account_for(method: AuthenticationMethod) -> Result<Account> {
-    let name = match method {
-        AuthenticationMethod::MongodbX509 => {
-            // The subject of its certificate.
-            let subject = format!("CN={X509_COMMON_NAME}");
-            return Ok(Account::without_password(subject, method));
-        }
-        AuthenticationMethod::ScramSha1 => "scram_sha_1",
-        AuthenticationMethod::ScramSha256 => "scram_sha_256",
-        other => other.name(),
-    };
-    Account::with_password(format!("{USER}_{name}"), method)
 }
 
 fn write_key_file(folder: &Path) -> Result<PathBuf> {

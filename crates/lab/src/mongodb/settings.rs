@@ -9,8 +9,10 @@ use ciphertax_model::TlsVersion;
 use crate::certificates::CertificateFiles;
 use crate::server::spec::Spec;
 
-use super::DATA_OPTION;
 use super::set_up::SET_NAME;
+
+/// The option by which a server finds its data.
+pub(super) const DATA_OPTION: &str = "--dbpath=";
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for. MongoDB starts to write changed pages out
 /// when they fill a twentieth of it: with less, writes of a few seconds make it evict and read again what was loaded.

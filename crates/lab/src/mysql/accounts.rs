@@ -8,10 +8,10 @@ use ciphertax_model::{AuthenticationMethod, Secret};
 use openssl::sha::sha1;
 use rustix::process::geteuid;
 
-use crate::accounts::{Account, USER, hexadecimal};
+use crate::accounts::{Account, USER};
+use crate::catalogue::Dialect;
 use crate::error::{Error, Result};
-
-use super::Dialect;
+use crate::hexadecimal::hexadecimal;
 
 /// One more account, for logins by this method.
 pub(super) fn account_for(method: AuthenticationMethod) -> Result<Account> {
@@ -99,7 +99,7 @@ fn name_of(user: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::tests::family_members;
+    use crate::mysql::testing::variants;
 
     #[test]
     fn the_hash_is_the_servers_own() {
@@ -116,17 +116,17 @@ mod tests {
 
     #[test]
     fn every_statement_is_one_line_and_every_name_fits_every_server() {
-        for (entry, family) in family_members() {
+        for (entry, variant) in variants() {
             for method in entry.capabilities.authentication {
                 let account = account_for(*method).unwrap();
                 // MySQL 5.6 knows names of 16 characters at most, the others of 32.
-                let longest = if family.dialect == Dialect::MySql56 {
+                let longest = if variant.dialect == Dialect::MySql56 {
                     16
                 } else {
                     32
                 };
                 assert!(account.user.len() <= longest, "{}", account.user);
-                for statement in statements(&account, family.dialect) {
+                for statement in statements(&account, variant.dialect) {
                     assert!(
                         statement.ends_with(';') && !statement.contains('\n'),
                         "{statement}"

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::catalogue::MySqlVariant;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-
-use super::MySql;
 
 /// An installed server of this family.
 #[derive(Debug, Clone)]
 pub(super) struct MySqlInstallation<'a> {
     installation: &'a Installation,
-    family: &'a MySql,
+    variant: &'a MySqlVariant,
     /// Error messages and character sets.
     share: PathBuf,
     /// Libraries that can be loaded; `None` where there are none.
@@ -23,7 +22,7 @@ impl<'a> MySqlInstallation<'a> {
     ///
     /// # Errors
     /// If it has no messages, without which no server starts.
-    pub(super) fn of(installation: &'a Installation, family: &'a MySql) -> Result<Self> {
+    pub(super) fn of(installation: &'a Installation, variant: &'a MySqlVariant) -> Result<Self> {
         let basedir = installation.basedir();
         // MariaDB 11 says `mariadb` where older releases say `mysql`; upstream's own layout has neither.
         let share = ["share/mysql", "share/mariadb", "share"]
@@ -41,7 +40,7 @@ impl<'a> MySqlInstallation<'a> {
             .find(|folder| folder.is_dir());
         Ok(Self {
             installation,
-            family,
+            variant,
             share,
             plugins,
         })
@@ -53,8 +52,8 @@ impl<'a> MySqlInstallation<'a> {
     }
 
     /// How it is made and what it understands.
-    pub(super) fn family(&self) -> &'a MySql {
-        self.family
+    pub(super) fn variant(&self) -> &'a MySqlVariant {
+        self.variant
     }
 
     pub(super) fn has_plugin(&self, library: &str) -> bool {
@@ -87,5 +86,33 @@ impl<'a> MySqlInstallation<'a> {
                 folder: self.share.clone(),
                 missing: "system tables (mariadb_system_tables.sql)".into(),
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::catalogue::MARIADB;
+    use crate::mysql::testing::variants;
+
+    #[test]
+    fn a_server_without_its_messages_is_called_incomplete() {
+        let root = tempfile::tempdir().unwrap();
+        let messages = root.path().join("usr/share/mysql/english/errmsg.sys");
+        let program = root.path().join("usr/sbin/mariadbd");
+        for file in [&messages, &program] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let found = Installation::find_in(&MARIADB, Some(root.path()), &[]).unwrap();
+        let (_, variant) = variants().find(|(entry, _)| *entry == &MARIADB).unwrap();
+        assert!(MySqlInstallation::of(&found, &variant).is_ok());
+        fs::remove_file(messages).unwrap();
+        let error = MySqlInstallation::of(&found, &variant).unwrap_err();
+        assert!(matches!(error, Error::Incomplete { .. }), "{error}");
     }
 }

@@ -1,18 +1,34 @@
 //! The settings file of a server.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::SOCKET;
 use super::installation::MySqlInstallation;
 use crate::error::{Error, Result};
 use crate::log::LOG;
-use ciphertax_supervise::create_private_file;
+use crate::template::DATA;
+use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
 
-/// The data folder in the folder of a server.
-pub(super) const DATA: &str = "data";
+/// The server's socket in its folder.
+pub(super) const SOCKET: &str = "server.sock";
+
+const _: () = assert!(
+    SOCKET.len() <= LONGEST_SOCKET_NAME,
+    "the path of the socket is checked"
+);
+
+/// The settings file in the folder of a server.
+const FILE: &str = "my.cnf";
+
+/// The option by which a server finds its settings.
+pub(super) fn defaults_file_option(folder: &Path) -> OsString {
+    let mut option = OsString::from("--defaults-file=");
+    option.push(folder.join(FILE));
+    option
+}
 
 /// The lines of a settings file.
 #[derive(Debug)]
@@ -39,7 +55,7 @@ impl MyCnf {
         if geteuid().is_root() {
             settings.set("user", "root");
         }
-        for (name, value) in installation.family().settings {
+        for (name, value) in installation.variant().settings {
             settings.set(name, value);
         }
         settings
@@ -62,7 +78,7 @@ impl MyCnf {
 
     /// Writes the file into `folder`, for its owner alone.
     pub(super) fn write(&self, folder: &Path) -> Result<PathBuf> {
-        let path = folder.join("my.cnf");
+        let path = folder.join(FILE);
         let text = format!("[mysqld]\n{}\n", self.lines.join("\n"));
         create_private_file(&path)?
             .write_all(text.as_bytes())

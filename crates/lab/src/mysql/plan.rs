@@ -1,4 +1,4 @@
-//! How a private server of this family is prepared and told what to do.
+//! How a private server of this family is prepared.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::TlsVersion;
 
 use crate::accounts::Account;
+use crate::catalogue::{MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
@@ -15,9 +16,9 @@ use crate::server::spec::Spec;
 
 use super::accounts::{self, account_for};
 use super::installation::MySqlInstallation;
-use super::my_cnf::MyCnf;
+use super::my_cnf::{MyCnf, SOCKET, defaults_file_option};
 use super::statements::Statements;
-use super::{MySql, NEEDED_MB, SOCKET, TlsControl, defaults_file_option, template};
+use super::system_tables::{NEEDED_MB, recipe};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;
@@ -40,7 +41,7 @@ const EVERY_SECURITY_LEVEL: &str = "DEFAULT:@SECLEVEL=0";
 
 /// A server that is to be made.
 pub(super) struct MySqlPlan<'a> {
-    family: &'a MySql,
+    variant: &'a MySqlVariant,
     spec: &'a Spec,
     installation: Installation,
     accounts: Vec<Account>,
@@ -49,10 +50,10 @@ pub(super) struct MySqlPlan<'a> {
 }
 
 impl<'a> MySqlPlan<'a> {
-    pub(super) fn new(family: &'a MySql, spec: &'a Spec) -> Result<Self> {
-        let installation = Installation::of(spec.entry)?;
-        let mysql = MySqlInstallation::of(&installation, family)?;
-        let others = spec.accounts.iter().map(|&method| match family.plugin(method) {
+    pub(super) fn new(variant: &'a MySqlVariant, spec: &'a Spec) -> Result<Self> {
+        let installation = Installation::locate(spec.entry)?;
+        let mysql = MySqlInstallation::of(&installation, variant)?;
+        let others = spec.accounts.iter().map(|&method| match variant.plugin(method) {
             Some(plugin) if !mysql.has_plugin(plugin) => Err(Error::NoPlugin {
                 server: spec.entry.name,
                 plugin,
@@ -64,7 +65,7 @@ impl<'a> MySqlPlan<'a> {
             .chain(others)
             .collect::<Result<_>>()?;
         Ok(Self {
-            family,
+            variant,
             spec,
             installation,
             accounts,
@@ -74,7 +75,7 @@ impl<'a> MySqlPlan<'a> {
 
     fn set_tls(&self, settings: &mut MyCnf, files: Option<&CertificateFiles>) {
         let Some(files) = files else {
-            match self.family.tls_control {
+            match self.variant.tls_control {
                 TlsControl::EmptyVersionIsOff => settings.set("tls_version", ""),
                 _ => settings.flag("skip_ssl"),
             }
@@ -83,7 +84,7 @@ impl<'a> MySqlPlan<'a> {
         settings.path("ssl_ca", &files.ca);
         settings.path("ssl_cert", &files.certificate);
         settings.path("ssl_key", &files.key);
-        for (name, value) in tls_settings(self.family, self.spec) {
+        for (name, value) in tls_settings(self.variant, self.spec) {
             settings.set(name, &value);
         }
     }
@@ -99,16 +100,16 @@ impl Plan for MySqlPlan<'_> {
     }
 
     fn key_format(&self) -> KeyFormat {
-        match self.family.tls_control {
+        match self.variant.tls_control {
             TlsControl::YaSsl => KeyFormat::Pkcs1,
             _ => KeyFormat::Pkcs8,
         }
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
-        let mysql = MySqlInstallation::of(&self.installation, self.family)?;
-        template::provide(&mysql, folder)?;
-        let dialect = self.family.dialect;
+        let mysql = MySqlInstallation::of(&self.installation, self.variant)?;
+        recipe(&mysql).provide(folder)?;
+        let dialect = self.variant.dialect;
         let accounts = self.accounts.iter();
         let first = accounts.flat_map(|account| accounts::statements(account, dialect));
         let statements = Statements::pipe_in(folder, first.collect())?;
@@ -119,7 +120,7 @@ impl Plan for MySqlPlan<'_> {
         settings.flag(NO_BINLOG);
         settings.path("init_file", statements.path());
         for method in &self.spec.accounts {
-            if let Some(plugin) = self.family.plugin(*method) {
+            if let Some(plugin) = self.variant.plugin(*method) {
                 settings.set("plugin_load_add", plugin);
             }
         }
@@ -149,12 +150,15 @@ impl Plan for MySqlPlan<'_> {
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
-        settings(self.family, self.spec)
+        settings(self.variant, self.spec)
     }
 }
 
-fn settings(family: &MySql, spec: &Spec) -> BTreeMap<String, String> {
-    let tls = spec.key().map(|_| tls_settings(family, spec)).unwrap_or_default();
+fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
+    let tls = spec
+        .key()
+        .map(|_| tls_settings(variant, spec))
+        .unwrap_or_default();
     let tls = tls.into_iter().map(|(name, value)| (name.to_owned(), value));
     let options = spec
         .option_settings()
@@ -162,7 +166,7 @@ fn settings(family: &MySql, spec: &Spec) -> BTreeMap<String, String> {
     memory(spec)
         .chain(SETTINGS.map(owned))
         .chain([owned((NO_BINLOG, "ON"))])
-        .chain(family.settings.iter().copied().map(owned))
+        .chain(variant.settings.iter().copied().map(owned))
         .chain(tls)
         .chain(options)
         .collect()
@@ -178,8 +182,8 @@ fn owned((name, value): (&str, &str)) -> (String, String) {
 }
 
 /// Settings of the TLS versions asked for, where the server has any.
-fn tls_settings(family: &MySql, spec: &Spec) -> Vec<(&'static str, String)> {
-    let control = family.tls_control;
+fn tls_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, String)> {
+    let control = variant.tls_control;
     let mut settings = Vec::new();
     if !spec.tls_versions.is_empty() && control != TlsControl::YaSsl {
         // Servers write `TLSv1.0` where OpenSSL reports `TLSv1`.
@@ -198,20 +202,19 @@ fn tls_settings(family: &MySql, spec: &Spec) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::MARIADB;
-    use crate::mysql::{Dialect, SystemTables};
+    use crate::catalogue::{Dialect, MARIADB, SystemTables};
     use crate::server::spec::Tls;
 
     #[test]
     fn settings_name_what_was_asked_for() {
         let mut spec = Spec::new(&MARIADB);
         spec.options = vec!["--tls-version=TLSv1.2".into(), "--skip-grant-tables".into()];
-        let told = settings(&OPENSSL, &spec);
-        assert_eq!(told["tls_version"], "TLSv1.2");
-        assert_eq!(told["skip_grant_tables"], "ON");
-        assert_eq!(told["max_connections"], "2000");
-        assert_eq!(told["skip_log_bin"], "ON");
-        assert_eq!(told["innodb_buffer_pool_size"], "256M");
+        let asked = settings(&OPENSSL, &spec);
+        assert_eq!(asked["tls_version"], "TLSv1.2");
+        assert_eq!(asked["skip_grant_tables"], "ON");
+        assert_eq!(asked["max_connections"], "2000");
+        assert_eq!(asked["skip_log_bin"], "ON");
+        assert_eq!(asked["innodb_buffer_pool_size"], "256M");
         spec.cache_mb = Some(64);
         assert_eq!(settings(&OPENSSL, &spec)["innodb_buffer_pool_size"], "64M");
     }
@@ -230,7 +233,7 @@ mod tests {
         assert!(!settings(&OPENSSL, &spec).contains_key("ssl_cipher"));
     }
 
-    const OPENSSL: MySql = MySql {
+    const OPENSSL: MySqlVariant = MySqlVariant {
         system_tables: SystemTables::Bootstrap,
         dialect: Dialect::MariaDb,
         plugins: &[],

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
+use crate::catalogue::{Entry, Protocol, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -15,9 +16,10 @@ use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
-use super::PrivateServer;
+use super::families::family;
 use super::family::{Members, Plan};
 use super::member::{self, Member};
+use super::private_server::PrivateServer;
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
 
@@ -27,8 +29,19 @@ const ABORT: Duration = Duration::from_millis(500);
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
 pub struct PrivateServerBuilder {
-    pub(super) spec: Spec,
-    pub(super) guard: GuardProgram,
+    spec: Spec,
+    guard: GuardProgram,
+}
+
+impl PrivateServer {
+    /// A server of the catalogue with access control, TLS, a P-256 certificate where it knows one, and default TLS
+    /// versions.
+    pub fn builder(entry: &'static Entry) -> PrivateServerBuilder {
+        PrivateServerBuilder {
+            spec: Spec::new(entry),
+            guard: GuardProgram::this_program(),
+        }
+    }
 }
 
 impl PrivateServerBuilder {
@@ -72,6 +85,17 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which only PostgreSQL can
+    /// have; see [`PrivateServer::scram_account`].
+    #[must_use]
+    pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
+        let account = (method, iterations);
+        if !self.spec.scram_accounts.contains(&account) {
+            self.spec.scram_accounts.push(account);
+        }
+        self
+    }
+
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
     /// has no account, and lets anybody on this machine do everything; only MongoDB can be without.
     #[must_use]
@@ -88,7 +112,7 @@ impl PrivateServerBuilder {
     }
 
     /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
-    /// MySQL (`innodb_buffer_pool_size`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// MySQL (`innodb_buffer_pool_size`) and PostgreSQL (`shared_buffers`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);
@@ -130,8 +154,8 @@ impl PrivateServerBuilder {
     /// holds what its log complains of.
     pub fn start(self) -> Result<PrivateServer> {
         let Self { spec, guard } = self;
-        spec.refuse_the_impossible()?;
-        let mut plan = spec.entry.family.plan(&spec)?;
+        refuse_the_impossible(&spec)?;
+        let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
         let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
@@ -153,6 +177,29 @@ impl PrivateServerBuilder {
     }
 }
 
+/// Refuses, with all its reasons, what no server of its entry can be.
+fn refuse_the_impossible(spec: &Spec) -> Result<()> {
+    let capabilities = &spec.entry.capabilities;
+    let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
+    let versions = spec.tls_versions.iter();
+    let methods = spec.account_methods();
+    let of_postgresql = spec.entry.protocol() == Protocol::PostgreSql;
+    let iterations = (!of_postgresql && !spec.scram_accounts.is_empty())
+        .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
+    let refusals: Vec<Refusal> = certificate
+        .into_iter()
+        .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
+        .chain(family(spec.entry).refusals(spec))
+        .chain(iterations)
+        .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
+        .collect();
+    if refusals.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Refused(refusals))
+    }
+}
+
 /// What clients of a server with TLS trust, and its certificate.
 fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust, CertificateFiles)>> {
     let Some(kind) = spec.key() else {
@@ -160,7 +207,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     };
     let authority = Authority::new(kind)?;
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.ca.clone()), files)))
+    Ok(Some((Trust::new(authority, files.clone()), files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: MongoDB lets the first account be made from there

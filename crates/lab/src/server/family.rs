@@ -1,36 +1,30 @@
 //! What differs between servers of one kind and those of another.
 //!
-//! A new kind of server is a room of its own with a [`Family`] in it, and one line in its entry of the catalogue.
-//! Everything else stands once, in [`super`]: folders, guards, ports, certificates, logs, life and death.
+//! A new kind of server is a room of its own with a [`Family`] in it, a variant of the catalogue's `ServerFamily`, and
+//! one line in [`families`](super::families). Everything else stands once, in [`super`]: folders, guards, ports,
+//! certificates, logs, life and death.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use ciphertax_supervise::Known;
+use ciphertax_supervise::guard::{Ending, User};
 
 use crate::accounts::Account;
-use crate::catalogue::{Protocol, Refusal};
+use crate::catalogue::Refusal;
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
-use crate::install::InstallStep;
+use crate::install::step::InstallStep;
 use crate::locate::Installation;
 
 use super::spec::Spec;
 
 /// Servers of one kind.
-pub(crate) trait Family: fmt::Debug + Sync + Any {
-    /// What its clients speak.
-    fn protocol(&self) -> Protocol;
-
-    /// Names that its program may have, and by which argument one is known to be ours.
-    fn known(&self) -> Known;
-
-    /// How its program says which version it is.
-    fn version_query(&self) -> VersionQuery;
+pub(crate) trait Family: Sync {
+    /// How a program of this kind is known to be ours: whether an argument of it means that it works in exactly a
+    /// private folder.
+    fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool;
 
     /// The common name of certificates that it takes from clients.
     fn client_name(&self) -> &'static str;
@@ -62,14 +56,6 @@ pub(crate) trait Family: fmt::Debug + Sync + Any {
     fn complaints(&self, log: &Path) -> String;
 }
 
-/// How a program says which version it is.
-pub(crate) struct VersionQuery {
-    /// Its options.
-    pub(crate) options: &'static [&'static str],
-    /// The word before the version.
-    pub(crate) mark: &'static str,
-}
-
 /// Servers that are to be made as one family makes them.
 pub(crate) trait Plan: Sync {
     /// The accounts that they will have; the default account is the first.
@@ -93,6 +79,16 @@ pub(crate) trait Plan: Sync {
 
     /// The command line of a member that listens on a port.
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
+
+    /// Whom the members run as.
+    fn user(&self) -> User {
+        User::Owner
+    }
+
+    /// How a member is asked to end. Its data go with it.
+    fn ending(&self) -> Ending {
+        Ending::Terminate
+    }
 
     /// Does what a starting member waits for; true when that is done. Called again and again until it is.
     fn attend(&self) -> Result<bool> {

@@ -14,8 +14,9 @@ use rustix::process::Pid;
 use crate::error::{Error, Result};
 use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
 use crate::port;
-use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::guard::{Guard, Helper};
 
+use super::families::family;
 use super::family::Plan;
 use super::spec::Spec;
 
@@ -68,8 +69,9 @@ impl Member {
         let process = Process::open(guard.add(Helper {
             command_line,
             log,
-            user: User::Owner,
+            user: plan.user(),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
+            ending: plan.ending(),
         })?)?;
         Ok(Self {
             process,
@@ -81,7 +83,7 @@ impl Member {
 
     /// Waits for the server's word, and does meanwhile what it waits for.
     fn wait_until_ready(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Readiness> {
-        let family = spec.entry.family;
+        let family = family(spec.entry);
         let deadline = Instant::now() + STARTUP;
         let mut attended = false;
         loop {
@@ -112,7 +114,7 @@ impl Member {
         if self.found_the_disk_full(folder) {
             return Error::disk_filled(spec.entry.name, folder);
         }
-        let log = spec.entry.family.complaints(&self.log);
+        let log = family(spec.entry).complaints(&self.log);
         plan.lack(&log).unwrap_or(Error::EndedEarly { log })
     }
 

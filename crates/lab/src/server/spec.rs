@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 
 use crate::catalogue::{Entry, Refusal};
-use crate::error::{Error, Result};
 
 /// What a private server is to be.
 #[derive(Debug, Clone)]
@@ -19,6 +18,8 @@ pub(crate) struct Spec {
     pub(crate) tls_versions: Vec<TlsVersion>,
     /// Methods of the accounts besides the default one, each once.
     pub(crate) accounts: Vec<AuthenticationMethod>,
+    /// Methods and iterations of accounts for SCRAM with keys of their own, each once.
+    pub(crate) scram_accounts: Vec<(AuthenticationMethod, u32)>,
     /// Nobody may do anything without a login.
     pub(crate) access_control: bool,
     pub(crate) replica_set: Option<ReplicaSet>,
@@ -57,6 +58,7 @@ impl Spec {
             chain_length: 1,
             tls_versions: Vec::new(),
             accounts: Vec::new(),
+            scram_accounts: Vec::new(),
             access_control: true,
             replica_set: None,
             cache_mb: None,
@@ -87,6 +89,12 @@ impl Spec {
         old || self.key() == Some(CertificateKind::Rsa1024)
     }
 
+    /// By which methods its accounts log in besides the default one.
+    pub(crate) fn account_methods(&self) -> impl Iterator<Item = AuthenticationMethod> {
+        let scram = self.scram_accounts.iter().map(|(method, _)| *method);
+        self.accounts.iter().copied().chain(scram)
+    }
+
     /// Where it is reached without delay.
     pub(crate) fn reached_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
@@ -113,25 +121,6 @@ impl Spec {
             let (name, value) = option.split_once('=').unwrap_or((option, "ON"));
             (name.trim_start_matches('-'), value)
         })
-    }
-
-    /// Refuses, with all its reasons, what no server of its entry can be.
-    pub(crate) fn refuse_the_impossible(&self) -> Result<()> {
-        let capabilities = &self.entry.capabilities;
-        let certificate = self.key().and_then(|kind| capabilities.refuse_certificate(kind));
-        let versions = self.tls_versions.iter();
-        let methods = self.accounts.iter();
-        let refusals: Vec<Refusal> = certificate
-            .into_iter()
-            .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
-            .chain(self.entry.family.refusals(self))
-            .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
-            .collect();
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::Refused(refusals))
-        }
     }
 
     /// What it cannot be, and what it can be instead.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 
-use super::account::{Account, Mechanism};
-use super::scram::ScramKeys;
+use super::account::Account;
+use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::TlsConnector;
 
 /// What a connection needs to know.

@@ -2,6 +2,8 @@
 
 mod mongodb;
 mod mysql;
+mod pgpass;
+mod postgresql;
 
 use std::fmt;
 
@@ -12,6 +14,7 @@ use crate::protocol::Protocol;
 
 pub use mongodb::MongoDbTarget;
 pub use mysql::MySqlTarget;
+pub use postgresql::PostgreSqlTarget;
 
 /// A server given by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +97,17 @@ pub enum TargetError {
          around an IPv6 address"
     )]
     Hosts,
+    /// Hosts of which the client would choose one.
+    #[error("the target names several hosts, of which a client takes one; name the one to be measured")]
+    SeveralHosts,
+    /// A file with passwords that cannot be used.
+    #[error("the password file {path} cannot be used: {problem}")]
+    PasswordFile {
+        /// The file.
+        path: String,
+        /// Why.
+        problem: String,
+    },
     /// A character with a meaning of its own where it has none.
     #[error(
         "the target's user, password or options have a character that means something else in a URL; write %40 for @, \

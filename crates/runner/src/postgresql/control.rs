@@ -6,9 +6,10 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::postgresql::end_sessions;
 
-use super::clients::{APPLICATION, PostgreSql};
+use super::clients::PostgreSql;
 use super::product::product;
 use crate::database::{Control, Description, PATIENCE};
 use crate::error::RunError;
@@ -139,20 +140,4 @@ impl Control<PostgreSql> {
     fn word(&mut self, sql: &str) -> Result<String, RunError> {
         Ok(self.allowed(sql)?.first().map(|row| row.text(0)).unwrap_or_default())
     }
-}
-
-/// Ends sessions of ciphertax that load, so that nobody waits for their last statement: the server does not notice that nobody
-/// waits for it. Those of these numbers that are others' by now are left alone.
-async fn end_sessions(session: &mut Session, numbers: &[u32]) -> Result<(), DatasetError> {
-    if numbers.is_empty() {
-        return Ok(());
-    }
-    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-    let end = format!(
-        "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE usename = SESSION_USER \
-         AND application_name = '{APPLICATION}' AND pid IN ({})",
-        numbers.join(", ")
-    );
-    session.query(&end).await?;
-    Ok(())
 }

@@ -126,6 +126,7 @@ impl Database for PostgreSql {
             },
             expectation,
             connections: 1,
+            is_pooled: false,
         }
     }
 

@@ -158,8 +158,10 @@ async fn is_right<S: SqlSession>(session: &mut S, tables: &Pgbench) -> Result<bo
 /// Makes the tables anew, without keys.
 async fn create<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
     let storage = S::DIALECT.storage;
-    let history = "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22)".to_owned();
-    let with_keys = TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL, {columns}")));
+    let history =
+        "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler CHAR(22)".to_owned();
+    let with_keys =
+        TABLES.map(|(_, table, key, columns)| (table, format!("{key} INTEGER NOT NULL, {columns}")));
     for (table, columns) in with_keys.into_iter().chain([("pgbench_history", history)]) {
         run(session, &format!("DROP TABLE IF EXISTS {table}")).await?;
         run(session, &format!("CREATE TABLE {table} ({columns}){storage}")).await?;

@@ -16,8 +16,10 @@ pub struct PostgresqlAccess {
     pub options: ConnectOptions,
     /// What every session must be.
     pub expectation: Expectation,
-    /// Connections that may be opened at a time.
+    /// Connections that may be opened at a time: where SCRAM's keys are kept, they are there before the first.
     pub connections: usize,
+    /// The server behind a pooler knows nothing of the client's session.
+    pub is_pooled: bool,
 }
 
 impl Client for PostgresqlAccess {
@@ -32,13 +34,15 @@ impl Client for PostgresqlAccess {
     }
 
     async fn open(&self, reactor: &Rc<Reactor>, _slot: u32) -> Result<Session, Failure> {
-        let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
-        self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
-        let word = session
-            .check_by_server(&self.options, &self.expectation)
+        Session::warm_up(reactor, &self.options, self.connections)
             .await
             .map_err(failure)?;
-        word.map_err(Failure::FactsDiffer)?;
+        let (mut session, _) = Session::connect(reactor, &self.options).await.map_err(failure)?;
+        self.expectation.check(&session).map_err(Failure::FactsDiffer)?;
+        if !self.is_pooled {
+            let word = session.check_by_server(&self.options, &self.expectation).await;
+            word.map_err(failure)?.map_err(Failure::FactsDiffer)?;
+        }
         Ok(session)
     }
 }

@@ -1,7 +1,9 @@
-//! What is PostgreSQL's alone, and that of the servers compatible with it.
+//! What is PostgreSQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
 mod access;
+mod copy;
 mod dialect;
+mod leftovers;
 mod session;
 
 use ciphertax_engine::{Engine, EngineError};
@@ -14,9 +16,10 @@ use crate::sql::{self, SelectRow, SqlTable, Tables};
 use crate::{connect, ycsb};
 
 pub use access::PostgresqlAccess;
+pub use copy::CopyRows;
 #[cfg(test)]
 pub(crate) use dialect::DIALECT;
-pub use session::CopiedRows;
+pub use leftovers::{end_sessions, refuse_without_rights};
 
 /// YCSB's table on PostgreSQL.
 pub type PostgresqlTable = SqlTable<PostgresqlAccess>;

@@ -8,14 +8,15 @@ use ciphertax_records::{ConnectTrace, PhaseTrace};
 use ciphertax_wire::postgresql::{self, ConnectOptions, TextRow, Values};
 use ciphertax_wire::{Traffic, WireError};
 
+use super::copy::CopyRows;
 use super::dialect::DIALECT;
 use crate::client::Session;
 use crate::sql::{Answer, DataSession, Dialect, Parameter, Query, Row, SqlSession, Statement};
 
-/// serialization_failure, deadlock_detected: the server gave up on a transaction for the sake of another.
-const BEGIN_ANEW: [&str; 2] = ["40001", "40P01"];
-/// unique_violation
-const DUPLICATE: &str = "23505";
+const UNIQUE_VIOLATION: &str = "23505";
+/// States after which sysbench begins a transaction anew (`drv_pgsql.c`): serialization_failure, deadlock_detected, and
+/// unique_violation, which a transaction meets that puts back a row another has just put back.
+const BEGIN_ANEW: [&str; 3] = ["40001", "40P01", UNIQUE_VIOLATION];
 
 impl Session for postgresql::Session {
     type Options = ConnectOptions;
@@ -44,9 +45,10 @@ impl SqlSession for postgresql::Session {
     const DIALECT: Dialect = DIALECT;
 
     fn is_to_be_restarted(error: &WireError) -> bool {
-        has_state(error, &BEGIN_ANEW)
+        is_one_of(error, &BEGIN_ANEW)
     }
 
+    /// Everything can be prepared.
     fn is_not_preparable(_error: &WireError) -> bool {
         false
     }
@@ -79,7 +81,7 @@ impl SqlSession for postgresql::Session {
 }
 
 impl DataSession for postgresql::Session {
-    type Rows = CopiedRows;
+    type Rows = CopyRows;
 
     fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
         ConnectOptions {
@@ -93,12 +95,12 @@ impl DataSession for postgresql::Session {
     }
 
     fn is_duplicate(error: &WireError) -> bool {
-        has_state(error, &[DUPLICATE])
+        is_one_of(error, &[UNIQUE_VIOLATION])
     }
 
-    async fn load(&mut self, rows: &mut CopiedRows) -> Result<u64, WireError> {
-        let mut copy = self.copy_in(&rows.statement).await?;
-        copy.write(&rows.rows).await?;
+    async fn load(&mut self, rows: &mut CopyRows) -> Result<u64, WireError> {
+        let mut copy = self.copy_in(rows.statement()).await?;
+        copy.write(rows.lines()).await?;
         copy.finish().await
     }
 
@@ -118,37 +120,8 @@ impl DataSession for postgresql::Session {
     }
 }
 
-/// Rows on their way into a table, and the statement that copies them there.
-pub struct CopiedRows {
-    statement: String,
-    rows: Vec<u8>,
-}
-
-impl Query for CopiedRows {
-    fn new(text: &str) -> Self {
-        Self {
-            statement: text.to_owned(),
-            rows: Vec::new(),
-        }
-    }
-
-    fn length(&self) -> usize {
-        self.statement.len() + self.rows.len()
-    }
-
-    fn truncate(&mut self, length: usize) {
-        self.rows.truncate(length.saturating_sub(self.statement.len()));
-    }
-
-    fn push(&mut self, text: &[u8]) {
-        self.rows.extend_from_slice(text);
-    }
-
-    fn push_blank(&mut self, length: usize) -> &mut [u8] {
-        let end = self.rows.len();
-        self.rows.resize(end + length, b' ');
-        &mut self.rows[end..]
-    }
+fn is_one_of(error: &WireError, states: &[&str]) -> bool {
+    matches!(error, WireError::PostgreSql { sql_state, .. } if states.contains(&&**sql_state))
 }
 
 impl Statement for postgresql::Statement {
@@ -201,8 +174,4 @@ impl From<Parameter> for postgresql::Parameter {
             Parameter::ShortText => Self::ShortText,
         }
     }
-}
-
-fn has_state(error: &WireError, states: &[&str]) -> bool {
-    matches!(error, WireError::PostgreSql { sql_state, .. } if states.contains(&sql_state.as_str()))
 }

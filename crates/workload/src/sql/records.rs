@@ -105,7 +105,9 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         read.set_short_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
         let answer = session
-            .execute_rows(read, |row| note(&mut right, check_row::<S>(*layout, row, Some(key))))
+            .execute_rows(read, |row| {
+                note(&mut right, check_row::<S>(*layout, row, Some(key)))
+            })
             .await
             .map_err(failure)?;
         right?;
@@ -252,7 +254,11 @@ impl<S: DataSession> SqlLoader<S> {
     /// The same by what loads most at least cost.
     async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
         let mut rows: S::Rows = Query::new(&statement(Loading::Copy, self.table.name()));
-        let next = push_records(Rows::after(Loading::Copy, &mut rows), self.layout, numbers.clone());
+        let next = push_records(
+            Rows::after(Loading::Copy, &mut rows),
+            self.layout,
+            numbers.clone(),
+        );
         let inserted = self.session.load(&mut rows).await.map_err(failure)?;
         all_inserted(inserted, next - numbers.start)?;
         Ok(next)
@@ -344,7 +350,10 @@ impl<S: DataSession> Loader for SqlLoader<S> {
         for field in 0..self.layout.field_count {
             // Writing to a text cannot fail.
             let length = self.layout.field_length;
-            let _ = write!(sql, ", COUNT(CASE WHEN LENGTH(FIELD{field}) = {length} THEN 1 END)");
+            let _ = write!(
+                sql,
+                ", COUNT(CASE WHEN LENGTH(FIELD{field}) = {length} THEN 1 END)"
+            );
         }
         let _ = write!(sql, " FROM {}", self.table.name());
         let rows = self.session.query(&sql).await.map_err(failure)?;
@@ -397,7 +406,9 @@ fn push_records<Q: Query>(mut rows: Rows<'_, Q>, layout: Layout, numbers: Range<
         rows.begin_row();
         rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
         for field in 0..layout.field_count {
-            rows.text(layout.field_length, |text| Value::inserted(&key, field).write(text));
+            rows.text(layout.field_length, |text| {
+                Value::inserted(&key, field).write(text)
+            });
         }
         rows.end_row();
         if rows.length() >= LONG_STATEMENT {

@@ -77,10 +77,8 @@ pub trait DataSession: SqlSession {
     ) -> impl Future<Output = Result<Answer, WireError>>;
 
     /// The values of a row that was handed over and is known to have so many columns of text, NULL as an empty one.
-    fn texts(
-        row: &[u8],
-        columns: usize,
-    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError>;
+    fn texts(row: &[u8], columns: usize)
+    -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError>;
 }
 
 /// A prepared statement of one session. Values are written where they will be sent.

@@ -290,21 +290,31 @@ fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
         };
         assert_eq!(transaction[0], text("BEGIN"), "this server does not prepare it");
         let (sql, values) = executed(1);
-        assert_eq!(sql, "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2");
-        let [delta, aid] = values[..] else { panic!("{values:?}") };
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2"
+        );
+        let [delta, aid] = values[..] else {
+            panic!("{values:?}")
+        };
         assert!((-5000..=5000).contains(&delta) && (1..=300_000).contains(&aid));
         let select = "SELECT abalance FROM pgbench_accounts WHERE aid = $1";
         assert_eq!(executed(2), (select, vec![aid]));
         let (sql, values) = executed(3);
-        assert_eq!(sql, "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2");
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2"
+        );
         let tid = values[1];
         assert!(values[0] == delta && (1..=30).contains(&tid));
         let (sql, values) = executed(4);
-        assert_eq!(sql, "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2");
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2"
+        );
         let bid = values[1];
         assert!(values[0] == delta && (1..=3).contains(&bid));
-        let insert =
-            "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)";
+        let insert = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)";
         assert_eq!(executed(5), (insert, vec![tid, bid, aid, delta]));
         assert_eq!(executed(6), ("END", vec![]));
         deltas.push(delta);
@@ -314,14 +324,17 @@ fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
 
 #[test]
 fn a_transaction_of_pgbenchs_that_the_server_gives_up_is_made_again_with_the_same_values() {
-    // The update of the teller.
-    let database = Mock::<false>::giving_up(&[4]);
+    // After the history was emptied, the update of the teller.
+    let database = Mock::<false>::giving_up(&[5]);
     let tpcb = TpcbLike {
         access: database.clone(),
         tables: Pgbench::default(),
     };
     let (asked, yielded) = ran(&database, tpcb);
-    assert_eq!((asked.len(), yielded.restarts, yielded.queries), (4 + 1 + 7, 1, 3 + 1 + 7));
+    assert_eq!(
+        (asked.len(), yielded.restarts, yielded.queries),
+        (4 + 1 + 7, 1, 3 + 1 + 7)
+    );
     assert_eq!(asked[4], Asked::Text("ROLLBACK".into()));
     assert_eq!(asked[..4], asked[5..9]);
     assert_eq!(asked[11], Asked::Execute("COMMIT".into(), vec![]));

@@ -463,7 +463,7 @@ fn inside_a_link_it_is_reached_at_its_distance() {
         port: pooler.address().port(),
         tls: Some(connector(&TlsPolicy::new(
             None,
-            Verification::Authority(server.ca_file().unwrap().to_owned()),
+            Verification::Ca(server.ca_file().unwrap().to_owned()),
         ))),
         ..options(&server, server.default_account())
     };

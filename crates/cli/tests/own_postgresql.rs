@@ -123,7 +123,7 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     });
     let said = refused(
         &target,
-        &["demands TLS", "hostssl", "ciphertax run postgres-tls-versions 'postgres://"],
+        &["demands TLS", "hostssl", "ciphertax run postgres-tls-versions 'postgresql://"],
     );
     // The URL that it names lacks the password alone.
     let url = said.split('\'').nth(1).unwrap();
@@ -178,13 +178,26 @@ fn other_clients_keep_connections() {
             "--set load.connections=",
         ],
     );
-    server.query(&format!("ALTER DATABASE postgres CONNECTION LIMIT {}", 20));
+    assert_eq!(server.contents(), before);
+}
+
+#[test]
+fn an_accounts_own_limit_of_connections_is_heeded() {
+    let server = OwnPostgreSql::start();
     server.query("CREATE ROLE app LOGIN PASSWORD 'tr0ub4dor' CONNECTION LIMIT 12");
     server.query("CREATE SCHEMA ciphertax AUTHORIZATION app");
     let_in(&server, "app");
-    let target = app_url(&server);
-    refused(&target, &["of the 12 that the user's CONNECTION LIMIT allows"]);
-    server.query("DROP SCHEMA ciphertax");
+    let before = server.contents();
+    refused(
+        &app_url(&server),
+        &["of the 12 that the user's CONNECTION LIMIT allows"],
+    );
+    server.query("ALTER ROLE app CONNECTION LIMIT -1");
+    server.query("ALTER DATABASE postgres CONNECTION LIMIT 20");
+    refused(
+        &app_url(&server),
+        &["of the 20 that the database's CONNECTION LIMIT allows"],
+    );
     assert_eq!(server.contents(), before);
 }
 

@@ -267,7 +267,7 @@ fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
         (
             "transport = \"tls1.3\"",
             "transport = \"tls1.3\"\ntls = { negotiation = \"direct\" }",
-            "direct",
+            "TLS without a request",
         ),
         (
             "time_s = 6",

@@ -52,7 +52,7 @@ impl OwnPostgreSql {
 
     /// Its URL for somebody else.
     pub(crate) fn url_of(&self, user: &str) -> String {
-        format!("postgres://{user}@{}/{DATABASE}", self.server.address())
+        format!("postgresql://{user}@{}/{DATABASE}", self.server.address())
     }
 
     /// Its URL with its password and the authority of its certificate.

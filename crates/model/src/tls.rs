@@ -28,6 +28,9 @@ pub struct TlsSettings {
     pub client_certificate: Option<CertificateKind>,
     /// The client's TLS library.
     pub library: TlsLibrary,
+    /// How a session with PostgreSQL comes to TLS.
+    #[serde(skip_serializing_if = "TlsNegotiation::is_default")]
+    pub negotiation: TlsNegotiation,
 }
 
 impl TlsSettings {
@@ -137,5 +140,31 @@ impl TlsLibrary {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+}
+
+/// How a session with PostgreSQL comes to TLS (libpq's `sslnegotiation`).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TlsNegotiation {
+    /// The client asks for it (`SSLRequest`) and waits for the answer.
+    #[default]
+    Request,
+    /// The client begins with the handshake, and saves a round trip; PostgreSQL 17 and later.
+    Direct,
+}
+
+impl TlsNegotiation {
+    /// The name used in study files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }

@@ -52,6 +52,8 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     for arm in &study.arms {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
+            (arm.pooler.is_some(), "a pooler"),
+            (arm.pooler.is_some(), "a pooler"),
             (arm.authentication.method.is_some(), "an account of its own"),
             (arm.tls.client_certificate.is_some(), "a client certificate"),
         ];

@@ -164,6 +164,7 @@ fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
     let both = Contents {
         sbtest: Some(sbtest),
         usertable: Some(TABLE),
+        pgbench: None,
     };
     let names = || administer(&server, &["SHOW TABLES FROM ciphertax"]);
     let mut heard = 0;

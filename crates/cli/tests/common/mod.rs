@@ -2,6 +2,7 @@
 
 mod command;
 mod own_mongodb;
+mod own_postgresql;
 mod own_server;
 mod secrets;
 mod traces;
@@ -17,6 +18,7 @@ use serde_json::Value;
 pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
 pub(crate) use command::{Finished, Running};
 pub(crate) use own_mongodb::OwnMongoDb;
+pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
 pub(crate) use secrets::no_secret_is_left;
 pub(crate) use traces::servers_of;

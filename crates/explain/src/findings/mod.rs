@@ -10,6 +10,7 @@ mod keep_connections;
 mod late_links;
 mod lateness;
 mod login_rate;
+mod no_resumption;
 mod noisy;
 mod not_in_memory;
 mod record_layer;
@@ -41,6 +42,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(unverified::unverified(run));
     findings.extend(not_in_memory::not_in_memory(cells));
     findings.extend(full_logins::full_logins(&run.head.study, cells));
+    findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
     findings.extend(

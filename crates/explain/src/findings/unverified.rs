@@ -13,6 +13,7 @@ pub(super) fn unverified(run: &Run) -> Option<Finding> {
         .find(|server| server.placement == ServerPlacement::External)?;
     let option = match server.product.as_str() {
         "MongoDB" => "tlsCAFile",
+        "PostgreSQL" => "sslrootcert",
         _ => "ssl-ca",
     };
     let is_unverified = |arm: &&ArmRecord| {

@@ -71,6 +71,9 @@ pub enum Product {
     /// MongoDB.
     #[serde(rename = "MongoDB")]
     MongoDb,
+    /// PostgreSQL.
+    #[serde(rename = "PostgreSQL")]
+    PostgreSql,
 }
 
 impl fmt::Display for Product {
@@ -79,6 +82,7 @@ impl fmt::Display for Product {
             Self::MariaDb => "MariaDB",
             Self::MySql => "MySQL",
             Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
         })
     }
 }
@@ -93,6 +97,8 @@ pub(crate) enum Source {
         package: &'static str,
         /// A package unpacked without what it needs: its plugins are wanted, not its dependencies. Empty for none.
         plugins: &'static str,
+        /// Packages unpacked beside it with all they need, each with a program of the same name.
+        beside: &'static [&'static str],
         /// What the package's version begins with, since a suite moves; empty for any.
         version: &'static str,
     },

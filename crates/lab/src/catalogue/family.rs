@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_wire::Protocol;
 
 use super::mysql_variant::MySqlVariant;
+use super::postgresql_variant::PostgreSqlVariant;
 
 /// Servers of one kind are made, started and asked alike.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +14,8 @@ pub(crate) enum ServerFamily {
     MySql(MySqlVariant),
     /// MongoDB.
     MongoDb,
+    /// PostgreSQL.
+    PostgreSql(PostgreSqlVariant),
 }
 
 impl ServerFamily {
@@ -21,6 +24,7 @@ impl ServerFamily {
         match self {
             Self::MySql(_) => Protocol::MySql,
             Self::MongoDb => Protocol::MongoDb,
+            Self::PostgreSql(_) => Protocol::PostgreSql,
         }
     }
 
@@ -29,6 +33,7 @@ impl ServerFamily {
         match self {
             Self::MySql(_) => MYSQL_PROGRAM,
             Self::MongoDb => MONGODB_PROGRAM,
+            Self::PostgreSql(_) => POSTGRESQL_PROGRAM,
         }
     }
 }
@@ -44,6 +49,8 @@ pub(crate) struct ServerProgram {
     pub(crate) version_options: &'static [&'static str],
     /// The word that it prints before its version.
     pub(crate) version_mark: &'static str,
+    /// Other programs in these folders that need its libraries, as far as they are there.
+    pub(crate) companions: &'static [&'static str],
 }
 
 impl ServerProgram {
@@ -59,6 +66,7 @@ const MYSQL_PROGRAM: ServerProgram = ServerProgram {
     folders: &["usr/sbin", "bin", "usr/libexec"],
     version_options: &["--no-defaults", "--version"],
     version_mark: "Ver",
+    companions: &[],
 };
 
 /// `db version v6.0.5`
@@ -67,4 +75,21 @@ const MONGODB_PROGRAM: ServerProgram = ServerProgram {
     folders: &["bin"],
     version_options: &["--version"],
     version_mark: "version",
+    companions: &[],
+};
+
+/// `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`. Debian gives every major version folders of its own, so that
+/// several can be installed, and so none of them is in `PATH`.
+const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
+    names: &["postgres"],
+    folders: &[
+        "usr/lib/postgresql/18/bin",
+        "usr/lib/postgresql/17/bin",
+        "usr/lib/postgresql/16/bin",
+        "usr/lib/postgresql/15/bin",
+        "usr/sbin",
+    ],
+    version_options: &["--version"],
+    version_mark: "(PostgreSQL)",
+    companions: &["initdb", "pgbouncer"],
 };

@@ -74,6 +74,11 @@ pub(crate) trait Witnesses {
     /// What every session must be.
     fn expectation(&self) -> &Expectation;
 
+    /// What the server sees of it, where that is something else.
+    fn expectation_of_server(&self) -> &Expectation {
+        self.expectation()
+    }
+
     /// Opens a session as the arm does.
     async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Self::Session, Self::Counted), WireError>;
 
@@ -156,7 +161,9 @@ impl<W: Witnesses> Prover<'_, W> {
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
         proofs.extend(self.witnesses.counted(counted)?);
-        let by_server = session.check_by_server(options, expectation).await?;
+        let by_server = session
+            .check_by_server(options, self.witnesses.expectation_of_server())
+            .await?;
         proofs.push(by_server.map_err(Objection::Disproved)?);
         let _ = session.close().await;
         Ok((facts, proofs))

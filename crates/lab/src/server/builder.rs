@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
-use crate::catalogue::{Entry, Refusal};
+use crate::catalogue::{Entry, Protocol, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -81,6 +81,17 @@ impl PrivateServerBuilder {
     pub fn account(mut self, method: AuthenticationMethod) -> Self {
         if !self.spec.accounts.contains(&method) {
             self.spec.accounts.push(method);
+        }
+        self
+    }
+
+    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which only PostgreSQL can
+    /// have; see [`PrivateServer::scram_account`].
+    #[must_use]
+    pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
+        let account = (method, iterations);
+        if !self.spec.scram_accounts.contains(&account) {
+            self.spec.scram_accounts.push(account);
         }
         self
     }
@@ -170,12 +181,16 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
     let capabilities = &spec.entry.capabilities;
     let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
     let versions = spec.tls_versions.iter();
-    let methods = spec.accounts.iter();
+    let methods = spec.account_methods();
+    let of_postgresql = spec.entry.protocol() == Protocol::PostgreSql;
+    let iterations = (!of_postgresql && !spec.scram_accounts.is_empty())
+        .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
     let refusals: Vec<Refusal> = certificate
         .into_iter()
         .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
         .chain(family(spec.entry).refusals(spec))
-        .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+        .chain(iterations)
+        .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
         .collect();
     if refusals.is_empty() {
         Ok(())
@@ -191,7 +206,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     };
     let authority = Authority::new(kind)?;
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.ca.clone()), files)))
+    Ok(Some((Trust::new(authority, files.clone()), files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.

@@ -2,9 +2,9 @@
 
 use super::found::{Found, Path};
 use crate::arm::Arm;
-use crate::authentication::{AuthenticationMethod, PasswordCache};
+use crate::authentication::{Authentication, AuthenticationMethod, PasswordCache};
 use crate::cipher;
-use crate::tls::{Group, Resumption, TlsLibrary};
+use crate::tls::{Group, Resumption, TlsLibrary, TlsNegotiation};
 use crate::transport::TlsVersion;
 
 pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
@@ -27,6 +27,8 @@ pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
         found.add(path.key("certificate"), message);
     }
     check_authentication(arm, path, found);
+    check_scram(arm, &path.key("authentication"), found);
+    check_pooler(arm, path, found);
 }
 
 fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
@@ -54,6 +56,10 @@ fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
         );
         found.add(path.key("resumption"), message);
     }
+    if tls.resumption != Resumption::Off && is_of_postgresql(arm) {
+        let message = format!("arm {name:?}: PostgreSQL resumes no TLS sessions; leave resumption out");
+        found.add(path.key("resumption"), message);
+    }
     if tls.library == TlsLibrary::Rustls {
         if is_before(TlsVersion::V1_2) {
             let message =
@@ -79,7 +85,7 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
     };
     if arm.authentication.password_cache == PasswordCache::Cold && !method.is_some_and(has_cache) {
         let message = format!(
-            "arm {name:?}: only caching_sha2_password, SCRAM-SHA-1 and SCRAM-SHA-256 have a password cache; leave \
+            "arm {name:?}: only caching_sha2_password and the methods of SCRAM have a password cache; leave \
              password_cache out or set method"
         );
         found.add(authentication.key("password_cache"), message);
@@ -93,13 +99,13 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
         );
         found.add(authentication.key("speculative"), message);
     }
-    if method == Some(AuthenticationMethod::MongodbX509) {
+    if let Some(method) = method.filter(|method| method.is_by_certificate()) {
         if !arm.transport.is_encrypted() {
-            let message = format!("arm {name:?}: MONGODB-X509 is a login by TLS; give it a TLS transport");
+            let message = format!("arm {name:?}: {method} is a login by TLS; give it a TLS transport");
             found.add(authentication.key("method"), message);
         } else if arm.tls.client_certificate.is_none() {
             let message = format!(
-                "arm {name:?}: MONGODB-X509 is a login by certificate; add tls = {{ client_certificate = \"ecdsa-p256\" }}"
+                "arm {name:?}: {method} is a login by certificate; add tls = {{ client_certificate = \"ecdsa-p256\" }}"
             );
             found.add(authentication.key("method"), message);
         }
@@ -117,4 +123,69 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
             found.add(method, message);
         }
     }
+}
+
+fn check_scram(arm: &Arm, path: &Path, found: &mut Found) {
+    let name = &arm.name;
+    let method = arm.authentication.method;
+    if method == Some(AuthenticationMethod::ScramSha256Plus) && !arm.transport.is_encrypted() {
+        let message = format!(
+            "arm {name:?}: SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take \
+             SCRAM-SHA-256"
+        );
+        found.add(path.key("method"), message);
+    }
+    let Some(iterations) = arm.authentication.scram_iterations else {
+        return;
+    };
+    let path = path.key("scram_iterations");
+    let is_of_postgresql = |method: AuthenticationMethod| method.is_scram() && method.is_of_postgresql();
+    if !method.is_some_and(is_of_postgresql) {
+        let message = format!(
+            "arm {name:?}: only SCRAM-SHA-256 and SCRAM-SHA-256-PLUS on PostgreSQL have iterations to choose; leave \
+             scram_iterations out or set method"
+        );
+        found.add(path, message);
+    } else if !Authentication::SCRAM_ITERATIONS.contains(&iterations) {
+        let (least, most) = Authentication::SCRAM_ITERATIONS.into_inner();
+        let message = format!("arm {name:?}: scram_iterations must lie between {least} and {most}");
+        found.add(path, message);
+    }
+}
+
+fn check_pooler(arm: &Arm, path: &Path, found: &mut Found) {
+    if arm.pooler.is_none() {
+        return;
+    }
+    let name = &arm.name;
+    if arm.tunnel.is_some() {
+        let message = format!("arm {name:?} has a tunnel and a pooler; leave one of them out");
+        found.add(path.key("pooler"), message);
+    }
+    if arm.tls.negotiation == TlsNegotiation::Direct {
+        let message = format!("arm {name:?}: pgbouncer must be asked for TLS; leave negotiation out");
+        found.add(path.key("tls").key("negotiation"), message);
+    }
+    let method = path.key("authentication").key("method");
+    match arm.authentication.method {
+        Some(AuthenticationMethod::ScramSha256Plus) => {
+            let message =
+                format!("arm {name:?}: pgbouncer binds no login to its TLS session; take SCRAM-SHA-256");
+            found.add(method, message);
+        }
+        Some(other) if !other.is_of_postgresql() => {
+            let message = format!(
+                "arm {name:?}: pgbouncer stands before PostgreSQL alone, where nobody logs in by {other}; leave pooler out or \
+                 take another method"
+            );
+            found.add(path.key("pooler"), message);
+        }
+        _ => {}
+    }
+}
+
+/// True if an arm has what only PostgreSQL has.
+fn is_of_postgresql(arm: &Arm) -> bool {
+    let is_only_there = |method: AuthenticationMethod| method.is_of_postgresql() && !method.is_of_mongodb();
+    arm.setting_of_postgresql().is_some() || arm.authentication.method.is_some_and(is_only_there)
 }

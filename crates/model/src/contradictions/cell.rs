@@ -8,11 +8,12 @@ use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::link::{Link, LinkKind};
 use crate::nearest::hint;
+use crate::pooler::PoolMode;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{Cell, Study};
 use crate::tls::Resumption;
 use crate::tunnel::Tunnel;
-use crate::workload::Mix;
+use crate::workload::{Mix, Workload};
 
 pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
@@ -43,6 +44,7 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
         found.add(path.key("keep_operations"), message);
     }
     check_arms_of_cell(study, cell, &path.key("arms"), found);
+    check_pooling(study, cell, path, found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
         if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
@@ -61,6 +63,23 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
             );
             found.add(path.key("link"), message);
         }
+    }
+}
+
+/// With transaction pooling, what a session remembers may be asked of another.
+fn check_pooling(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let pools_transactions = |arm: &&Arm| {
+        let pooler = arm.pooler;
+        pooler.is_some_and(|pooler| pooler.pgbouncer == PoolMode::Transaction)
+    };
+    let pooled = study.arms_of(cell).find(pools_transactions);
+    if let (Workload::ConnectInsertCount, Some(arm)) = (cell.workload, pooled) {
+        let message = format!(
+            "cell {:?}: connect_insert_count asks its session for the last id, and the pooler of arm {:?} gives every \
+             transaction another; take pgbouncer = \"session\", or leave the arm out with arms = […]",
+            cell.name, arm.name
+        );
+        found.add(path.key("workload"), message);
     }
 }
 

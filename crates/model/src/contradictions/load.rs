@@ -3,7 +3,7 @@
 use super::found::{Found, Path};
 use crate::load::Load;
 use crate::study::{Cell, Study};
-use crate::tls::{Resumption, TlsLibrary, TlsSettings};
+use crate::tls::{Resumption, TlsLibrary, TlsNegotiation, TlsSettings};
 
 /// Ciphertax makes the load of every workload but `command`.
 pub(super) fn check_engine_load(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
@@ -58,12 +58,13 @@ pub(super) fn check_command(study: &Study, cell: &Cell, path: &Path, found: &mut
     }
 }
 
-/// A setting of TLS that has no common word among the options of MySQL's clients.
+/// A setting of TLS that has no common word among the options of clients.
 fn not_for_programs(tls: &TlsSettings) -> Option<&'static str> {
     match tls {
         _ if tls.group.is_some() => Some("group"),
         _ if tls.resumption != Resumption::Off => Some("resumption"),
         _ if tls.library != TlsLibrary::OpenSsl => Some("library"),
+        _ if tls.negotiation != TlsNegotiation::Request => Some("negotiation"),
         _ => None,
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use super::found::{Found, Path};
+use crate::arm::Arm;
 use crate::dataset::Dataset;
+use crate::pgbench::Pgbench;
 use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::ycsb::YcsbTable;
 
@@ -84,6 +86,12 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
             found.add(Path::of("ycsb").key(key), message);
         }
     }
+    let scale = study.pgbench.scale;
+    if !(1..=Pgbench::MOST_BRANCHES).contains(&scale) {
+        let most = Pgbench::MOST_BRANCHES;
+        let message = format!("pgbench.scale is {scale}; it must lie between 1 and {most}");
+        found.add(Path::of("pgbench").key("scale"), message);
+    }
     if table.record_bytes() > YcsbTable::LARGEST_RECORD {
         let message = format!(
             "records of {} bytes are too large; field_count times field_length must be at most {}",
@@ -102,12 +110,17 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
     }
 }
 
-/// A link and a tunnel are processes of their own. On the one CPU of server and load they would be billed to both.
+/// A link, a tunnel and a pooler are processes of their own. On the one CPU of server and load they would be billed to
+/// both.
 pub(super) fn check_placement(study: &Study, found: &mut Found) {
-    let in_the_way = |cell: &Cell| match study.arms_of(cell).find(|arm| arm.tunnel.is_some()) {
-        _ if study.link(cell).is_some() => Some(format!("the link of cell {:?}", cell.name)),
-        Some(arm) => Some(format!("the tunnel of arm {:?}", arm.name)),
-        None => None,
+    let of_arm = |arm: &Arm| match arm {
+        arm if arm.tunnel.is_some() => Some(format!("the tunnel of arm {:?}", arm.name)),
+        arm if arm.pooler.is_some() => Some(format!("the pooler of arm {:?}", arm.name)),
+        _ => None,
+    };
+    let in_the_way = |cell: &Cell| match study.link(cell) {
+        Some(_) => Some(format!("the link of cell {:?}", cell.name)),
+        None => study.arms_of(cell).find_map(of_arm),
     };
     let what = study.cells.iter().find_map(in_the_way);
     if let (Placement::Together, Some(what)) = (study.placement, what) {

@@ -69,6 +69,7 @@ impl CommandLoad {
                     login: D::expectation(arm, &reached.login)
                         .login
                         .map(|login| login.method),
+                    is_counted: D::COUNTS_HANDSHAKES,
                     programs_read: D::PROGRAMS_READ,
                     counters_need: D::COUNTERS_NEED,
                 },

@@ -18,6 +18,8 @@ pub(crate) trait Clients: Sized + 'static {
     const DENIAL_MAY_MEAN_TLS: bool;
     /// The built-in study that compares TLS versions with each other on it.
     const TLS_VERSIONS_STUDY: &'static str;
+    /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
+    const ALPN: Option<&'static str> = None;
 
     /// Who logs in, and how.
     type Login: Clone;

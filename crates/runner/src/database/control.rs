@@ -105,7 +105,10 @@ impl<D: Clients> Control<D> {
             DatasetError::Stopped => error.into(),
             // Whatever is wrong with the server keeps everything else from being made too.
             DatasetError::Wire(error)
-                if !matches!(error, WireError::Server { .. } | WireError::Command { .. }) =>
+                if !matches!(
+                    error,
+                    WireError::Server { .. } | WireError::Command { .. } | WireError::PostgreSql { .. }
+                ) =>
             {
                 self.unusable(error.to_string())
             }
@@ -184,7 +187,9 @@ impl<D: Clients> Ways<D> {
         if self.is_encrypted || !may_mean_it {
             return false;
         }
-        let says_so = error.is_tls_demanded() && !matches!(error, WireError::HungUp { .. });
+        // PostgreSQL says it of users too that it takes neither way.
+        let may_mean_else = matches!(error, WireError::HungUp { .. } | WireError::PostgreSql { .. });
+        let says_so = error.is_tls_demanded() && !may_mean_else;
         let takes = |options| {
             let connecting = D::Session::connect(reactor, options);
             matches!(

@@ -37,6 +37,8 @@ pub(crate) trait Database: Clients {
     /// Whom a server shows its counters to, as the rest of a sentence.
     const COUNTERS_NEED: &'static str;
 
+    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
+    const COUNTS_HANDSHAKES: bool = true;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
 
@@ -148,6 +150,12 @@ pub(crate) trait Database: Clients {
 
     /// The arm as the URL that everybody knows; it may hold a password.
     fn url(reached: &Reached<'_, Self>) -> String;
+
+    /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
+    /// arm. None is the password.
+    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        Vec::new()
+    }
 
     /// Files for a program besides the environment, by name: for an arm that is reached so.
     ///

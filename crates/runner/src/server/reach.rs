@@ -25,10 +25,12 @@ pub(super) fn reached<D: Clients>(
         .is_encrypted()
         .then(|| route.trust.policy(arm))
         .transpose()?;
-    let method = arm.authentication.method;
     let account = private
-        .zip(method)
-        .and_then(|(server, method)| server.account(method));
+        .zip(arm.authentication.method)
+        .and_then(|(server, method)| match arm.authentication.scram_iterations {
+            None => server.account(method),
+            Some(iterations) => server.scram_account(method, iterations),
+        });
     let mut endpoint = route.endpoint_of(arm);
     if D::is_over_socket(arm)
         && let Some(socket) = private.and_then(PrivateServer::socket)

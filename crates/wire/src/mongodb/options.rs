@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 
-use super::account::{Account, Mechanism};
-use super::scram::ScramKeys;
+use super::account::Account;
+use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::TlsConnector;
 
 /// What a connection needs to know.
@@ -69,7 +69,12 @@ impl Login {
             | AuthenticationMethod::CachingSha2Password
             | AuthenticationMethod::Sha256Password
             | AuthenticationMethod::Ed25519
-            | AuthenticationMethod::UnixSocket => None,
+            | AuthenticationMethod::UnixSocket
+            | AuthenticationMethod::Trust
+            | AuthenticationMethod::Password
+            | AuthenticationMethod::Md5
+            | AuthenticationMethod::ScramSha256Plus
+            | AuthenticationMethod::Cert => None,
         }
     }
 

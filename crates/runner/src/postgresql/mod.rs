@@ -1,0 +1,15 @@
+//! PostgreSQL, and servers that are compatible with it.
+
+mod claim;
+mod clients;
+mod control;
+mod counted;
+mod counters;
+mod database;
+mod environment;
+mod limits;
+mod product;
+mod rights;
+
+pub(crate) use clients::PostgreSql;
+pub(crate) use database::postgresql_target;

@@ -2,7 +2,7 @@
 
 use ciphertax_records::{ConnectRow, Finding, Handshakes, Run, Severity};
 
-use super::finding;
+use super::finding::finding;
 
 /// Where PostgreSQL switches it off: tickets by `SSL_CTX_set_options(SSL_OP_NO_TICKET)` and the cache of sessions by
 /// `SSL_SESS_CACHE_OFF`, in every version (`be_tls_init` in `src/backend/libpq/be-secure-openssl.c`).

@@ -114,7 +114,7 @@ impl Plan for PostgreSqlPlan<'_> {
         };
         shared_memory::let_it_go_with_the_server(&self.folder).map_err(failed)?;
         let socket = self.folder.join(SOCKET);
-        for address in &members.beside {
+        for address in &members.from_beside {
             let own = data_of(&self.folder).join(format!(".s.PGSQL.{}", address.port()));
             symlink(&own, &socket).map_err(Error::write(&socket))?;
         }

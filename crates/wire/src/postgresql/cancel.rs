@@ -49,7 +49,8 @@ impl CancelKey {
             return Err(WireError::Request("the server gave no key to cancel by".into()));
         }
         let mut messages = open(reactor, options, Offer::WhatThereIs, &mut Tracer::start()).await?;
-        messages.stream.close(&self.message()).await
+        messages.stream.close(&self.message()).await?;
+        Ok(())
     }
 
     fn message(&self) -> Vec<u8> {

@@ -2,15 +2,12 @@
 
 use std::future::Future;
 
-use ciphertax_model::YcsbTable;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{self, BinaryTexts, ConnectOptions, ResultSummary, TextRow};
 
-use super::records::MysqlLoader;
 use crate::sql::{
     Answer, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession, Statement,
 };
-use crate::ycsb::Table;
 
 /// How MySQL and the servers compatible with it spell things.
 pub(crate) const DIALECT: Dialect = Dialect {

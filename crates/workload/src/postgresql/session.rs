@@ -1,7 +1,7 @@
 //! PostgreSQL's sessions as SQL workloads use them.
 
 use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{self, TextRow, Values};
+use ciphertax_wire::postgresql::{self, ConnectOptions, TextRow, Values};
 
 use super::copy::CopyRows;
 use super::dialect::DIALECT;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::Pgbench;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::WireError;
+use ciphertax_wire::{Session, WireError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -15,7 +15,7 @@ use super::prepared::{Prepared, operation};
 use super::session::{Answer, Parameter, Sql, SqlSession, Statement};
 use super::transaction::Transaction;
 use super::trouble::Trouble;
-use crate::client::{Session, failure};
+use crate::client::failure;
 use crate::dataset::question::vacuum;
 
 const SELECT: &str = "SELECT abalance FROM pgbench_accounts WHERE aid = ?";

@@ -2,12 +2,10 @@
 
 use std::future::Future;
 
-use ciphertax_model::YcsbTable;
 use ciphertax_wire::{Session, WireError};
 
 use super::dialect::Dialect;
 use crate::client::Client;
-use crate::ycsb::key_value::{Loader, Table};
 
 /// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked
 /// up in its [`Dialect`].

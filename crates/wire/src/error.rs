@@ -154,9 +154,13 @@ impl WireError {
             // ER_SECURE_TRANSPORT_REQUIRED
             Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false } => true,
             // invalid_authorization_specification
-            Self::PostgreSql { sql_state, message, .. } if sql_state == "28000" => {
+            Self::PostgreSql {
+                sql_state, message, ..
+            } if sql_state == "28000" => {
                 message.contains("pg_hba.conf")
-                    && ["no encryption", "SSL off"].iter().any(|end| message.ends_with(end))
+                    && ["no encryption", "SSL off"]
+                        .iter()
+                        .any(|end| message.ends_with(end))
             }
             _ => false,
         }
@@ -200,7 +204,9 @@ impl WireError {
             match protocol {
                 Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
                 Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
-                Protocol::PostgreSql => "; the user needs rights in the schema ciphertax, or CREATE on the database",
+                Protocol::PostgreSql => {
+                    "; the user needs rights in the schema ciphertax, or CREATE on the database"
+                }
             }
         } else if self.is_access_denied() {
             "; check user and password"
@@ -273,7 +279,9 @@ impl Distrust {
             }
             (Self::Other, Protocol::MySql) => "; look at what ssl-ca names and what the server sends",
             (Self::Other, Protocol::MongoDb) => "; look at what tlsCAFile names and what the server sends",
-            (Self::Other, Protocol::PostgreSql) => "; look at what sslrootcert names and what the server sends",
+            (Self::Other, Protocol::PostgreSql) => {
+                "; look at what sslrootcert names and what the server sends"
+            }
         }
     }
 }

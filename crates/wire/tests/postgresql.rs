@@ -14,9 +14,7 @@ use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_model::TlsVersion::V1_3;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
-use ciphertax_wire::postgresql::{
-    ConnectOptions, Parameter, Query, Session, Transaction, Values,
-};
+use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Transaction, Values};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use common::postgres::{OWNER, Postgres, postgres};
@@ -41,14 +39,21 @@ fn both_see_the_same_rows_as_text() {
                     SimpleQueryMessage::Row(row) => Some(row),
                     _ => None,
                 });
-                rows.map(|row| (0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
-                    .collect()
+                rows.map(|row| {
+                    (0..row.len())
+                        .map(|column| row.get(column).map(str::to_owned))
+                        .collect()
+                })
+                .collect()
             });
             let ours = ask(&options, async |session, _| session.query(sql).await.unwrap());
             assert_eq!(ours.len(), theirs.len());
             for (ours, theirs) in ours.iter().zip(&theirs) {
                 for (column, value) in theirs.iter().enumerate() {
-                    assert!(ours.text(column) == value.as_deref().unwrap_or_default(), "{column}");
+                    assert!(
+                        ours.text(column) == value.as_deref().unwrap_or_default(),
+                        "{column}"
+                    );
                     assert_eq!(ours.is_null(column), value.is_none(), "{column}");
                 }
             }
@@ -118,13 +123,24 @@ fn both_prepare_and_execute_the_same() {
         ask(&options, async |session, _| {
             session.query(table).await.unwrap();
             let integer = Parameter::Integer;
-            let parameters = [integer, integer, integer, Parameter::Text(10), Parameter::ShortText];
+            let parameters = [
+                integer,
+                integer,
+                integer,
+                Parameter::Text(10),
+                Parameter::ShortText,
+            ];
             let mut insert = session.prepare_with(insert, &parameters).await.unwrap();
             let mut select = session
                 .prepare_with(select, &[integer, Parameter::ShortText])
                 .await
                 .unwrap();
-            for (number, text) in [(i64::MIN, "kürz"), (-1, ""), (0, "ein längerer Text"), (i64::MAX, "x")] {
+            for (number, text) in [
+                (i64::MIN, "kürz"),
+                (-1, ""),
+                (0, "ein längerer Text"),
+                (i64::MAX, "x"),
+            ] {
                 insert.set_integer(0, number.clamp(i16::MIN.into(), i16::MAX.into()));
                 insert.set_integer(1, number.clamp(i32::MIN.into(), i32::MAX.into()));
                 insert.set_integer(2, number);
@@ -145,8 +161,14 @@ fn both_prepare_and_execute_the_same() {
                     .unwrap()
                     .map(|value| value.unwrap().unwrap())
                     .collect();
-                assert_eq!(values[0], (number.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_be_bytes());
-                assert_eq!(values[1], (number.clamp(i32::MIN.into(), i32::MAX.into()) as i32).to_be_bytes());
+                assert_eq!(
+                    values[0],
+                    (number.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_be_bytes()
+                );
+                assert_eq!(
+                    values[1],
+                    (number.clamp(i32::MIN.into(), i32::MAX.into()) as i32).to_be_bytes()
+                );
                 assert_eq!(values[2], number.to_be_bytes());
                 assert_eq!((values[3], values[4]), (&b"0123456789"[..], text.as_bytes()));
             }
@@ -197,15 +219,27 @@ fn both_get_the_same_bytes_of_a_prepared_statement() {
 fn statements_fail_where_they_are_wrong_and_the_session_goes_on() {
     let Some(server) = postgres() else { return };
     let theirs = drive(server, async |client| {
-        let error = client.prepare("SELECT $1 FROM nowhere").await.map(drop).unwrap_err();
+        let error = client
+            .prepare("SELECT $1 FROM nowhere")
+            .await
+            .map(drop)
+            .unwrap_err();
         said_by_driver(&error)
     });
     ask(&server.plain("trusted"), async |session, _| {
-        let problem = session.prepare("SELECT $1 FROM nowhere").await.map(drop).unwrap_err();
+        let problem = session
+            .prepare("SELECT $1 FROM nowhere")
+            .await
+            .map(drop)
+            .unwrap_err();
         assert_eq!(said(&problem), theirs);
         let text = session.prepare("SELECT $1").await.map(drop).unwrap_err();
         assert!(text.to_string().contains("$1::int8"), "{text}");
-        let few = session.prepare_with("SELECT $1::int4", &[]).await.map(drop).unwrap_err();
+        let few = session
+            .prepare_with("SELECT $1::int4", &[])
+            .await
+            .map(drop)
+            .unwrap_err();
         assert!(few.to_string().contains("has 1 parameters, not 0"), "{few}");
 
         let mut divide = session.prepare("SELECT 10 / $1::int4").await.unwrap();
@@ -246,10 +280,15 @@ fn what_is_loaded_is_what_the_driver_reads() {
         let rows = 20_000_usize;
         let loaded = ask(&options, async |session, _| {
             session
-                .query(&format!("CREATE TABLE {table} (id int PRIMARY KEY, a text, b text)"))
+                .query(&format!(
+                    "CREATE TABLE {table} (id int PRIMARY KEY, a text, b text)"
+                ))
                 .await
                 .unwrap();
-            let mut copy = session.copy_in(&format!("COPY {table} FROM STDIN")).await.unwrap();
+            let mut copy = session
+                .copy_in(&format!("COPY {table} FROM STDIN"))
+                .await
+                .unwrap();
             for id in 0..rows {
                 copy.value(Some(id.to_string().as_bytes()));
                 copy.value(Some(values[id % values.len()].as_bytes()));
@@ -280,7 +319,10 @@ fn what_is_loaded_is_what_the_driver_reads() {
 fn a_load_that_fails_or_is_given_up_leaves_nothing_and_a_session_that_goes_on() {
     let Some(server) = postgres() else { return };
     ask(&server.plain("trusted"), async |session, _| {
-        session.query("CREATE TEMP TABLE t (id int PRIMARY KEY)").await.unwrap();
+        session
+            .query("CREATE TEMP TABLE t (id int PRIMARY KEY)")
+            .await
+            .unwrap();
         let mut copy = session.copy_in("COPY t FROM STDIN (FORMAT csv)").await.unwrap();
         copy.write(b"1\n2\n").await.unwrap();
         copy.abort("because").await.unwrap();
@@ -289,11 +331,18 @@ fn a_load_that_fails_or_is_given_up_leaves_nothing_and_a_session_that_goes_on() 
             copy.write(b"not a number\n").await.unwrap();
         }
         assert_eq!(said(&copy.finish().await.unwrap_err()).1, "22P02");
-        let problem = session.copy_in("COPY nowhere FROM STDIN").await.map(drop).unwrap_err();
+        let problem = session
+            .copy_in("COPY nowhere FROM STDIN")
+            .await
+            .map(drop)
+            .unwrap_err();
         assert_eq!(said(&problem).1, "42P01");
         let empty = session.copy_in("COPY t FROM STDIN").await.unwrap();
         assert_eq!(empty.finish().await.unwrap(), 0);
-        assert_eq!(session.query("SELECT count(*) FROM t").await.unwrap()[0].text(0), "0");
+        assert_eq!(
+            session.query("SELECT count(*) FROM t").await.unwrap()[0].text(0),
+            "0"
+        );
 
         // One that is neither: the session is told apart from one that can be asked.
         drop(session.copy_in("COPY t FROM STDIN").await.unwrap());
@@ -305,7 +354,10 @@ fn a_load_that_fails_or_is_given_up_leaves_nothing_and_a_session_that_goes_on() 
 #[test]
 fn a_statement_that_wants_or_sends_a_copy_as_text_is_refused() {
     let Some(server) = postgres() else { return };
-    for sql in ["COPY (SELECT 1) TO STDOUT", "CREATE TEMP TABLE t (i int); COPY t FROM STDIN"] {
+    for sql in [
+        "COPY (SELECT 1) TO STDOUT",
+        "CREATE TEMP TABLE t (i int); COPY t FROM STDIN",
+    ] {
         let problem = ask(&server.plain("trusted"), async |session, _| {
             session.query(sql).await.unwrap_err()
         });
@@ -345,7 +397,10 @@ fn what_the_server_says_unasked_is_not_taken_for_an_answer() {
         ] {
             session.query(sql).await.unwrap();
         }
-        let mut notify = session.prepare("SELECT pg_notify('me', $1::int4::text)").await.unwrap();
+        let mut notify = session
+            .prepare("SELECT pg_notify('me', $1::int4::text)")
+            .await
+            .unwrap();
         for number in 0..3 {
             assert_eq!(session.execute(&mut notify, &[number]).await.unwrap().rows, 1);
         }
@@ -410,7 +465,9 @@ fn a_newer_protocol_is_agreed_on_or_not_and_works() {
 fn as_many_sessions_as_the_server_takes_and_then_its_word_for_it() {
     let Some(server) = postgres() else { return };
     let user = "CREATE ROLE few LOGIN CONNECTION LIMIT 2; ALTER ROLE few PASSWORD 'x'";
-    ask(&server.owner(), async |session, _| session.query(user).await.map(drop).unwrap());
+    ask(&server.owner(), async |session, _| {
+        session.query(user).await.map(drop).unwrap()
+    });
     let options = ConnectOptions {
         socket: Some(server.socket()),
         ..server.plain("few")
@@ -481,7 +538,9 @@ fn said(error: &WireError) -> (String, String, String) {
 }
 
 fn said_by_driver(error: &tokio_postgres::Error) -> (String, String, String) {
-    let error = error.as_db_error().unwrap_or_else(|| panic!("{error} {:?}", error.source()));
+    let error = error
+        .as_db_error()
+        .unwrap_or_else(|| panic!("{error} {:?}", error.source()));
     (
         error.severity().to_owned(),
         error.code().code().to_owned(),

@@ -120,12 +120,22 @@ fn messages_out_of_order_are_refused() {
         [welcome(), message(b'2', [])].concat(),
         [welcome(), message(b'C', b"INSERT 0 x\0")].concat(),
         [welcome(), one_column(), message(b'D', b"\0\x01\0\0\0\x05abc")].concat(),
-        [welcome(), one_column(), message(b'D', b"\0\x01\xFF\xFF\xFF\xFEabc")].concat(),
+        [
+            welcome(),
+            one_column(),
+            message(b'D', b"\0\x01\xFF\xFF\xFF\xFEabc"),
+        ]
+        .concat(),
         [welcome(), one_column(), message(b'D', b"")].concat(),
         [welcome(), message(b'G', b"\0\0\0")].concat(),
         [welcome(), message(b'H', b"\0\0\0")].concat(),
         [welcome(), error("ERROR", "42000", "no"), row(b"x")].concat(),
-        [welcome(), error("ERROR", "42000", "no"), error("ERROR", "42000", "no")].concat(),
+        [
+            welcome(),
+            error("ERROR", "42000", "no"),
+            error("ERROR", "42000", "no"),
+        ]
+        .concat(),
     ] {
         let shown = String::from_utf8_lossy(&script).into_owned();
         let problem = problem_with(script);
@@ -151,7 +161,13 @@ fn the_answer_to_a_prepared_statement_is_one_too() {
     for script in [
         [message(b'2', []), ready()].concat(),
         [message(b't', b"\0\0"), message(b'n', []), ready()].concat(),
-        [message(b'1', []), message(b't', b"\0\x02\0\0\0\x14"), message(b'n', []), ready()].concat(),
+        [
+            message(b'1', []),
+            message(b't', b"\0\x02\0\0\0\x14"),
+            message(b'n', []),
+            ready(),
+        ]
+        .concat(),
         [message(b'1', []), message(b't', b""), message(b'n', []), ready()].concat(),
         [message(b'1', []), message(b't', b"\0\0"), ready()].concat(),
         [&prepared[..], &done("SELECT 1")].concat(),
@@ -214,7 +230,10 @@ fn a_no_to_the_request_for_tls_is_named_and_what_follows_a_yes_is_refused() {
         let said = problem.to_string();
         assert!(said.contains(words), "{words}: {problem}");
         assert!(!said.contains("nobody known"), "{problem}");
-        assert!(!contains(&server.heard(), "somebody"), "the login was sent unencrypted");
+        assert!(
+            !contains(&server.heard(), "somebody"),
+            "the login was sent unencrypted"
+        );
     }
 }
 
@@ -253,7 +272,10 @@ fn a_login_that_is_none_gets_no_password() {
             "{problem}"
         );
         let heard = server.heard();
-        assert!(!contains(&heard, PASSWORD) && !contains(&heard, "n,,"), "{script:?}");
+        assert!(
+            !contains(&heard, PASSWORD) && !contains(&heard, "n,,"),
+            "{script:?}"
+        );
     }
 }
 
@@ -267,7 +289,10 @@ fn a_server_without_the_right_signature_is_not_believed() {
     log_in(4096, right).unwrap();
     log_in(1000, right).unwrap();
     let wrong: [(End, &str); 5] = [
-        (|_| [authentication(12, "v=AAAA"), welcome()].concat(), "signature is wrong"),
+        (
+            |_| [authentication(12, "v=AAAA"), welcome()].concat(),
+            "signature is wrong",
+        ),
         (
             |signature| {
                 let mut signature = signature.to_vec();
@@ -282,7 +307,10 @@ fn a_server_without_the_right_signature_is_not_believed() {
             |_| [authentication(12, []), welcome()].concat(),
             "not shown that it knows the password",
         ),
-        (|_| [authentication(12, "e=invalid-proof"), welcome()].concat(), "invalid-proof"),
+        (
+            |_| [authentication(12, "e=invalid-proof"), welcome()].concat(),
+            "invalid-proof",
+        ),
     ];
     for (end, words) in wrong {
         let problem = log_in(4096, end).unwrap_err();
@@ -304,7 +332,14 @@ fn a_server_without_the_right_signature_is_not_believed() {
 fn a_version_that_nobody_asked_for_is_refused() {
     let negotiate = |newest: u32, unknown: u32| {
         let body = [newest.to_be_bytes(), unknown.to_be_bytes()].concat();
-        [message(b'v', body), welcome(), one_column(), done("SELECT 0"), ready()].concat()
+        [
+            message(b'v', body),
+            welcome(),
+            one_column(),
+            done("SELECT 0"),
+            ready(),
+        ]
+        .concat()
     };
     let asked = |script: Vec<u8>, protocol| {
         let server = FakeServer::start(script, Ending::Close);
@@ -328,7 +363,10 @@ fn a_version_that_nobody_asked_for_is_refused() {
         assert!(matches!(problem, WireError::Protocol(_)), "{newest:x}: {problem}");
     }
     let short = [message(b'v', b"\0\x03"), welcome()].concat();
-    assert!(matches!(asked(short, ProtocolVersion::V3_2), Err(WireError::Protocol(_))));
+    assert!(matches!(
+        asked(short, ProtocolVersion::V3_2),
+        Err(WireError::Protocol(_))
+    ));
 }
 
 #[test]
@@ -338,7 +376,10 @@ fn notices_and_steps_without_end_end() {
         let problem = ask(&server.postgresql_options()).unwrap_err();
         assert!(problem.to_string().contains("without end"), "{problem}");
     }
-    let server = FakeServer::start([welcome(), one_column()].concat(), Ending::Repeat(row(&[b'x'; 999])));
+    let server = FakeServer::start(
+        [welcome(), one_column()].concat(),
+        Ending::Repeat(row(&[b'x'; 999])),
+    );
     let problem = ask(&server.postgresql_options()).unwrap_err();
     assert!(problem.to_string().contains("more rows"), "{problem}");
 }
@@ -382,7 +423,10 @@ fn text_with_a_zero_in_it_is_not_sent() {
         user: "a\0database\0b".into(),
         ..options
     };
-    assert!(matches!(ask(&user), Err(WireError::Request(_) | WireError::Connect { .. })));
+    assert!(matches!(
+        ask(&user),
+        Err(WireError::Request(_) | WireError::Connect { .. })
+    ));
 }
 
 proptest! {

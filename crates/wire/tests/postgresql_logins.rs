@@ -10,7 +10,7 @@ use std::thread;
 
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_model::TlsVersion::{V1_2, V1_3};
-use ciphertax_model::{Secret, TlsLibrary, TlsVersion, Transport};
+use ciphertax_model::{Group, Secret, TlsLibrary, TlsVersion, Transport};
 use ciphertax_records::{ConnectTrace, LoginPath, Phase, PhaseTrace};
 use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Method, Negotiation, ScramKeys, Session,
@@ -85,7 +85,10 @@ fn a_login_by_a_clients_certificate_is_one_by_no_password() {
         assert_eq!(facts(&options).0, "cert");
         assert!(Session::with_wrong_secret(&options).is_none());
     }
-    let without = by(server.encrypted("certified", OpenSsl, V1_3), Some(Method::Certificate));
+    let without = by(
+        server.encrypted("certified", OpenSsl, V1_3),
+        Some(Method::Certificate),
+    );
     assert!(refusal(&without).is_access_denied());
     let plain = by(server.plain("certified"), Some(Method::Certificate));
     assert!(refusal(&plain).to_string().contains("needs TLS"));
@@ -95,9 +98,17 @@ fn a_login_by_a_clients_certificate_is_one_by_no_password() {
 fn a_server_that_asks_for_another_login_is_told_nothing() {
     let Some(server) = postgres() else { return };
     for (user, wanted, words) in [
-        ("hashed", Method::ScramSha256, "asks for md5; expected SCRAM-SHA-256"),
+        (
+            "hashed",
+            Method::ScramSha256,
+            "asks for md5; expected SCRAM-SHA-256",
+        ),
         ("scram", Method::Md5, "asks for SCRAM-SHA-256; expected md5"),
-        ("plain", Method::ScramSha256, "asks for password; expected SCRAM-SHA-256"),
+        (
+            "plain",
+            Method::ScramSha256,
+            "asks for password; expected SCRAM-SHA-256",
+        ),
         ("trusted", Method::ScramSha256, "asks for nothing"),
         ("scram", Method::Trust, "asks for SCRAM-SHA-256; expected trust"),
         ("scram", Method::ScramSha256Plus, "needs TLS"),
@@ -122,7 +133,10 @@ fn a_wrong_secret_and_a_wrong_way_in_are_refused_by_the_server() {
     ] {
         let (what, wrong) = Session::with_wrong_secret(&options).unwrap();
         let problem = refusal(&wrong);
-        assert!(problem.is_access_denied() && !problem.is_tls_demanded(), "{problem}");
+        assert!(
+            problem.is_access_denied() && !problem.is_tls_demanded(),
+            "{problem}"
+        );
         assert_eq!(sql_state(&problem), "28P01", "{problem}");
         assert_eq!(what, "a wrong password");
     }
@@ -176,7 +190,12 @@ fn phases_and_flights_are_those_of_the_way_in() {
     assert_eq!(flights(&plain, Phase::Tcp), Some(1));
     assert_eq!(flights(&plain, Phase::Auth), Some(1));
     assert_eq!(flights(&plain, Phase::Setup), Some(0));
-    let encrypted = trace(&server.encrypted("encrypted", OpenSsl, V1_3));
+    // The group that PostgreSQL has for its default (`ssl_ecdh_curve`) before 18: for another it asks a second time.
+    let policy = TlsPolicy {
+        group: Some(Group::P256),
+        ..server.policy(V1_3)
+    };
+    let encrypted = trace(&server.with_policy("encrypted", &policy));
     assert_eq!(flights(&encrypted, Phase::Preface), Some(1));
     assert_eq!(flights(&encrypted, Phase::Tls), Some(1));
     assert_eq!(flights(&encrypted, Phase::Auth), Some(3));
@@ -227,7 +246,11 @@ fn the_server_agrees_with_what_the_client_says_of_a_session() {
                 None => Transport::Tls13,
                 Some(_) => Transport::Plain,
             });
-            session.check_by_server(options, &other).await.unwrap().unwrap_err();
+            session
+                .check_by_server(options, &other)
+                .await
+                .unwrap()
+                .unwrap_err();
             Client::close(session).await.unwrap();
         });
     }
@@ -305,7 +328,10 @@ fn a_server_without_direct_tls_is_named_as_that() {
         return assert_eq!(facts(&options).0, "trust");
     }
     let problem = refusal(&options);
-    assert!(matches!(problem, WireError::HungUp { encrypted: true }), "{problem}");
+    assert!(
+        matches!(problem, WireError::HungUp { encrypted: true }),
+        "{problem}"
+    );
     assert!(problem.remedy(Protocol::PostgreSql).contains("PostgreSQL 17"));
 }
 
@@ -330,7 +356,9 @@ fn proxy(server: &Postgres, agrees: bool) -> u16 {
     let (port, target) = (listener.local_addr().unwrap().port(), server.port);
     thread::spawn(move || {
         let (client, _) = listener.accept().unwrap();
-        let Ok(mut client) = acceptor.accept(client) else { return };
+        let Ok(mut client) = acceptor.accept(client) else {
+            return;
+        };
         let mut target = TcpStream::connect((Ipv4Addr::LOCALHOST, target)).unwrap();
         // The client waits for each answer, so one direction at a time is enough.
         let mut buffer = [0; 16 << 10];
@@ -369,7 +397,9 @@ fn trace(options: &ConnectOptions) -> ConnectTrace {
 
 fn of(trace: &ConnectTrace, wanted: Phase) -> Option<PhaseTrace> {
     let mut phases = trace.phases();
-    phases.find(|(phase, _)| *phase == wanted).map(|(_, trace)| *trace)
+    phases
+        .find(|(phase, _)| *phase == wanted)
+        .map(|(_, trace)| *trace)
 }
 
 fn refusal(options: &ConnectOptions) -> WireError {

@@ -46,7 +46,9 @@ fn an_operation_takes_no_new_memory() {
                 before = TIMES.get();
             }
             select.set_integer(0, round);
-            select.set_short_text(1, &b"0123456789"[..round as usize % 10]).unwrap();
+            select
+                .set_short_text(1, &b"0123456789"[..round as usize % 10])
+                .unwrap();
             let mut bytes = 0;
             let read = |row: &[u8]| {
                 bytes += row.len();

@@ -25,10 +25,7 @@ pub(super) fn check(options: &ConnectOptions) -> Result<(), WireError> {
 }
 
 /// Does what the server asks, if it is what is wanted, until the client is let in.
-pub(super) async fn log_in(
-    messages: &mut Messages,
-    options: &ConnectOptions,
-) -> Result<LoggedIn, WireError> {
+pub(super) async fn log_in(messages: &mut Messages, options: &ConnectOptions) -> Result<LoggedIn, WireError> {
     let asked = match Request::parse(messages.read().await?)? {
         Request::Nothing => {
             let method = without_question(options)?;
@@ -160,8 +157,9 @@ fn other(what: &str) -> WireError {
 /// The kind of a step of the login, and what it says.
 fn authentication(message: Message<'_>) -> Result<(i32, &[u8]), WireError> {
     match message.kind {
-        AUTHENTICATION => int4(message.body)
-            .ok_or_else(|| WireError::protocol("a request to log in that cannot be read")),
+        AUTHENTICATION => {
+            int4(message.body).ok_or_else(|| WireError::protocol("a request to log in that cannot be read"))
+        }
         ERROR => Err(server_error(message.body)),
         _ => Err(message.unexpected("a step of the login")),
     }

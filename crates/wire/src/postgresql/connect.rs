@@ -87,10 +87,7 @@ async fn connect(
     messages.logged_in();
     let key = await_ready(&mut messages).await?;
     tracer.end(Phase::Setup, messages.stream.traffic(), None);
-    Ok((
-        Session::new(messages, logged_in, protocol, key),
-        tracer.finish(),
-    ))
+    Ok((Session::new(messages, logged_in, protocol, key), tracer.finish()))
 }
 
 /// Connects and begins TLS where asked for. For a Unix socket there is no name to resolve.

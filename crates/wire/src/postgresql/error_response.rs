@@ -83,7 +83,10 @@ mod tests {
     fn an_error_cut_short_anywhere_is_none() {
         let whole = b"SERROR\0C42P01\0Mno such table\0\0";
         for length in 0..whole.len() {
-            assert!(matches!(server_error(&whole[..length]), WireError::Protocol(_)), "{length}");
+            assert!(
+                matches!(server_error(&whole[..length]), WireError::Protocol(_)),
+                "{length}"
+            );
         }
     }
 

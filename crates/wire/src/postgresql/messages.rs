@@ -36,10 +36,7 @@ impl Message<'_> {
     pub(super) fn unexpected(self, what: &str) -> WireError {
         match self.kind {
             ERROR => server_error(self.body),
-            kind => WireError::protocol(format!(
-                "a message {:?} came instead of {what}",
-                char::from(kind)
-            )),
+            kind => WireError::protocol(format!("a message {:?} came instead of {what}", char::from(kind))),
         }
     }
 }

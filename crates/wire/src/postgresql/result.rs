@@ -77,7 +77,11 @@ pub(super) async fn read_text(
                 let error = server_error(message.body);
                 return Err(refused(messages, error).await);
             }
-            COPY_IN => return Err(WireError::protocol("it asks for rows, which the question had not")),
+            COPY_IN => {
+                return Err(WireError::protocol(
+                    "it asks for rows, which the question had not",
+                ));
+            }
             COPY_OUT | COPY_BOTH => {
                 return Err(WireError::protocol("it sends a copy, which no workload asks for"));
             }
@@ -146,13 +150,7 @@ fn affected_rows(body: &[u8]) -> Result<u64, WireError> {
     let Some((tag, [])) = text(body) else {
         return Err(unreadable());
     };
-    let changes = [
-        b"INSERT ".as_slice(),
-        b"UPDATE ",
-        b"DELETE ",
-        b"MERGE ",
-        b"COPY ",
-    ];
+    let changes = [b"INSERT ".as_slice(), b"UPDATE ", b"DELETE ", b"MERGE ", b"COPY "];
     if !changes.iter().any(|change| tag.starts_with(change)) {
         return Ok(0);
     }

@@ -105,7 +105,11 @@ mod tests {
 
     #[test]
     fn scram_has_one_name_in_pg_hba() {
-        for (method, name) in [("SCRAM-SHA-256-PLUS", "scram-sha-256"), ("md5", "md5"), ("cert", "cert")] {
+        for (method, name) in [
+            ("SCRAM-SHA-256-PLUS", "scram-sha-256"),
+            ("md5", "md5"),
+            ("cert", "cert"),
+        ] {
             assert_eq!(in_pg_hba(method), name);
         }
     }

@@ -47,7 +47,11 @@ impl Statement {
         let mut request = [&[b'B', 0, 0, 0, 0, 0], name.as_bytes(), &[0]].concat();
         request.extend_from_slice(&count.to_be_bytes());
         for parameter in parameters {
-            let format = if *parameter == Parameter::Integer { BINARY } else { TEXT };
+            let format = if *parameter == Parameter::Integer {
+                BINARY
+            } else {
+                TEXT
+            };
             request.extend_from_slice(&format.to_be_bytes());
         }
         request.extend_from_slice(&count.to_be_bytes());
@@ -197,8 +201,7 @@ mod tests {
 
     #[test]
     fn integers_are_as_long_as_the_server_has_them() {
-        let mut statement =
-            Statement::new("s1", &[Parameter::Integer; 3], &[INT2, INT4, INT8]).unwrap();
+        let mut statement = Statement::new("s1", &[Parameter::Integer; 3], &[INT2, INT4, INT8]).unwrap();
         for (index, value) in [-2, 3, -4].into_iter().enumerate() {
             statement.set_integer(index, value);
         }
@@ -251,7 +254,11 @@ mod tests {
                     end.extend(value);
                 }
                 end.extend(b"\0\x01\0\x01");
-                let bind = statement.request().unwrap().strip_suffix(EXECUTE_AND_SYNC).unwrap();
+                let bind = statement
+                    .request()
+                    .unwrap()
+                    .strip_suffix(EXECUTE_AND_SYNC)
+                    .unwrap();
                 assert!(bind.ends_with(&end), "{bind:?}");
                 assert_eq!(bind[1..HEADER], (bind.len() as u32 - 1).to_be_bytes());
             }
@@ -262,7 +269,10 @@ mod tests {
     #[test]
     fn parameters_that_are_not_the_statements_are_refused() {
         let refused = |parameters: &[Parameter], types: &[u32]| {
-            Statement::new("s", parameters, types).map(drop).unwrap_err().to_string()
+            Statement::new("s", parameters, types)
+                .map(drop)
+                .unwrap_err()
+                .to_string()
         };
         assert!(refused(&[Parameter::Integer], &[]).contains("has 0 parameters, not 1"));
         assert!(refused(&[Parameter::Integer], &[VARCHAR]).contains("write $1::int8"));

@@ -168,7 +168,10 @@ mod tests {
             password: None,
             file: Some(file.clone()),
         };
-        assert!(environment.password(WANTED).unwrap().is_none(), "there is no file");
+        assert!(
+            environment.password(WANTED).unwrap().is_none(),
+            "there is no file"
+        );
         fs::write(&file, "other:*:*:*:no\n*:*:shop:*:first\n*:*:*:*:second\n").unwrap();
         for (mode, is_taken) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
             fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
@@ -194,8 +197,8 @@ mod tests {
         fn a_password_with_escapes_is_read_back(password in any::<String>()) {
             prop_assume!(!password.contains('\n'));
             let escaped = password.replace('\\', r"\\").replace(':', r"\:");
-            let found = password_in(&format!("*:*:*:*:{escaped}"), WANTED);
-            prop_assert_eq!(found.unwrap().expose(), password);
+            let found = password_in(&format!("*:*:*:*:{escaped}"), WANTED).unwrap();
+            prop_assert_eq!(found.expose(), password);
         }
     }
 }

@@ -33,7 +33,10 @@ pub(crate) fn notice() -> Vec<u8> {
 }
 
 pub(crate) fn error(severity: &str, sql_state: &str, text: &str) -> Vec<u8> {
-    message(b'E', format!("S{severity}\0V{severity}\0C{sql_state}\0M{text}\0\0"))
+    message(
+        b'E',
+        format!("S{severity}\0V{severity}\0C{sql_state}\0M{text}\0\0"),
+    )
 }
 
 /// A login that succeeds without a question, and all that follows it.
@@ -50,7 +53,10 @@ pub(crate) fn welcome() -> Vec<u8> {
 
 /// The description of one column, in answer to text.
 pub(crate) fn one_column() -> Vec<u8> {
-    message(b'T', b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xFF\xFF\xFF\xFF\xFF\xFF\0\0")
+    message(
+        b'T',
+        b"\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xFF\xFF\xFF\xFF\xFF\xFF\0\0",
+    )
 }
 
 pub(crate) fn row(value: &[u8]) -> Vec<u8> {

@@ -63,7 +63,11 @@ pub(crate) fn postgres() -> Option<&'static Postgres> {
 
 impl Postgres {
     fn start(programs: &Path) -> Self {
-        let folder = tempfile::Builder::new().prefix("ciphertax-pg").tempdir().unwrap().keep();
+        let folder = tempfile::Builder::new()
+            .prefix("ciphertax-pg")
+            .tempdir()
+            .unwrap()
+            .keep();
         let authority = Authority::new(CertificateKind::EcdsaP256).unwrap();
         let files = authority.issue_for_localhost(&folder).unwrap();
         let client = authority
@@ -76,7 +80,16 @@ impl Postgres {
         let initialised = owned(&programs.join("initdb"))
             .arg("-D")
             .arg(&data)
-            .args(["-A", "trust", "-U", OWNER, "--no-sync", "--locale=C", "-E", "UTF8"])
+            .args([
+                "-A",
+                "trust",
+                "-U",
+                OWNER,
+                "--no-sync",
+                "--locale=C",
+                "-E",
+                "UTF8",
+            ])
             .output()
             .unwrap();
         assert!(initialised.status.success(), "{initialised:?}");
@@ -128,7 +141,9 @@ impl Postgres {
         statements.push(format!("CREATE ROLE hashed LOGIN PASSWORD {quoted}"));
         for iterations in ITERATIONS {
             let verifier = verifier(iterations);
-            statements.push(format!("CREATE ROLE scram{iterations} LOGIN PASSWORD '{verifier}'"));
+            statements.push(format!(
+                "CREATE ROLE scram{iterations} LOGIN PASSWORD '{verifier}'"
+            ));
         }
         run(async |reactor| {
             // It takes connections of the socket before it is ready.
@@ -222,7 +237,11 @@ fn programs() -> Option<PathBuf> {
     let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let of_debian = of_debian.filter_map(|version| Some(version.ok()?.path().join("bin")));
     let mut folders = std::env::split_paths(&path).chain(of_debian);
-    folders.find(|folder| ["initdb", "postgres"].iter().all(|name| folder.join(name).is_file()))
+    folders.find(|folder| {
+        ["initdb", "postgres"]
+            .iter()
+            .all(|name| folder.join(name).is_file())
+    })
 }
 
 /// It refuses to be root's.

@@ -55,7 +55,11 @@ fn a_host_that_is_a_path_is_the_folder_of_a_unix_socket() {
 #[test]
 fn what_is_verified_is_what_its_own_clients_verify() {
     let ca = PathBuf::from("/etc/ca.pem");
-    let with = |options: &str| parse(&format!("postgres://a:b@h/?{options}")).unwrap().verification;
+    let with = |options: &str| {
+        parse(&format!("postgres://a:b@h/?{options}"))
+            .unwrap()
+            .verification
+    };
     assert_eq!(with("sslmode=require"), Verification::None);
     for options in [
         "sslrootcert=/etc/ca.pem",
@@ -78,7 +82,10 @@ fn a_target_that_may_or_may_not_be_encrypted_is_no_baseline() {
     for mode in ["prefer", "allow"] {
         let error = parse(&format!("postgres://a:b@h/?sslmode={mode}")).unwrap_err();
         assert!(matches!(error, TargetError::Preferred(_)), "{error}");
-        assert!(error.to_string().contains("no baseline can rest on that"), "{error}");
+        assert!(
+            error.to_string().contains("no baseline can rest on that"),
+            "{error}"
+        );
     }
     let error = parse("postgres://a:b@h/?sslmode=disable").unwrap_err();
     assert!(matches!(error, TargetError::Disabled(_)), "{error}");
@@ -90,7 +97,10 @@ fn what_is_not_understood_is_named_with_what_would_be() {
         ("postgres://a:b@h/?sslrootcrt=x", "did you mean \"sslrootcert\""),
         ("postgres://a:b@h/?sslmode=maybe", "verify-full"),
         ("postgres://a:b@h/?sslnegotiation=quick", "postgres or direct"),
-        ("postgres://a:b@h/?channel_binding=maybe", "require, prefer or disable"),
+        (
+            "postgres://a:b@h/?channel_binding=maybe",
+            "require, prefer or disable",
+        ),
         ("postgres://a:b@h/?connect_timeout=soon", "a number of seconds"),
         ("postgres://a:b@h/?sslrootcert=system", "the path of a PEM file"),
         ("postgres://a:b@h/?sslcert=/c.pem", "sslkey="),
@@ -118,8 +128,7 @@ fn the_url_without_password_is_the_same_target() {
         for place in ["[::1]:5433/shop", "db.example/", "%2Frun%2Fpg/shop"] {
             let target = parse(&format!("postgres://app:secret@{place}{options}")).unwrap();
             let password = Some(Secret::new("secret"));
-            let again =
-                PostgreSqlTarget::parse_in(&target.url(), password, &Environment::default()).unwrap();
+            let again = PostgreSqlTarget::parse_in(&target.url(), password, &Environment::default()).unwrap();
             assert_eq!(again, target);
         }
     }

@@ -579,21 +579,64 @@ mod tests {
     /// RFC 4013, section 3: a soft hyphen is nothing, a Roman numeral is its letters, a control character is forbidden.
     #[test]
     fn passwords_are_prepared_for_sha_256_alone() {
-        let with = |mechanism, password: &str| Account {
-            password: Secret::new(password),
-            ..account(mechanism)
+        let prepared = |ways, mechanism, password: &str| {
+            let password = Secret::new(password);
+            let account = Account {
+                ways,
+                password: &password,
+                ..account(mechanism)
+            };
+            prepared(account).map(Cow::into_owned)
         };
-        for (password, expected) in [("I\u{AD}X", "IX"), ("\u{2168}", "IX"), ("pencil", "pencil")] {
-            assert_eq!(
-                prepared(&with(Mechanism::ScramSha256, password)).unwrap(),
-                expected
-            );
+        for ways in [Ways::MongoDb, Ways::PostgreSql] {
+            for (password, expected) in [("I\u{AD}X", "IX"), ("\u{2168}", "IX"), ("pencil", "pencil")] {
+                assert_eq!(
+                    prepared(ways, Mechanism::ScramSha256, password).unwrap(),
+                    expected
+                );
+            }
         }
-        assert!(prepared(&with(Mechanism::ScramSha256, "\u{7}")).is_err());
+        assert!(prepared(Ways::MongoDb, Mechanism::ScramSha256, "\u{7}").is_err());
         assert_eq!(
-            prepared(&with(Mechanism::ScramSha1, "pencil")).unwrap(),
+            prepared(Ways::PostgreSql, Mechanism::ScramSha256, "\u{7}").unwrap(),
+            "\u{7}"
+        );
+        assert_eq!(
+            prepared(Ways::MongoDb, Mechanism::ScramSha1, "pencil").unwrap(),
             "1c33006ec1ffd90f9cadcbcc0e118200"
         );
+    }
+
+    #[test]
+    fn on_postgresql_no_name_is_said_and_fewer_iterations_are_enough() {
+        let account = Account {
+            ways: Ways::PostgreSql,
+            ..account(Mechanism::ScramSha256)
+        };
+        let mut exchange = exchange(account, &ScramKeys::Derived, "x");
+        assert_eq!(exchange.first_message(), "n,,n=,r=x");
+        assert_eq!(exchange.iterations(), None);
+        exchange.final_message(b"r=xy,s=AAAA,i=2048").unwrap();
+        assert_eq!(exchange.iterations(), Some(2048));
+        assert!(exchange.final_message(b"r=xy,s=AAAA,i=999").is_err());
+    }
+
+    #[test]
+    fn what_a_login_is_tied_to_is_said_at_its_beginning_and_repeated_at_its_end() {
+        for (binding, begins, repeats) in [
+            (Binding::None, "n,,n=", "c=biws,"),
+            (Binding::NotOffered, "y,,n=", "c=eSws,"),
+            (
+                Binding::EndPoint(vec![0xAB; 2]),
+                "p=tls-server-end-point,,n=",
+                "c=cD10bHMtc2VydmVyLWVuZC1wb2ludCwsq6s=,",
+            ),
+        ] {
+            let account = account(Mechanism::ScramSha256);
+            let mut exchange = Exchange::with_nonce(account, &ScramKeys::Derived, binding, RFC_NONCE.into());
+            assert!(exchange.first_message().starts_with(begins));
+            assert!(exchange.final_message(RFC_FIRST).unwrap().starts_with(repeats));
+        }
     }
 
     #[test]

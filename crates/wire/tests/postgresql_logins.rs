@@ -10,7 +10,7 @@ use std::thread;
 
 use ciphertax_model::TlsLibrary::{OpenSsl, Rustls};
 use ciphertax_model::TlsVersion::{V1_2, V1_3};
-use ciphertax_model::{Secret, TlsLibrary, TlsVersion, Transport};
+use ciphertax_model::{Group, Secret, TlsLibrary, TlsVersion, Transport};
 use ciphertax_records::{ConnectTrace, LoginPath, Phase, PhaseTrace};
 use ciphertax_wire::postgresql::{
     ALPN, ConnectOptions, Expectation, ExpectedLogin, Method, Negotiation, ScramKeys, Session,
@@ -190,7 +190,12 @@ fn phases_and_flights_are_those_of_the_way_in() {
     assert_eq!(flights(&plain, Phase::Tcp), Some(1));
     assert_eq!(flights(&plain, Phase::Auth), Some(1));
     assert_eq!(flights(&plain, Phase::Setup), Some(0));
-    let encrypted = trace(&server.encrypted("encrypted", OpenSsl, V1_3));
+    // The group that PostgreSQL has for its default (`ssl_ecdh_curve`) before 18: for another it asks a second time.
+    let policy = TlsPolicy {
+        group: Some(Group::P256),
+        ..server.policy(V1_3)
+    };
+    let encrypted = trace(&server.with_policy("encrypted", &policy));
     assert_eq!(flights(&encrypted, Phase::Preface), Some(1));
     assert_eq!(flights(&encrypted, Phase::Tls), Some(1));
     assert_eq!(flights(&encrypted, Phase::Auth), Some(3));

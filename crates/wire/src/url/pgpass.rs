@@ -197,8 +197,8 @@ mod tests {
         fn a_password_with_escapes_is_read_back(password in any::<String>()) {
             prop_assume!(!password.contains('\n'));
             let escaped = password.replace('\\', r"\\").replace(':', r"\:");
-            let found = password_in(&format!("*:*:*:*:{escaped}"), WANTED);
-            prop_assert_eq!(found.unwrap().expose(), password);
+            let found = password_in(&format!("*:*:*:*:{escaped}"), WANTED).unwrap();
+            prop_assert_eq!(found.expose(), password);
         }
     }
 }

@@ -106,7 +106,7 @@ impl Postgres {
             .arg("-k")
             .arg(&folder)
             .args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1"])
-            .args(["-c", "fsync=off", "-c", "ssl=on", "-c", "max_connections=40"])
+            .args(["-c", "fsync=off", "-c", "ssl=on", "-c", "max_connections=100"])
             .arg("-c")
             .arg(format!("ssl_cert_file={}", files.certificate.display()))
             .arg("-c")

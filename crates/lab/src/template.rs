@@ -30,6 +30,9 @@ pub(crate) const DATA: &str = "data";
 /// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
 
+/// Makes a data folder in a folder.
+type Make<'a> = dyn Fn(&Path) -> Result<()> + 'a;
+
 /// How servers of a family come by their first data folder.
 pub(crate) struct Recipe<'a> {
     /// Whose data folder it is.
@@ -37,7 +40,7 @@ pub(crate) struct Recipe<'a> {
     /// Space that is left free for servers, in megabytes: with less, no template is kept.
     pub(crate) needed_mb: u64,
     /// Makes the folder [`DATA`] in a folder, which is empty.
-    pub(crate) make: Box<dyn Fn(&Path) -> Result<()> + 'a>,
+    pub(crate) make: Box<Make<'a>>,
 }
 
 impl Recipe<'_> {

@@ -10,8 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
-use ciphertax_lab::{Account, PrivateServer, PrivateServerBuilder, ProofError, postgresql};
-use ciphertax_model::{AuthenticationMethod, CertificateKind, Group, Resumption, TlsVersion, Transport};
+use ciphertax_lab::{
+    Account, PrivateServer, PrivateServerBuilder, ProofError, RunningLink, pooler, postgresql,
+};
+use ciphertax_model::{
+    AuthenticationMethod, CertificateKind, Group, Link, PoolMode, Pooler, Resumption, TlsVersion, Transport,
+};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     command_lines_with, fetched, files_with, is_root, not_tested, parent_of, processes, run, within,
 };
@@ -282,12 +287,13 @@ fn an_arm_is_proved_and_one_that_is_not_what_it_says_is_disproved() {
             .fold(PrivateServer::builder(entry), PrivateServerBuilder::account)
             .start()
             .unwrap();
+        let known = connector(&with_certificate(&server, Known::Yes));
         let unknown = connector(&with_certificate(&server, Known::No));
         for method in entry.capabilities.authentication {
             let account = server.account(*method).unwrap();
             let arm = ConnectOptions {
                 method: Method::called(method.name()),
-                tls: Some(connector(&with_certificate(&server, Known::Yes))),
+                tls: Some(Arc::clone(&known)),
                 ..options(&server, account)
             };
             let unknown = ConnectOptions {
@@ -417,6 +423,54 @@ fn direct_tls_is_taken_where_the_catalogue_says_so_and_no_session_is_resumed() {
             assert!(warm.is_err(), "{entry} resumes {version} by {resumption:?}");
         }
     }
+}
+
+#[test]
+fn inside_a_link_it_is_reached_at_its_distance() {
+    if !is_root() {
+        return not_tested("links are for root");
+    }
+    if fetched(&POSTGRESQL).is_none() {
+        return;
+    }
+    let distance = Link {
+        rtt_ms: 20.0,
+        ..Link::NONE
+    };
+    let link = RunningLink::start(&distance, &GuardProgram::this_program()).unwrap();
+    let server = PrivateServer::builder(&POSTGRESQL).inside(&link).start().unwrap();
+    let near = options(&server, server.default_account());
+    let far = ConnectOptions {
+        host: link.delayed_address().to_string(),
+        ..near.clone()
+    };
+    for arm in [near, far] {
+        assert_eq!(
+            ask(&arm, "SELECT current_user").unwrap(),
+            server.user(),
+            "{}",
+            arm.host
+        );
+    }
+    let pooler = Pooler {
+        pgbouncer: PoolMode::Session,
+        server_transport: Transport::Plain,
+    };
+    let guard = GuardProgram::this_program();
+    let pooler = pooler::start(pooler, Transport::Tls13, &server, Some(&link), &guard).unwrap();
+    let through_it = ConnectOptions {
+        host: pooler.address().ip().to_string(),
+        port: pooler.address().port(),
+        tls: Some(connector(&TlsPolicy::new(
+            None,
+            Verification::Ca(server.ca_file().unwrap().to_owned()),
+        ))),
+        ..options(&server, server.default_account())
+    };
+    assert_eq!(ask(&through_it, "SELECT current_user").unwrap(), server.user());
+    pooler.stop().unwrap();
+    server.stop().unwrap();
+    link.stop().unwrap();
 }
 
 #[test]

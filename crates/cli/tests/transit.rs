@@ -9,7 +9,7 @@ use ciphertax_model::{LinkKind, Metric};
 use ciphertax_records::{Phase, PhaseRow, Run, Sample, SessionRecord, Verified};
 use ciphertax_testkit::{cache, fetched, is_root, not_tested};
 
-use crate::common::{Running, Sandbox, record, samples};
+use crate::common::{Running, Sandbox, no_slice_failed, record, samples};
 
 const ARMS: &str = r#"
 name = "axes"
@@ -158,7 +158,7 @@ fn session<'a>(run: &'a Run, arm: &str, server: &str) -> &'a SessionRecord {
 #[test]
 fn every_axis_is_measured_and_reported_as_a_fact() {
     let run = run(ARMS);
-    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
+    no_slice_failed(&run);
     let (ecdsa, rsa) = ("mariadb, ecdsa-p256", "mariadb, rsa-2048");
     let tls = |arm, server| session(&run, arm, server).facts.tls.clone().unwrap();
 
@@ -241,7 +241,7 @@ fn a_cold_login_goes_the_full_path_every_time_and_a_warm_one_never() {
         return;
     }
     let (run, samples, _) = run_in_full(LOGINS);
-    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
+    no_slice_failed(&run);
     for sample in samples {
         let path = match sample.slice.arm.as_str() {
             "cold" | "cold-plaintext" => "caching_sha2_password/full",
@@ -268,7 +268,7 @@ fn every_phase_of_a_distant_connect_takes_its_round_trips() {
         return not_tested("links are for root; that others are refused is tested with ordinary users");
     }
     let (run, said) = run_and_read(DISTANCE);
-    assert!(run.results.void.is_empty(), "{:?}", run.results.void);
+    no_slice_failed(&run);
     // ssh takes connections on this machine, over a connection of its own that is there already.
     expect_round_trips(&run, |row| row.arm == "ssh" && row.phase == Phase::Tcp);
     let arms: BTreeSet<&str> = run

@@ -81,6 +81,11 @@ impl Schedule {
         self.operations
     }
 
+    /// When the first operation is to begin.
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
     /// When the time of the slice is over.
     pub(crate) fn end(&self) -> Instant {
         self.start + Duration::from_nanos(self.operations.saturating_mul(1_000_000_000) / self.rate)

@@ -59,11 +59,12 @@ impl Deref for SliceYield {
 /// What all load threads together did.
 pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
     let threads = works.len() as f64;
-    let began = works
-        .iter()
-        .map(|work| work.began)
-        .min()
-        .unwrap_or_else(Instant::now);
+    let first = works.iter().map(|work| work.began).min();
+    let began = match course {
+        // Threads that come late do not move the schedule.
+        Course::Open(schedule) => schedule.start(),
+        Course::Closed(_) | Course::Batch(_) => first.unwrap_or_else(Instant::now),
+    };
     let ended = works.iter().map(|work| work.ended).max().unwrap_or(began);
     let duration = ended - began;
     let client_cpu = CpuTime {

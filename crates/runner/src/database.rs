@@ -30,6 +30,9 @@ pub(crate) trait Database: Sized + 'static {
     /// How else than by the environment a program is configured, as the rest of a sentence.
     const PROGRAMS_READ: &'static str;
 
+    /// The option files that programs are given besides the environment.
+    const OPTION_FILES: &'static [&'static str];
+
     /// Who logs in, and how.
     type Login: Clone;
     /// What a connection needs to know.

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ciphertax_records::{Run, Sample, SampleFile};
+use ciphertax_records::{Run, Sample, SampleFile, VoidReason, VoidRow};
 use ciphertax_testkit::processes_with;
 use serde_json::Value;
 
@@ -107,6 +107,14 @@ pub(crate) fn record(run: &Path) -> Run {
     let text = fs::read_to_string(run.join("run.json")).unwrap();
     follows_the_schema(&serde_json::from_str(&text).unwrap());
     Run::from_json(&text).unwrap()
+}
+
+/// Fails if a slice is void for another reason than that the hypervisor had given the CPU to others.
+#[track_caller]
+pub(crate) fn no_slice_failed(run: &Run) {
+    let failed = |row: &&VoidRow| !matches!(row.reason, VoidReason::Steal { .. });
+    let failed: Vec<&VoidRow> = run.results.void.iter().filter(failed).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 pub(crate) fn follows_the_schema(record: &Value) {

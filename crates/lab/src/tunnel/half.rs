@@ -186,6 +186,8 @@ fn is_listening(pid: u32, address: SocketAddrV4) -> bool {
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
+    use ciphertax_testkit::within;
+
     use super::*;
 
     #[test]
@@ -196,7 +198,8 @@ mod tests {
         };
         assert!(is_listening(std::process::id(), address));
         drop(listener);
-        assert!(!is_listening(std::process::id(), address));
+        // A program that another test starts at this moment holds a copy until it is executed.
+        assert!(within(STARTUP, || !is_listening(std::process::id(), address)));
     }
 
     #[test]

@@ -110,8 +110,7 @@ impl<'a, D: Database> Reached<'a, D> {
 
     /// A file that the database has for programs; `None` where it has no such file.
     fn file(&self, name: &str) -> Option<std::path::PathBuf> {
-        let file = self.folder.join(name);
-        file.exists().then_some(file)
+        D::OPTION_FILES.contains(&name).then(|| self.folder.join(name))
     }
 
     pub(crate) fn filled_in(&self, word: &str) -> String {

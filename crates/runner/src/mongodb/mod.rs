@@ -96,6 +96,7 @@ impl Database for MongoDb {
     const DEMANDS_TLS: &'static str = "it demands TLS (net.tls.mode requireTLS)";
     const DENIAL_MAY_MEAN_TLS: bool = false;
     const PROGRAMS_READ: &'static str = "CIPHERTAX_URL";
+    const OPTION_FILES: &'static [&'static str] = &[];
 
     type Login = Login;
     type Options = ConnectOptions;

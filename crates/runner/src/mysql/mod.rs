@@ -21,7 +21,7 @@ use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
 
-use crate::command::{Counted, Reached};
+use crate::command::{Counted, MY_CNF, Reached, SYSBENCH_CNF};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Database, Description};
 use crate::error::RunError;
@@ -77,6 +77,7 @@ impl Database for MySql {
     // MariaDB answers so, and every server to an account that requires TLS.
     const DENIAL_MAY_MEAN_TLS: bool = true;
     const PROGRAMS_READ: &'static str = "the file {my_cnf}";
+    const OPTION_FILES: &'static [&'static str] = &[MY_CNF, SYSBENCH_CNF];
 
     type Login = Login;
     type Options = ConnectOptions;

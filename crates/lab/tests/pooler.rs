@@ -1,5 +1,5 @@
-//! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and that
-//! nothing of it stays.
+//! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
+//! that nothing of it stays.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

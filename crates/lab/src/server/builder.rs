@@ -111,8 +111,7 @@ impl PrivateServerBuilder {
         self
     }
 
-    /// Memory for data and indexes of each server, in megabytes; if nothing else is asked for, 256 for MariaDB and
-    /// MySQL (`innodb_buffer_pool_size`) and PostgreSQL (`shared_buffers`), and 1024 for MongoDB (`wiredTigerCacheSizeGB`), which takes no less than 256.
+    /// Memory for data and indexes of each server, in megabytes; what its family says if nothing else is asked for.
     #[must_use]
     pub fn cache_mb(mut self, megabytes: u32) -> Self {
         self.spec.cache_mb = Some(megabytes);

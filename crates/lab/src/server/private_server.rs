@@ -85,8 +85,9 @@ impl PrivateServer {
         &self.default_account().password
     }
 
-    /// The account for logins by this method: one that [`PrivateServerBuilder::account`](super::PrivateServerBuilder::account) asked for, else the default
-    /// account if that is its method. Without access control that method is `none`.
+    /// The account for logins by this method: one that
+    /// [`PrivateServerBuilder::account`](super::PrivateServerBuilder::account) asked for, else the default account if that
+    /// is its method. Without access control that method is `none`.
     pub fn account(&self, method: AuthenticationMethod) -> Option<&Account> {
         self.account_with(method, None)
     }
@@ -123,8 +124,8 @@ impl PrivateServer {
         &self.accounts
     }
 
-    /// A new certificate for clients with a key of this kind, which the server takes; on MongoDB it is that of the
-    /// account of `MONGODB-X509`. `None` for a server without TLS.
+    /// A new certificate for clients with a key of this kind, which the server takes; where accounts log in by
+    /// certificate, it is that of such an account. `None` for a server without TLS.
     ///
     /// # Errors
     /// OpenSSL's own, or a file that cannot be written.

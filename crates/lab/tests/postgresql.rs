@@ -18,7 +18,7 @@ use ciphertax_model::{
 };
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    command_lines_with, fetched, files_with, is_root, not_tested, parent_of, processes, run, within,
+    command_lines_with, fetched, files_with, is_root, not_tested, processes, run, within,
 };
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{
@@ -100,16 +100,23 @@ fn for_root_it_runs_as_a_user_of_its_own_with_no_right_but_to_read() {
     let users = fs::read_to_string("/etc/passwd").unwrap();
     for entry in servers() {
         let server = PrivateServer::builder(entry).start().unwrap();
-        let ours: Vec<u32> = processes()
-            .map(|process| process.pid)
-            .filter(|pid| *pid == server.pids()[0] || is_child(*pid, server.pids()[0]))
+        let pid = server.pids()[0];
+        // Some end meanwhile.
+        let statuses = processes()
+            .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok());
+        let ours: Vec<String> = statuses
+            .filter(|status| {
+                status.contains(&format!("\nPid:\t{pid}\n")) || status.contains(&format!("\nPPid:\t{pid}\n"))
+            })
             .collect();
         assert!(ours.len() > 3, "{ours:?}");
-        for pid in ours {
-            let user = user_of(pid);
-            assert!(!users.contains(&format!(":x:{user}:")), "{user} has a name");
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            assert!(status.contains("CapEff:\t0000000000000004"), "{status}");
+        let user = user_of(pid);
+        assert!(!users.contains(&format!(":x:{user}:")), "{user} has a name");
+        for status in ours {
+            assert!(status.contains(&format!("\nUid:\t{user}\t{user}\t")), "{status}");
+            // To read files, or where root cannot do that alone, to write them too.
+            let rights = ["CapEff:\t0000000000000004", "CapEff:\t0000000000000002"];
+            assert!(rights.iter().any(|right| status.contains(right)), "{status}");
             assert!(status.contains("Groups:\t \n"), "{status}");
         }
     }
@@ -498,10 +505,6 @@ fn name(folder: &Path) -> &str {
 
 fn user_of(pid: u32) -> u32 {
     fs::metadata(format!("/proc/{pid}")).unwrap().uid()
-}
-
-fn is_child(pid: u32, parent: u32) -> bool {
-    Path::new(&format!("/proc/{pid}/stat")).exists() && parent_of(pid) == parent
 }
 
 /// Whether there is shared memory of System V that this process made.

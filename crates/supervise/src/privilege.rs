@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{
-    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, configure_capability_in_ambient_set,
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
     set_capabilities, set_capabilities_secure_bits, set_keep_capabilities, set_thread_groups,
     set_thread_res_gid, set_thread_res_uid,
 };
@@ -27,7 +28,8 @@ pub fn own_user() -> Option<u32> {
 }
 
 /// Makes a command of root run as this user and the group of the same number, who keeps one right of root: to read all
-/// files, such as programs and certificates in folders that only root may enter.
+/// files, such as programs and certificates in folders that only root may enter. Where root has no such right, as in most
+/// containers, it keeps that to read and write them.
 pub fn run_as_reader(command: &mut Command, user: u32) {
     // SAFETY: a system call that touches no memory.
     unsafe {
@@ -38,20 +40,28 @@ pub fn run_as_reader(command: &mut Command, user: u32) {
             Ok(())
         });
     }
-    run_as(command, user, CapabilitySet::DAC_READ_SEARCH);
+    run_as(
+        command,
+        user,
+        &[CapabilitySet::DAC_READ_SEARCH, CapabilitySet::DAC_OVERRIDE],
+    );
 }
 
 /// Makes a command of root run as `nobody`, who keeps one right of root: to read the files of the private folder.
 pub(crate) fn run_as_nobody(command: &mut Command) {
-    run_as(command, NOBODY, CapabilitySet::DAC_OVERRIDE);
+    run_as(command, NOBODY, &[CapabilitySet::DAC_OVERRIDE]);
 }
 
-fn run_as(command: &mut Command, number: u32, kept: CapabilitySet) {
+/// Keeps the first of these rights that root has.
+fn run_as(command: &mut Command, number: u32, rights: &'static [CapabilitySet]) {
     let (user, group) = (Uid::from_raw(number), Gid::from_raw(number));
     // SAFETY: all are system calls and touch no memory but their arguments, so they may be called between fork and
     // exec.
     unsafe {
         command.pre_exec(move || {
+            let permitted = capabilities(None)?.permitted;
+            let mut kept = rights.iter().copied().filter(|right| permitted.contains(*right));
+            let kept = kept.next().ok_or(Errno::PERM)?;
             set_keep_capabilities(true)?;
             set_thread_groups(&[])?;
             set_thread_res_gid(group, group, group)?;
@@ -151,7 +161,9 @@ mod tests {
             output.contains(&format!("Uid:\t{user}\t{user}\t{user}\t{user}")),
             "{output}"
         );
-        assert!(output.contains("CapEff:\t0000000000000004"), "{output}");
-        assert_eq!(fs::read_to_string(&secret).unwrap(), "contents");
+        let reads = output.contains("CapEff:\t0000000000000004");
+        assert!(reads || output.contains("CapEff:\t0000000000000002"), "{output}");
+        let written = fs::read_to_string(&secret).unwrap() != "contents";
+        assert_ne!(reads, written);
     }
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use ciphertax_engine::Workload;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{Pgbench, Transport, YcsbTable};
+use ciphertax_model::{AuthenticationMethod, Pgbench, Transport, YcsbTable};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql;
-use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
 use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::dataset::{self, BULK_BYTES, BULK_ROWS, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::{
@@ -300,11 +300,18 @@ fn somebody_elses_schema_is_left_alone_and_an_empty_one_is_taken() {
 
 #[test]
 fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_the_schema() {
-    let server = server();
-    let password = server.password().expose().to_owned();
-    administer(&server, &format!("CREATE ROLE guest LOGIN PASSWORD '{password}'"));
+    let method = AuthenticationMethod::Password;
+    let server = PrivateServer::builder(&POSTGRESQL)
+        .account(method)
+        .start()
+        .unwrap();
+    let account = server.account(method).unwrap();
+    let user = &account.user;
+    administer(&server, &format!("ALTER ROLE {user} NOSUPERUSER"));
     let guest = || ConnectOptions {
-        user: "guest".to_owned(),
+        user: user.clone(),
+        password: account.password.clone(),
+        method: Some(Method::Password),
         ..options(&server)
     };
     let may = || {
@@ -321,9 +328,9 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
     };
     assert!(matches!(may(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
     assert!(matches!(make(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
-    for owner in ["guest", "CURRENT_USER"] {
+    for owner in [user, "CURRENT_USER"] {
         administer(&server, &format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {owner}"));
-        administer(&server, &format!("GRANT ALL ON SCHEMA {SCHEMA} TO guest"));
+        administer(&server, &format!("GRANT ALL ON SCHEMA {SCHEMA} TO {user}"));
         may().unwrap();
         for _ in 0..2 {
             make().unwrap();

@@ -1,6 +1,5 @@
 //! A session: text, prepared statements, loading, goodbye.
 
-
 use bytes::BytesMut;
 use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
 use postgres_protocol::message::frontend;

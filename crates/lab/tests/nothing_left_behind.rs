@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_testkit::{
-    OrdinaryUser, command_lines_with, copy_program, example, fetched, folders_in, is_root, not_tested,
+    OrdinaryUser, cache, command_lines_with, copy_program, example, fetched, folders_in, is_root, not_tested,
     owner_command, parent_of, processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

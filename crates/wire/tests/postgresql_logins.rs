@@ -251,7 +251,7 @@ fn the_server_agrees_with_what_the_client_says_of_a_session() {
                 .await
                 .unwrap()
                 .unwrap_err();
-            Client::close(session).await.unwrap();
+            session.close().await.unwrap();
         });
     }
     assert_eq!(Session::PROTOCOL, Protocol::PostgreSql);

@@ -258,6 +258,7 @@ mod tests {
             password: Secret::new("s3cret"),
             expected: Expected {
                 is_encrypted: false,
+                is_counted: true,
                 login: None,
                 programs_read: "its file",
                 counters_need: "a user who may count",

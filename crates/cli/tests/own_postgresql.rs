@@ -49,7 +49,10 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
     let [own] = &run.head.servers[..] else {
         panic!("{:?}", run.head.servers)
     };
-    assert_eq!((own.product.as_str(), own.name.as_str()), ("PostgreSQL", server.url().as_str()));
+    assert_eq!(
+        (own.product.as_str(), own.name.as_str()),
+        ("PostgreSQL", server.url().as_str())
+    );
     assert!(own.version.starts_with("15."), "{own:?}");
     assert_eq!(own.settings["fsync"], "on");
     assert!(own.tls_library.contains("SSL"), "{own:?}");
@@ -123,7 +126,11 @@ fn a_server_that_demands_tls_is_measured_by_studies_without_a_plain_arm() {
     });
     let said = refused(
         &target,
-        &["demands TLS", "hostssl", "ciphertax run postgres-tls-versions 'postgresql://"],
+        &[
+            "demands TLS",
+            "hostssl",
+            "ciphertax run postgres-tls-versions 'postgresql://",
+        ],
     );
     // The URL that it names lacks the password alone.
     let url = said.split('\'').nth(1).unwrap();
@@ -161,7 +168,10 @@ fn a_standby_is_refused_with_the_reason() {
         .query("SELECT current_setting('transaction_read_only')")
         == ["on"]));
     let before = server.contents();
-    refused(&server.verified_url(), &["read-only", "default_transaction_read_only"]);
+    refused(
+        &server.verified_url(),
+        &["read-only", "default_transaction_read_only"],
+    );
     assert_eq!(server.contents(), before);
 }
 
@@ -214,7 +224,10 @@ fn an_account_with_rights_in_the_schema_alone_is_enough_and_a_missing_right_is_n
     server.query("CREATE SCHEMA ciphertax");
     refused(
         &target,
-        &["somebody else's", "have its administrator run: ALTER SCHEMA ciphertax OWNER TO app"],
+        &[
+            "somebody else's",
+            "have its administrator run: ALTER SCHEMA ciphertax OWNER TO app",
+        ],
     );
     server.query("ALTER SCHEMA ciphertax OWNER TO app");
     let before = server.contents();
@@ -307,7 +320,11 @@ fn a_session_that_is_ended_voids_its_slice_and_the_run_goes_on() {
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
     let is_failure = |reason: &VoidReason| matches!(reason, VoidReason::Errors { .. });
-    assert!(run.results.void.iter().any(|row| is_failure(&row.reason)), "{:?}", run.results.void);
+    assert!(
+        run.results.void.iter().any(|row| is_failure(&row.reason)),
+        "{:?}",
+        run.results.void
+    );
     let samples = samples(&sandbox.run());
     assert!(samples.iter().rev().take(6).any(|sample| sample.is_valid()));
 }

@@ -108,8 +108,15 @@ fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
     assert_eq!(server.product, "PostgreSQL");
     assert!(server.version.starts_with("15."), "{server:?}");
     for arm in &run.head.arms {
-        let claims: Vec<&str> = arm.sessions[0].proofs.iter().map(|proof| proof.claim.as_str()).collect();
-        assert!(claims.iter().any(|claim| claim.contains("pg_stat_ssl")), "{claims:?}");
+        let claims: Vec<&str> = arm.sessions[0]
+            .proofs
+            .iter()
+            .map(|proof| proof.claim.as_str())
+            .collect();
+        assert!(
+            claims.iter().any(|claim| claim.contains("pg_stat_ssl")),
+            "{claims:?}"
+        );
         assert_eq!(arm.sessions[0].facts.authentication.method, "SCRAM-SHA-256");
     }
     // Each connection has a process of its own, which has ended when the clocks are read.
@@ -140,7 +147,12 @@ fn logins_take_the_way_their_arm_says() {
         .results
         .connects
         .iter()
-        .map(|row| (row.arm.as_str(), row.logins.keys().map(ToString::to_string).collect()))
+        .map(|row| {
+            (
+                row.arm.as_str(),
+                row.logins.keys().map(ToString::to_string).collect(),
+            )
+        })
         .collect();
     for (arm, login) in [
         ("trust", "trust/single"),
@@ -159,7 +171,11 @@ fn logins_take_the_way_their_arm_says() {
         claims.collect::<Vec<_>>().join("\n")
     };
     for arm in ["password", "md5", "scram", "bound", "many"] {
-        assert!(refused(arm).contains("a wrong password"), "{arm}: {}", refused(arm));
+        assert!(
+            refused(arm).contains("a wrong password"),
+            "{arm}: {}",
+            refused(arm)
+        );
     }
     assert!(
         refused("certificate").contains("a certificate of nobody"),
@@ -177,7 +193,11 @@ fn pgbench_and_psql_are_told_how_to_reach_their_arm() {
     let study = with_program(&format!(
         "[\"{PGBENCH}\", \"--no-vacuum\", \"--file=lookup.sql\", \"--client=2\", \"--transactions=50\"], counts = \"queries\""
     ));
-    fs::write(sandbox.work().join("lookup.sql"), "SELECT c FROM sbtest1 WHERE id = 7;\n").unwrap();
+    fs::write(
+        sandbox.work().join("lookup.sql"),
+        "SELECT c FROM sbtest1 WHERE id = 7;\n",
+    )
+    .unwrap();
     let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
     finished.measured();
     let run = record(&sandbox.run());
@@ -226,8 +246,18 @@ fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
     let run = record(&sandbox.run());
     assert_eq!(run.head.status, RunStatus::Complete);
     let is_failure = |reason: &VoidReason| matches!(reason, VoidReason::Errors { .. });
-    assert!(run.results.void.iter().any(|row| is_failure(&row.reason)), "{:?}", run.results.void);
-    assert!(samples(&sandbox.run()).iter().rev().take(6).any(|sample| sample.is_valid()));
+    assert!(
+        run.results.void.iter().any(|row| is_failure(&row.reason)),
+        "{:?}",
+        run.results.void
+    );
+    assert!(
+        samples(&sandbox.run())
+            .iter()
+            .rev()
+            .take(6)
+            .any(|sample| sample.is_valid())
+    );
     sandbox.expect_nothing_left();
 }
 
@@ -293,7 +323,8 @@ fn with_program(command: &str) -> String {
 
 /// A process that serves a session.
 fn a_backend_of(first: rustix::process::Pid) -> rustix::process::Pid {
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", first.as_raw_nonzero())).unwrap();
+    let children =
+        fs::read_to_string(format!("/proc/{0}/task/{0}/children", first.as_raw_nonzero())).unwrap();
     let is_backend = |pid: &&str| {
         let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&title).contains("127.0.0.1")

@@ -128,6 +128,8 @@ impl OwnPostgreSql {
 
     /// A file of its own, by the setting that names it.
     fn file(&self, setting: &str) -> PathBuf {
-        self.query(&format!("SELECT current_setting('{setting}')")).remove(0).into()
+        self.query(&format!("SELECT current_setting('{setting}')"))
+            .remove(0)
+            .into()
     }
 }

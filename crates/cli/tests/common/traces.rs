@@ -11,9 +11,11 @@ pub(crate) fn servers_of(folder: &Path) -> Vec<Pid> {
     processes()
         .filter(|process| {
             let program = process.program().unwrap_or_default();
-            let is_server = program
-                .file_name()
-                .is_some_and(|name| ["mariadbd", "mongod", "postgres"].iter().any(|server| name == *server));
+            let is_server = program.file_name().is_some_and(|name| {
+                ["mariadbd", "mongod", "postgres"]
+                    .iter()
+                    .any(|server| name == *server)
+            });
             is_server && contains(&process.arguments, folder)
         })
         .map(|process| Pid::from_raw(process.pid.cast_signed()).unwrap())

@@ -6,7 +6,8 @@ use super::finding;
 
 /// Where PostgreSQL switches it off: tickets by `SSL_CTX_set_options(SSL_OP_NO_TICKET)` and the cache of sessions by
 /// `SSL_SESS_CACHE_OFF`, in every version (`be_tls_init` in `src/backend/libpq/be-secure-openssl.c`).
-const SOURCE: &str = "PostgreSQL switches session tickets and the session cache off (be_tls_init), in every version";
+const SOURCE: &str =
+    "PostgreSQL switches session tickets and the session cache off (be_tls_init), in every version";
 
 /// Of a server that resumes no session by design: nobody needs to look for the setting.
 pub(super) fn no_resumption(run: &Run) -> Option<Finding> {

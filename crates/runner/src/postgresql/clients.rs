@@ -126,5 +126,7 @@ impl Clients for PostgreSql {
 fn settings(login: &Login) -> Vec<(String, String)> {
     let name = "application_name";
     let others = login.settings.iter().filter(|(other, _)| other != name).cloned();
-    others.chain([(name.to_owned(), APPLICATION.to_owned())]).collect()
+    others
+        .chain([(name.to_owned(), APPLICATION.to_owned())])
+        .collect()
 }

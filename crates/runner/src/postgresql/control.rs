@@ -138,6 +138,10 @@ impl Control<PostgreSql> {
 
     /// The first value of a query that may be refused; empty where there is none.
     fn word(&mut self, sql: &str) -> Result<String, RunError> {
-        Ok(self.allowed(sql)?.first().map(|row| row.text(0)).unwrap_or_default())
+        Ok(self
+            .allowed(sql)?
+            .first()
+            .map(|row| row.text(0))
+            .unwrap_or_default())
     }
 }

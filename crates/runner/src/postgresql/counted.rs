@@ -29,7 +29,10 @@ mod tests {
         let change = [(CONNECTIONS, 3), (COMMITTED, 10), (ROLLED_BACK, 1), (ASKED, 2)];
         let change = change.map(|(name, count)| (name.to_owned(), count)).into();
         let seen = counted(&change);
-        assert_eq!((seen.connections, seen.handshakes, seen.queries), (Some(3), None, 9));
+        assert_eq!(
+            (seen.connections, seen.handshakes, seen.queries),
+            (Some(3), None, 9)
+        );
     }
 
     #[test]

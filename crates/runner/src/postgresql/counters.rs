@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_records::counter;
-use ciphertax_wire::postgresql::Session;
 use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::Session;
 
 use super::clients::{APPLICATION, PostgreSql};
 use crate::counters::UPTIME;

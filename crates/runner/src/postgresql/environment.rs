@@ -83,7 +83,10 @@ pub(super) fn variables(reached: &Reached<'_, PostgreSql>) -> Vec<(String, Strin
         ("PGOPTIONS", format!("-csearch_path={SCHEMA}")),
         ("PGGSSENCMODE", "disable".to_owned()),
         ("PGSSLMODE", ssl_mode(reached).to_owned()),
-        ("PGSSLROOTCERT", reached.ca().map_or_else(|| in_folder(NO_CA), path)),
+        (
+            "PGSSLROOTCERT",
+            reached.ca().map_or_else(|| in_folder(NO_CA), path),
+        ),
         (
             "PGSSLCERT",
             client.map_or_else(|| in_folder(NO_CERTIFICATE), |client| path(&client.certificate)),
@@ -223,8 +226,9 @@ mod tests {
     fn a_plaintext_arm_says_nothing_of_tls() {
         let arm = Arm::new("plain", Transport::Plain);
         let (endpoint, login) = (Endpoint::new("127.0.0.1", 5433), login());
-        let variables: BTreeMap<String, String> =
-            variables(&reached(&arm, &endpoint, &login, None)).into_iter().collect();
+        let variables: BTreeMap<String, String> = variables(&reached(&arm, &endpoint, &login, None))
+            .into_iter()
+            .collect();
         assert_eq!(variables["PGSSLMODE"], "disable");
         assert!(!variables.contains_key("PGSSLNEGOTIATION"));
         assert!(!variables.contains_key("PGSSLMINPROTOCOLVERSION"));

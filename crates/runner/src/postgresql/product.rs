@@ -54,7 +54,10 @@ mod tests {
                 "PostgreSQL 9.4.26 (Greenplum Database 6.25.3 build commit:367edc6b4dfd)",
                 "Greenplum",
             ),
-            ("(openGauss 5.0.0 build a07d57c3) compiled at 2023-03-29 03:37:13", "openGauss"),
+            (
+                "(openGauss 5.0.0 build a07d57c3) compiled at 2023-03-29 03:37:13",
+                "openGauss",
+            ),
         ] {
             assert_eq!(product(version), expected, "{version}");
         }

@@ -17,7 +17,7 @@ const SATURATED: f64 = 0.85;
 /// What a slice yielded, all load threads together, and how it went.
 #[derive(Debug)]
 pub struct SliceYield {
-    /// When the first load thread began.
+    /// When the first load thread began, or the schedule did.
     pub began: Instant,
     /// What is recorded of it.
     pub recorded: Yield,

@@ -41,7 +41,7 @@ pub enum Phase {
     Setup,
     /// The first query and its whole answer.
     FirstOperation,
-    /// Saying goodbye; that the server closes is not waited for.
+    /// Saying goodbye, and what is left to be waited for until the server has closed the connection before.
     Close,
 }
 

@@ -15,13 +15,11 @@ pub(crate) enum ServedBy {
 
 /// Reads what a server uses.
 #[derive(Debug)]
-pub(crate) enum ServerMeter {
-    Process(ProcessMeter),
-    Tree {
-        tree: ProcessTree,
-        /// The process that started the others.
-        root: ProcessMeter,
-    },
+pub(crate) struct ServerMeter {
+    /// Its first process.
+    root: ProcessMeter,
+    /// That one with those it starts, where they serve the connections.
+    tree: Option<ProcessTree>,
 }
 
 impl ServerMeter {
@@ -30,12 +28,11 @@ impl ServerMeter {
     /// # Errors
     /// If there is no such process, or it cannot be read.
     pub(crate) fn open(served_by: ServedBy, pid: u32) -> observe::Result<Self> {
-        let process = ProcessMeter::open(pid)?;
-        Ok(match served_by {
-            ServedBy::Threads => Self::Process(process),
-            ServedBy::Processes => Self::Tree {
-                tree: ProcessTree::open(&[pid])?,
-                root: process,
+        Ok(Self {
+            root: ProcessMeter::open(pid)?,
+            tree: match served_by {
+                ServedBy::Threads => None,
+                ServedBy::Processes => Some(ProcessTree::open(&[pid])?),
             },
         })
     }
@@ -45,34 +42,31 @@ impl ServerMeter {
     /// # Errors
     /// If its first process has ended.
     pub(crate) fn members(&self) -> observe::Result<Vec<u32>> {
-        match self {
-            Self::Process(_) => Ok(Vec::new()),
-            Self::Tree { tree, .. } => tree.members(),
-        }
+        self.tree
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), ProcessTree::members)
     }
 
     /// True until the process that it began with has ended.
     pub(crate) fn is_alive(&self) -> bool {
-        match self {
-            Self::Process(process) => process.is_alive(),
-            Self::Tree { root, .. } => root.is_alive(),
+        self.root.is_alive()
+    }
+
+    fn meter(&self) -> &dyn Meter {
+        match &self.tree {
+            Some(tree) => tree,
+            None => &self.root,
         }
     }
 }
 
 impl Meter for ServerMeter {
     fn read(&self) -> observe::Result<Usage> {
-        match self {
-            Self::Process(process) => process.read(),
-            Self::Tree { tree, .. } => tree.read(),
-        }
+        self.meter().read()
     }
 
     fn settle(&self, quiet_for: Duration, at_most: Duration) -> observe::Result<bool> {
-        match self {
-            Self::Process(process) => process.settle(quiet_for, at_most),
-            Self::Tree { tree, .. } => tree.settle(quiet_for, at_most),
-        }
+        self.meter().settle(quiet_for, at_most)
     }
 }
 

@@ -138,9 +138,10 @@ fn connections_end_with_their_slice_after_goodbye_and_by_the_servers_close() {
             assert_eq!(sockets_to(port, CLOSE_WAIT), 0);
             assert!(sockets_to(port, TIME_WAIT) <= lingering);
             assert_eq!(status(control, "Aborted_clients").await, aborted);
-            // Of each of the two slots one connection at most is still open when the next is opened.
+            // Of each of the two slots one connection at most is still open when the next is opened, and one has just been
+            // closed that the server still counts.
             let most = status(control, "Max_used_connections").await;
-            assert!((2..=1 + 2 * 2).contains(&most), "{most}");
+            assert!((2..=1 + 2 * 3).contains(&most), "{most}");
         });
     }
 }

@@ -40,7 +40,7 @@ pub static MONGODB: Entry = Entry {
     family: ServerFamily::MongoDb,
 };
 
-/// The server gives tickets in every version, and keeps no session by its id.
+/// The server gives tickets in every version. Whether it still knows a session by its id is a matter of chance.
 const TICKETS: [VersionResumption; 4] = [
     VersionResumption {
         version: TlsVersion::V1_0,

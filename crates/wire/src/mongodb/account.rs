@@ -2,7 +2,14 @@
 
 use ciphertax_model::Secret;
 
-use crate::scram::{self, Mechanism, Ways};
+use crate::scram::{self, Mechanism, Rules};
+
+/// MongoDB's specification and RFC 7677, section 4, name 4,096 iterations.
+pub(crate) const RULES: Rules = Rules {
+    fewest_iterations: 4096,
+    names_user: true,
+    takes_any_password: false,
+};
 
 /// Who logs in by SCRAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +28,7 @@ impl Account {
     /// The same, for the exchange.
     pub(super) fn scram(&self) -> scram::Account<'_> {
         scram::Account {
-            ways: Ways::MongoDb,
+            rules: RULES,
             mechanism: self.mechanism,
             user: &self.user,
             realm: &self.source,

@@ -18,6 +18,8 @@ mod topology;
 pub use bson;
 
 pub use account::Account;
+#[cfg(test)]
+pub(crate) use account::RULES;
 pub use address::Address;
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use options::{ConnectOptions, Login};

@@ -65,16 +65,7 @@ impl Login {
             AuthenticationMethod::ScramSha256 => Some(Self::Scram(scram(Mechanism::ScramSha256))),
             AuthenticationMethod::MongodbX509 => Some(Self::X509),
             AuthenticationMethod::NoLogin => Some(Self::None),
-            AuthenticationMethod::MysqlNativePassword
-            | AuthenticationMethod::CachingSha2Password
-            | AuthenticationMethod::Sha256Password
-            | AuthenticationMethod::Ed25519
-            | AuthenticationMethod::UnixSocket
-            | AuthenticationMethod::Trust
-            | AuthenticationMethod::Password
-            | AuthenticationMethod::Md5
-            | AuthenticationMethod::ScramSha256Plus
-            | AuthenticationMethod::Cert => None,
+            _ => None,
         }
     }
 

@@ -9,10 +9,18 @@ use super::error_response::server_error;
 use super::messages::{ERROR, Message, Messages, int4, not_writable};
 use super::options::{ConnectOptions, LoggedIn, Method};
 use crate::error::WireError;
-use crate::scram::{Account, Binding, Exchange, Mechanism, Ways};
+use crate::scram::{Account, Binding, Exchange, Mechanism, Rules};
 use crate::trace::thread_cpu_ns;
 
 const AUTHENTICATION: u8 = b'R';
+
+/// A PostgreSQL may be told to ask for fewer iterations than the 4,096 of RFC 7677 (its setting `scram_iterations`). It
+/// knows the user from the first message of the connection, and salts a password that SASLprep forbids as it is.
+pub(crate) const RULES: Rules = Rules {
+    fewest_iterations: 1000,
+    names_user: false,
+    takes_any_password: true,
+};
 
 /// Says no before anything is sent where the options contradict each other.
 pub(super) fn check(options: &ConnectOptions) -> Result<(), WireError> {
@@ -215,7 +223,7 @@ async fn scram(
 /// Who logs in by SCRAM.
 pub(super) fn account(options: &ConnectOptions) -> Account<'_> {
     Account {
-        ways: Ways::PostgreSql,
+        rules: RULES,
         mechanism: Mechanism::ScramSha256,
         user: &options.user,
         realm: "",

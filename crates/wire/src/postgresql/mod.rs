@@ -22,6 +22,8 @@ mod session;
 mod session_status;
 mod statement;
 
+#[cfg(test)]
+pub(crate) use authentication::RULES;
 pub use cancel::CancelKey;
 pub use copy::CopyIn;
 pub use options::{ALPN, ConnectOptions, Method, Negotiation, ProtocolVersion};

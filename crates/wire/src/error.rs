@@ -119,6 +119,20 @@ impl WireError {
         Self::Protocol(problem.into())
     }
 
+    /// True if the server said no, in whatever protocol's way.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Server { .. } | Self::Command { .. } | Self::PostgreSql { .. }
+        )
+    }
+
+    /// True if the server says that it takes plaintext connections of nobody. MongoDB hangs up for other reasons too, and
+    /// PostgreSQL may mean the user, whom it takes neither way.
+    pub fn is_tls_demanded_of_all(&self) -> bool {
+        matches!(self, Self::Server { .. }) && self.is_tls_demanded()
+    }
+
     /// True if the server said no to user or password, or to what the user may do.
     pub fn is_access_denied(&self) -> bool {
         match self {

@@ -104,14 +104,7 @@ impl<D: Clients> Control<D> {
         match error {
             DatasetError::Stopped => error.into(),
             // Whatever is wrong with the server keeps everything else from being made too.
-            DatasetError::Wire(error)
-                if !matches!(
-                    error,
-                    WireError::Server { .. } | WireError::Command { .. } | WireError::PostgreSql { .. }
-                ) =>
-            {
-                self.unusable(error.to_string())
-            }
+            DatasetError::Wire(error) if !error.is_refusal() => self.unusable(error.to_string()),
             DatasetError::Failed(failure) => self.unusable(failure.message()),
             error => self.unusable(error.to_string()),
         }
@@ -187,9 +180,6 @@ impl<D: Clients> Ways<D> {
         if self.is_encrypted || !may_mean_it {
             return false;
         }
-        // PostgreSQL says it of users too that it takes neither way.
-        let may_mean_else = matches!(error, WireError::HungUp { .. } | WireError::PostgreSql { .. });
-        let says_so = error.is_tls_demanded() && !may_mean_else;
         let takes = |options| {
             let connecting = D::Session::connect(reactor, options);
             matches!(
@@ -197,7 +187,7 @@ impl<D: Clients> Ways<D> {
                 Ok(Some(Ok(_)))
             )
         };
-        says_so || self.encrypted.iter().any(takes)
+        error.is_tls_demanded_of_all() || self.encrypted.iter().any(takes)
     }
 }
 

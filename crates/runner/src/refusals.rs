@@ -53,7 +53,6 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
             (arm.pooler.is_some(), "a pooler"),
-            (arm.pooler.is_some(), "a pooler"),
             (arm.authentication.method.is_some(), "an account of its own"),
             (arm.tls.client_certificate.is_some(), "a client certificate"),
         ];

@@ -24,7 +24,7 @@ pub struct Account {
     pub method: AuthenticationMethod,
     /// Iterations of its keys of SCRAM; `None` for the server's own number.
     pub scram_iterations: Option<u32>,
-    /// What a PostgreSQL server keeps of its password, and a pooler before it; `None` on other servers.
+    /// What the server keeps of its password, for what lets clients in before it; `None` where nobody reads it.
     pub verifier: Option<Secret>,
 }
 

@@ -7,6 +7,7 @@ use ciphertax_wire::Protocol;
 use serde::Serialize;
 
 use super::capabilities::Capabilities;
+pub use super::family::Product;
 use super::family::ServerFamily;
 
 /// A server that ciphertax can get, start and stop by itself.
@@ -58,34 +59,6 @@ impl PartialEq for Entry {
 }
 
 impl Eq for Entry {}
-
-/// Whose server it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Product {
-    /// MariaDB.
-    #[serde(rename = "MariaDB")]
-    MariaDb,
-    /// MySQL of Oracle.
-    #[serde(rename = "MySQL")]
-    MySql,
-    /// MongoDB.
-    #[serde(rename = "MongoDB")]
-    MongoDb,
-    /// PostgreSQL.
-    #[serde(rename = "PostgreSQL")]
-    PostgreSql,
-}
-
-impl fmt::Display for Product {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MariaDb => "MariaDB",
-            Self::MySql => "MySQL",
-            Self::MongoDb => "MongoDB",
-            Self::PostgreSql => "PostgreSQL",
-        })
-    }
-}
 
 /// Where a server comes from.
 #[derive(Debug, Clone, Copy)]

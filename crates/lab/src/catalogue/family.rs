@@ -1,8 +1,10 @@
 //! The kinds of servers that there are, and what is to be known of each.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_wire::Protocol;
+use serde::Serialize;
 
 use super::mysql_variant::MySqlVariant;
 use super::postgresql_variant::PostgreSqlVariant;
@@ -35,6 +37,34 @@ impl ServerFamily {
             Self::MongoDb => MONGODB_PROGRAM,
             Self::PostgreSql(_) => POSTGRESQL_PROGRAM,
         }
+    }
+}
+
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Product {
+    /// MariaDB.
+    #[serde(rename = "MariaDB")]
+    MariaDb,
+    /// MySQL of Oracle.
+    #[serde(rename = "MySQL")]
+    MySql,
+    /// MongoDB.
+    #[serde(rename = "MongoDB")]
+    MongoDb,
+    /// PostgreSQL.
+    #[serde(rename = "PostgreSQL")]
+    PostgreSql,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 
 pub(crate) mod capabilities;
 mod entry;
-mod family;
+pub(crate) mod family;
 mod mariadb;
 mod mariadb_upstream;
 mod mongodb;

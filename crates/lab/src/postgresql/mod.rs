@@ -99,6 +99,10 @@ impl Family for PostgreSqlVariant {
         .collect()
     }
 
+    fn takes_iterations(&self) -> bool {
+        true
+    }
+
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(PostgreSqlPlan::new(self, spec)?))
     }

@@ -9,6 +9,7 @@ use ciphertax_supervise::guard::User;
 use ciphertax_supervise::privilege::{NOBODY, own_user, run_as_reader};
 use rustix::process::geteuid;
 
+use crate::catalogue::Product;
 use crate::error::{Error, Result};
 
 /// Whom a server that refuses root runs as.
@@ -29,7 +30,9 @@ impl Tenant {
         if !geteuid().is_root() {
             return Ok(Self::Owner);
         }
-        own_user().map(Self::Other).ok_or(Error::NoUser)
+        own_user()
+            .map(Self::Other)
+            .ok_or(Error::NoUser(Product::PostgreSql))
     }
 
     /// Who this process is, or for root `nobody`: `initdb` insists on a name. What it makes is not `nobody`'s for long,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
 use ciphertax_reactor::stop;
 
-use crate::catalogue::{Entry, Protocol, Refusal};
+use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
@@ -85,8 +85,8 @@ impl PrivateServerBuilder {
         self
     }
 
-    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which only PostgreSQL can
-    /// have; see [`PrivateServer::scram_account`].
+    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which not every family
+    /// can have; see [`PrivateServer::scram_account`].
     #[must_use]
     pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
         let account = (method, iterations);
@@ -182,8 +182,7 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
     let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
     let versions = spec.tls_versions.iter();
     let methods = spec.account_methods();
-    let of_postgresql = spec.entry.protocol() == Protocol::PostgreSql;
-    let iterations = (!of_postgresql && !spec.scram_accounts.is_empty())
+    let iterations = (!family(spec.entry).takes_iterations() && !spec.scram_accounts.is_empty())
         .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
     let refusals: Vec<Refusal> = certificate
         .into_iter()

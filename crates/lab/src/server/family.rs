@@ -45,6 +45,11 @@ pub(crate) trait Family: Sync {
     /// What servers of this kind cannot be, besides what their entry in the catalogue says.
     fn refusals(&self, spec: &Spec) -> Vec<Refusal>;
 
+    /// True if an account's keys of SCRAM can have another number of iterations than those of the server's other accounts.
+    fn takes_iterations(&self) -> bool {
+        false
+    }
+
     /// Finds what is needed for such servers. Nothing is made yet.
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
 

@@ -1,7 +1,5 @@
 //! How databases spell what SQL's standard, or their obedience to it, leaves open.
 
-use super::rows::Loading;
-
 /// How a database spells what is not the same everywhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
@@ -57,6 +55,18 @@ pub enum Placeholders {
     QuestionMarks,
     /// `$1`, `$2`, …
     Numbered,
+}
+
+/// How many rows are written at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// `INSERT INTO … VALUES (…),(…)`: rows of the same key are an error.
+    Insert,
+    /// MySQL's `REPLACE INTO … VALUES (…),(…)`, which takes the place of rows of the same key.
+    Replace,
+    /// PostgreSQL's `COPY … FROM STDIN` in text format, with numbers and plain text in it: rows of the same key are an
+    /// error.
+    Copy,
 }
 
 impl Dialect {

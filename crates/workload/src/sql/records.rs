@@ -11,7 +11,8 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
-use super::rows::{Loading, Rows, statement};
+use super::dialect::Loading;
+use super::rows::{Rows, statement};
 use super::session::{DataSession, Parameter, Query, Row, SqlSession, Statement};
 use super::trouble::Trouble;
 use crate::client::{Client, failure};

@@ -1,19 +1,8 @@
 //! Rows that are written many at a time, as the database wants them.
 
+use super::dialect::Loading;
 use super::digits::push_number;
 use super::session::Query;
-
-/// How many rows are written at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loading {
-    /// `INSERT INTO … VALUES (…),(…)`: rows of the same key are an error.
-    Insert,
-    /// MySQL's `REPLACE INTO … VALUES (…),(…)`, which takes the place of rows of the same key.
-    Replace,
-    /// PostgreSQL's `COPY … FROM STDIN` in text format, with numbers and plain text in it: rows of the same key are an
-    /// error.
-    Copy,
-}
 
 /// What stands where.
 struct Syntax {

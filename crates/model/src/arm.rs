@@ -50,6 +50,17 @@ impl Arm {
         }
     }
 
+    /// What carries its connections besides TCP, in processes of its own; `None` where nothing does.
+    pub fn is_carried_by(&self) -> Option<&'static str> {
+        if self.tunnel.is_some() {
+            Some("tunnel")
+        } else if self.pooler.is_some() {
+            Some("pooler")
+        } else {
+            None
+        }
+    }
+
     /// The setting that only PostgreSQL has, if the arm has one, as study files write it.
     pub fn setting_of_postgresql(&self) -> Option<&'static str> {
         if self.pooler.is_some() {

@@ -38,6 +38,17 @@ impl TlsSettings {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
+
+    /// A setting that has no common word among the options of clients, if there is one, by its name in study files.
+    pub(crate) fn not_for_programs(&self) -> Option<&'static str> {
+        match self {
+            _ if self.group.is_some() => Some("group"),
+            _ if self.resumption != Resumption::Off => Some("resumption"),
+            _ if self.library != TlsLibrary::OpenSsl => Some("library"),
+            _ if self.negotiation != TlsNegotiation::Request => Some("negotiation"),
+            _ => None,
+        }
+    }
 }
 
 /// A group of the key exchange, by its name in the registry of IANA.

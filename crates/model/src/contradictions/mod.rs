@@ -4,6 +4,7 @@ mod arm;
 mod cell;
 mod found;
 mod load;
+mod pgbench;
 mod published;
 mod whole;
 
@@ -41,6 +42,7 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     let mut found = Found::default();
     check_names(study, &mut found);
     check_measuring(study, &mut found);
+    pgbench::check_tables(&study.pgbench, &mut found);
     check_placement(study, &mut found);
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);

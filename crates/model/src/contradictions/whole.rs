@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::dataset::Dataset;
-use crate::pgbench::Pgbench;
 use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::ycsb::YcsbTable;
 
@@ -86,12 +85,6 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
             found.add(Path::of("ycsb").key(key), message);
         }
     }
-    let scale = study.pgbench.scale;
-    if !(1..=Pgbench::MOST_BRANCHES).contains(&scale) {
-        let most = Pgbench::MOST_BRANCHES;
-        let message = format!("pgbench.scale is {scale}; it must lie between 1 and {most}");
-        found.add(Path::of("pgbench").key("scale"), message);
-    }
     if table.record_bytes() > YcsbTable::LARGEST_RECORD {
         let message = format!(
             "records of {} bytes are too large; field_count times field_length must be at most {}",
@@ -110,14 +103,10 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
     }
 }
 
-/// A link, a tunnel and a pooler are processes of their own. On the one CPU of server and load they would be billed to
+/// A link, and what carries an arm, are processes of their own. On the one CPU of server and load they would be billed to
 /// both.
 pub(super) fn check_placement(study: &Study, found: &mut Found) {
-    let of_arm = |arm: &Arm| match arm {
-        arm if arm.tunnel.is_some() => Some(format!("the tunnel of arm {:?}", arm.name)),
-        arm if arm.pooler.is_some() => Some(format!("the pooler of arm {:?}", arm.name)),
-        _ => None,
-    };
+    let of_arm = |arm: &Arm| Some(format!("the {} of arm {:?}", arm.is_carried_by()?, arm.name));
     let in_the_way = |cell: &Cell| match study.link(cell) {
         Some(_) => Some(format!("the link of cell {:?}", cell.name)),
         None => study.arms_of(cell).find_map(of_arm),

@@ -76,7 +76,10 @@ impl fmt::Display for Target {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TargetError {
     /// Not a URL at all.
-    #[error("the target is not a URL ({0}); expected {url}, or {other}", url = mysql::FORM, other = mongodb::FORM)]
+    #[error(
+        "the target is not a URL ({0}); expected {mysql}, {postgresql}, or {mongodb}",
+        mysql = mysql::FORM, postgresql = postgresql::FORM, mongodb = mongodb::FORM
+    )]
     NotAUrl(String),
     /// A database that is not supported.
     #[error(

@@ -6,7 +6,8 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::message::frontend;
 
 use super::error_response::server_error;
-use super::messages::{ERROR, Message, Messages, int4, not_writable};
+use super::fields::int4;
+use super::messages::{ERROR, Message, Messages, not_writable};
 use super::options::{ConnectOptions, LoggedIn, Method};
 use crate::error::WireError;
 use crate::scram::{Account, Binding, Exchange, Mechanism, Rules};

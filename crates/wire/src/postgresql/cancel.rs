@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ciphertax_reactor::Reactor;
 
-use super::connect::open;
+use super::opening::open;
 use super::options::ConnectOptions;
 use crate::error::WireError;
 use crate::tls::Offer;

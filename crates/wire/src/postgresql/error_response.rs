@@ -1,6 +1,6 @@
 //! What the server says of what it did not do.
 
-use super::messages::text;
+use super::fields::text;
 use crate::error::WireError;
 
 /// An error message as an error.

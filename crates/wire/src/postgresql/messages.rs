@@ -1,6 +1,7 @@
 //! Messages: a byte that says what it is, a length of four bytes that counts itself, and what is said.
 
 use super::error_response::server_error;
+use super::fields::text;
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 use crate::stream::Stream;
@@ -204,24 +205,6 @@ impl Messages {
     }
 }
 
-/// A text that ends with a zero, and what follows it.
-pub(super) fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = bytes.iter().position(|byte| *byte == 0)?;
-    Some((&bytes[..end], &bytes[end + 1..]))
-}
-
-/// Two bytes as a number, and what follows them.
-pub(super) fn int2(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    Some((u16::from_be_bytes(*number), rest))
-}
-
-/// Four bytes as a number, and what follows them.
-pub(super) fn int4(bytes: &[u8]) -> Option<(i32, &[u8])> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    Some((i32::from_be_bytes(*number), rest))
-}
-
 /// Writes its length into a message that begins at `start`.
 pub(super) fn write_length(bytes: &mut [u8], start: usize) -> Result<(), WireError> {
     let length = bytes.len() - start - 1;
@@ -239,8 +222,6 @@ pub(super) fn not_writable(error: std::io::Error) -> WireError {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -250,20 +231,5 @@ mod tests {
         assert_eq!(&bytes[2..7], b"Q\0\0\0\x0D");
         let mut long = vec![0; LONGEST + 2];
         assert!(matches!(write_length(&mut long, 0), Err(WireError::Request(_))));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_read_of_bytes_is_never_more_than_there_is(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            if let Some((text, rest)) = text(&bytes) {
-                prop_assert_eq!([text, &[0], rest].concat(), &bytes[..]);
-            }
-            if let Some((number, rest)) = int2(&bytes) {
-                prop_assert_eq!([&number.to_be_bytes()[..], rest].concat(), &bytes[..]);
-            }
-            if let Some((number, rest)) = int4(&bytes) {
-                prop_assert_eq!([&number.to_be_bytes()[..], rest].concat(), &bytes[..]);
-            }
-        }
     }
 }

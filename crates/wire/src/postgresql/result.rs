@@ -1,7 +1,8 @@
 //! Answers: rows, what was done, or an error, and after all that the server is ready again.
 
 use super::error_response::{is_fatal, server_error};
-use super::messages::{ERROR, Messages, text};
+use super::fields::text;
+use super::messages::{ERROR, Messages};
 use crate::error::WireError;
 use crate::summary::ResultSummary;
 

@@ -1,6 +1,6 @@
 //! Rows as the server sends them: a number of columns, and each value with its length before it.
 
-use super::messages::{int2, int4};
+use super::fields::{int2, int4};
 use crate::error::WireError;
 
 /// The values of a row, where they were received.

@@ -6,7 +6,8 @@ use postgres_protocol::message::frontend;
 
 use super::cancel::CancelKey;
 use super::copy::{self, CopyIn};
-use super::messages::{Messages, int2, int4, not_writable};
+use super::fields::{int2, int4};
+use super::messages::{Messages, not_writable};
 use super::options::{LoggedIn, ProtocolVersion};
 use super::query::Query;
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};

@@ -350,11 +350,19 @@ fn sessions_of_the_account_that_still_load_are_ended_and_no_others() {
     run(async |reactor| {
         let (mut loading, _) = Session::connect(reactor, &options(&server)).await.unwrap();
         let (mut other, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        let of_the_shop = ConnectOptions {
+            settings: vec![("application_name".into(), "shop".into())],
+            ..options(&server)
+        };
+        let (mut shop, _) = Session::connect(reactor, &of_the_shop).await.unwrap();
         let (mut session, _) = Session::connect(reactor, &options(&server)).await.unwrap();
         end_sessions(&mut session, &[]).await.unwrap();
-        end_sessions(&mut session, &[loading.id(), 1]).await.unwrap();
+        end_sessions(&mut session, &[loading.id(), shop.id(), 1])
+            .await
+            .unwrap();
         assert!(loading.query("SELECT 1").await.is_err());
         other.query("SELECT 1").await.unwrap();
+        shop.query("SELECT 1").await.unwrap();
     });
 }
 

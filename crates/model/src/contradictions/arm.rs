@@ -2,7 +2,7 @@
 
 use super::found::{Found, Path};
 use crate::arm::Arm;
-use crate::authentication::{Authentication, AuthenticationMethod, PasswordCache};
+use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
 use crate::tls::{Group, Resumption, TlsLibrary, TlsNegotiation};
 use crate::transport::TlsVersion;
@@ -27,7 +27,6 @@ pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
         found.add(path.key("certificate"), message);
     }
     check_authentication(arm, path, found);
-    check_scram(arm, &path.key("authentication"), found);
     check_pooler(arm, path, found);
 }
 
@@ -54,10 +53,6 @@ fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
         let message = format!(
             "arm {name:?}: TLS 1.3 resumes by ticket alone; take resumption = \"ticket\", or TLS 1.2 or older"
         );
-        found.add(path.key("resumption"), message);
-    }
-    if tls.resumption != Resumption::Off && is_of_postgresql(arm) {
-        let message = format!("arm {name:?}: PostgreSQL resumes no TLS sessions; leave resumption out");
         found.add(path.key("resumption"), message);
     }
     if tls.library == TlsLibrary::Rustls {
@@ -125,34 +120,6 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
     }
 }
 
-fn check_scram(arm: &Arm, path: &Path, found: &mut Found) {
-    let name = &arm.name;
-    let method = arm.authentication.method;
-    if method == Some(AuthenticationMethod::ScramSha256Plus) && !arm.transport.is_encrypted() {
-        let message = format!(
-            "arm {name:?}: SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take \
-             SCRAM-SHA-256"
-        );
-        found.add(path.key("method"), message);
-    }
-    let Some(iterations) = arm.authentication.scram_iterations else {
-        return;
-    };
-    let path = path.key("scram_iterations");
-    let is_of_postgresql = |method: AuthenticationMethod| method.is_scram() && method.is_of_postgresql();
-    if !method.is_some_and(is_of_postgresql) {
-        let message = format!(
-            "arm {name:?}: only SCRAM-SHA-256 and SCRAM-SHA-256-PLUS on PostgreSQL have iterations to choose; leave \
-             scram_iterations out or set method"
-        );
-        found.add(path, message);
-    } else if !Authentication::SCRAM_ITERATIONS.contains(&iterations) {
-        let (least, most) = Authentication::SCRAM_ITERATIONS.into_inner();
-        let message = format!("arm {name:?}: scram_iterations must lie between {least} and {most}");
-        found.add(path, message);
-    }
-}
-
 fn check_pooler(arm: &Arm, path: &Path, found: &mut Found) {
     if arm.pooler.is_none() {
         return;
@@ -182,10 +149,4 @@ fn check_pooler(arm: &Arm, path: &Path, found: &mut Found) {
         }
         _ => {}
     }
-}
-
-/// True if an arm has what only PostgreSQL has.
-fn is_of_postgresql(arm: &Arm) -> bool {
-    let is_only_there = |method: AuthenticationMethod| method.is_of_postgresql() && !method.is_of_mongodb();
-    arm.setting_of_postgresql().is_some() || arm.authentication.method.is_some_and(is_only_there)
 }

@@ -5,6 +5,7 @@ mod cell;
 mod found;
 mod load;
 mod pgbench;
+mod postgresql;
 mod published;
 mod whole;
 
@@ -51,7 +52,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
     for (index, arm) in study.arms.iter().enumerate() {
-        check_arm(arm, &Path::of("arm").entry(index), &mut found);
+        let path = Path::of("arm").entry(index);
+        check_arm(arm, &path, &mut found);
+        postgresql::check_arm(arm, &path, &mut found);
     }
     for (index, cell) in study.cells.iter().enumerate() {
         check_cell(study, cell, &Path::of("cell").entry(index), &mut found);

@@ -474,7 +474,7 @@ load = { connections = 1 }
     12 problems in study.toml
     study.toml:22:46: arm "direct": PostgreSQL resumes no TLS sessions; leave resumption out
     study.toml:27:29: arm "bound": SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take SCRAM-SHA-256
-    study.toml:27:70: arm "bound": scram_iterations must lie between 1 and 1000000
+    study.toml:27:70: arm "bound": scram_iterations must lie between 1000 and 1000000
     study.toml:32:55: arm "md5": only SCRAM-SHA-256 and SCRAM-SHA-256-PLUS on PostgreSQL have iterations to choose; leave scram_iterations out or set method
     study.toml:32:78: arm "md5": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
     study.toml:37:29: arm "cert": cert is a login by certificate; add tls = { client_certificate = "ecdsa-p256" }

@@ -51,10 +51,11 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("scram_iterations", whole(Authentication::SCRAM_ITERATIONS)),
     ] {
         let range = format!("{} – {}", grouped(least), grouped(most));
-        let row = reference
+        // A key may be there in several tables.
+        let mut rows = reference
             .lines()
-            .find(|line| line.starts_with(&format!("| `{key}` |")));
-        assert!(row.unwrap().contains(&range), "{key}: {range}");
+            .filter(|line| line.starts_with(&format!("| `{key}` |")));
+        assert!(rows.any(|row| row.contains(&range)), "{key}: {range}");
     }
 }
 

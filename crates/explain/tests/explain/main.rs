@@ -6,3 +6,4 @@ mod consequences;
 mod figures;
 mod loads;
 mod made_up;
+mod targets;

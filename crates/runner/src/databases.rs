@@ -138,7 +138,7 @@ fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> V
 
 /// Settings that only PostgreSQL has, of arms on another database.
 fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<String> {
-    if !matches!(protocol, Protocol::MySql | Protocol::MongoDb) {
+    if protocol == Protocol::PostgreSql {
         return Vec::new();
     }
     let refused = |arm: &Arm| {

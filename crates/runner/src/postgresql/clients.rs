@@ -9,7 +9,7 @@ use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 
-use super::counters::Readings;
+use super::readings::Readings;
 use crate::database::{Clients, Endpoint};
 
 /// By which sessions of ciphertax are known on the server (`application_name`).

@@ -1,6 +1,5 @@
 //! What a server counts.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::Session;
 
 use super::clients::{APPLICATION, PostgreSql};
+use super::readings::Readings;
 use crate::counters::UPTIME;
 use crate::database::{Control, PATIENCE};
 use crate::error::RunError;
@@ -55,15 +55,6 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// The error of a server that is starting or recovers from the crash of one of its processes (cannot_connect_now).
 const NOT_YET: &str = "57P03";
-
-/// What is remembered from one reading of the counters to the next.
-#[derive(Default)]
-pub(super) struct Readings {
-    /// Transactions that asked for them so far.
-    asked: Cell<i64>,
-    /// Sessions of programs and others that there were at the last one.
-    others: Cell<Option<u64>>,
-}
 
 impl Control<PostgreSql> {
     /// The server's counters now; those it does not know are left out. A session that the server has ended is replaced by

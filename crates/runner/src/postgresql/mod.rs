@@ -9,6 +9,7 @@ mod database;
 mod environment;
 mod limits;
 mod product;
+mod readings;
 mod rights;
 
 pub(crate) use clients::PostgreSql;

@@ -17,6 +17,7 @@ mod own_mongodb;
 mod own_postgresql;
 mod own_server;
 mod postgresql;
+mod postgresql_pooler;
 mod quick;
 mod resume;
 mod safety;

@@ -32,6 +32,7 @@ pub(crate) struct Figures {
     pub(crate) client_cpu_ns: u64,
     pub(crate) server_cpu_ns: Option<u64>,
     tunnel_cpu_ns: Option<u64>,
+    pooler_cpu_ns: Option<u64>,
     /// Sent and received.
     bytes: u64,
     /// Of the client's threads, then of the server's.
@@ -228,6 +229,7 @@ impl Figures {
             client_cpu_ns: load.client_cpu.total_ns,
             server_cpu_ns: server.server_cpu.map(|cpu| cpu.total_ns),
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
+            pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,
@@ -302,6 +304,7 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
         Metric::ClientCpuPerOp => sum(&|slice| slice.client_cpu_ns) / 1e3 / operations,
         Metric::ServerCpuPerOp => every(&|slice| slice.server_cpu_ns)? / 1e3 / operations,
         Metric::TunnelCpuPerOp => every(&|slice| slice.tunnel_cpu_ns)? / 1e3 / operations,
+        Metric::PoolerCpuPerOp => every(&|slice| slice.pooler_cpu_ns)? / 1e3 / operations,
         Metric::Throughput => operations / (sum(&|slice| slice.duration_ns) / 1e9),
         Metric::LatencyMean => sum(&|slice| slice.latency_sum_ns) / 1e3 / operations,
         Metric::ResponseMean => every(&|slice| Some(slice.open_loop?.response_ns))? / 1e3 / operations,

@@ -43,6 +43,21 @@ fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
                 .unwrap_or_else(|error| panic!("{}, {transport}, {behind}: {error}", account.user));
             let has_password = account.method != AuthenticationMethod::Trust;
             assert_eq!(proved.proofs.len(), if has_password { 4 } else { 3 });
+            let by_pooler = pooler.prove("arm", &arm).unwrap();
+            let [said, wire] = [&by_pooler[0].evidence, &by_pooler[1].claim];
+            let can_be_read = if behind == Transport::Plain {
+                "travels"
+            } else {
+                "does not travel"
+            };
+            assert_eq!(
+                wire,
+                &format!("behind the pooler a canary value {can_be_read} in plaintext")
+            );
+            let [client, server] = [transport, behind]
+                .map(|transport| transport.tls_version().map_or("no TLS", TlsVersion::name));
+            assert!(said.starts_with(&format!("SHOW CLIENTS: {client}")), "{said}");
+            assert!(said.contains(&format!("SHOW SERVERS: {server}")), "{said}");
             // The server knows its own accounts, whoever stands before it.
             assert_eq!(ask(&arm, "SELECT current_user").unwrap(), account.user);
         }
@@ -106,7 +121,8 @@ fn with_shared_connections_prepared_statements_are_found_again() {
     }
     let Some(server) = server() else { return };
     let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
-    assert!(pooler.keeps_prepared_statements(), "{:?}", pooler.facts());
+    assert!(pooler::release().unwrap().keeps_prepared_statements());
+    assert_eq!(pooler.facts()["max_prepared_statements"], "1000");
     let arm = options(&server, &pooler, server.default_account(), Transport::Tls13);
     let found = run(async |reactor| {
         let mut sessions = Vec::new();
@@ -153,7 +169,7 @@ fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
 }
 
 #[test]
-fn before_other_servers_and_for_other_logins_there_is_none() {
+fn before_other_servers_there_is_none() {
     let mariadb = PrivateServer::builder(&MARIADB).start().unwrap();
     let pooler = Pooler {
         pgbouncer: PoolMode::Session,
@@ -165,14 +181,6 @@ fn before_other_servers_and_for_other_logins_there_is_none() {
         error.to_string().contains("mariadb cannot do a pooler"),
         "{error}"
     );
-    for method in POSTGRESQL.capabilities.authentication {
-        let served = [
-            AuthenticationMethod::ScramSha256,
-            AuthenticationMethod::Md5,
-            AuthenticationMethod::Trust,
-        ];
-        assert_eq!(pooler::is_served(*method), served.contains(method));
-    }
 }
 
 /// A server with an account for every method that a pooler serves.
@@ -190,7 +198,7 @@ fn server() -> Option<PrivateServer> {
 /// The accounts that a pooler serves.
 fn accounts(server: &PrivateServer) -> Vec<&Account> {
     let mut accounts = server_accounts(server);
-    accounts.retain(|account| pooler::is_served(account.method));
+    accounts.retain(|account| account.method.is_served_by_poolers());
     assert_eq!(accounts.len(), 4);
     accounts
 }

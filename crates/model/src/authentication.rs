@@ -148,6 +148,12 @@ impl AuthenticationMethod {
         !matches!(self, Self::NoLogin | Self::Trust)
     }
 
+    /// True if a pooler can let a client in by it and log in to the server by the same in the client's name: it keeps what
+    /// the server keeps of a password, no password and no client's certificate, and binds no login to two TLS sessions.
+    pub fn is_served_by_poolers(self) -> bool {
+        matches!(self, Self::Trust | Self::Md5 | Self::ScramSha256)
+    }
+
     /// True for a login by the certificate that the client shows in the TLS handshake.
     pub fn is_by_certificate(self) -> bool {
         matches!(self, Self::MongodbX509 | Self::Cert)

@@ -488,6 +488,56 @@ load = { connections = 1 }
 }
 
 #[test]
+fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
+    let refusal = |of_arm: &str, rest: &str| {
+        let arm = format!(
+            "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {{ pgbouncer = \"session\" }}\n{of_arm}\n{rest}\n[[cell]]"
+        );
+        changed("[[cell]]", &arm)
+    };
+    for (of_arm, rest, words) in [
+        (
+            "authentication = { method = \"password\" }",
+            "",
+            "it cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust",
+        ),
+        (
+            "authentication = { method = \"cert\" }\ntls = { client_certificate = \"ecdsa-p256\" }",
+            "",
+            "it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust",
+        ),
+        (
+            "tls = { client_certificate = \"ecdsa-p256\" }",
+            "",
+            "pgbouncer asks no client for a certificate; leave client_certificate out",
+        ),
+        (
+            "",
+            "[[cell]]\nname = \"program\"\nworkload = \"command\"\ncommand = { run = [\"true\"] }\n",
+            "the server sees none of a program's own connections",
+        ),
+    ] {
+        let refusal = refusal(of_arm, rest);
+        assert!(refusal.contains(words), "{refusal}");
+        assert!(refusal.contains("\"pooled\""), "{refusal}");
+    }
+    // Where a relay keeps the distance nobody is beside the server.
+    let pooled = STUDY.replace(
+        "[[cell]]",
+        "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }\n\n[[cell]]",
+    );
+    let by_relay = pooled.replace(
+        "time_s = 10",
+        "time_s = 10\nlink_by = \"relay\"\nlink = { rtt_ms = 20 }",
+    );
+    let refusal = StudyText::new("study.toml", &by_relay)
+        .study()
+        .unwrap_err()
+        .to_string();
+    assert!(refusal.contains("a relay has no far side"), "{refusal}");
+}
+
+#[test]
 fn poolers_that_no_package_client_has_are_refused_by_name() {
     let refusal = |pooler: &str| {
         let arm =

@@ -21,7 +21,7 @@ pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
 pub(crate) use secrets::no_secret_is_left;
-pub(crate) use traces::servers_of;
+pub(crate) use traces::{poolers_of, servers_of};
 
 /// How long cleaning up may take after ciphertax was killed.
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);

@@ -22,13 +22,13 @@ pub(super) fn waits_for_cpu(
     arm: &str,
 ) -> Option<Finding> {
     // What carries an arm's connections has work of its own to do in every phase.
-    let has_tunnel = run
+    let has_carrier = run
         .head
         .study
         .arms
         .iter()
-        .any(|other| other.name == arm && other.tunnel.is_some());
-    if cell.asked.load.connections < 2 || has_tunnel {
+        .any(|other| other.name == arm && (other.tunnel.is_some() || other.pooler.is_some()));
+    if cell.asked.load.connections < 2 || has_carrier {
         return None;
     }
     let baseline = &run.head.arms.first()?.name;

@@ -5,14 +5,17 @@
 //! certificate. It knows accounts by what the server keeps of their passwords, and by it logs in to the server in their
 //! names.
 
+mod console;
+mod proof;
 mod settings;
 mod version;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use ciphertax_model::{AuthenticationMethod, Pooler, Transport};
+use ciphertax_model::{Pooler, Transport};
 use ciphertax_supervise::PrivateFolder;
 use ciphertax_supervise::guard::{Guard, GuardProgram, Helper};
 
@@ -22,23 +25,28 @@ use crate::error::{Error, Result};
 use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
 use crate::locate::Installation;
+use crate::log;
 use crate::postgresql::tenant::Tenant;
 use crate::server::PrivateServer;
 use crate::tunnel::Side;
 use crate::tunnel::half::Half;
 use crate::tunnel::program::{Program, write_settings};
 
+use console::Console;
 use settings::Settings;
 use version::Version;
 
 /// The program, and Debian's package of it.
 const PGBOUNCER: &str = "pgbouncer";
 
+/// What it writes down.
+const LOG: &str = "pgbouncer.log";
+
 /// Space that a pooler needs: settings and a log.
 const NEEDED_MB: u64 = 10;
 
 /// Starts a pooler before a server and waits until it listens: less than a second. `transport` is that of its clients.
-/// It must be stopped before the server is.
+/// It must be stopped before the link is.
 ///
 /// # Errors
 /// If the server is none of PostgreSQL's or has no certificate for what is to be encrypted, or if the program is missing
@@ -61,27 +69,27 @@ pub fn start(
     let host = far.as_ref().map_or(Ipv4Addr::LOCALHOST, |far| far.delayed);
     // Beside the server, it is on the loopback address.
     let server_port = server.only_address()?.port();
-    let settings = |listen: SocketAddr| Settings {
+    let settings = Settings {
         pooler,
         transport,
         version,
-        listen,
         server_port,
-        tls: server.certificate_files(),
-        folder: &folder,
+        tls: server.certificate_files().cloned(),
+        folder,
+        console: Console::new()?,
     };
     let accounts: Vec<&Account> = server
         .accounts()
         .iter()
-        .filter(|account| is_served(account.method))
+        .filter(|account| account.method.is_served_by_poolers())
         .collect();
-    settings::write_accounts(&folder, &accounts)?;
+    settings.write_accounts(&accounts)?;
     let (process, address) = Half::start_listening(&mut guard, PGBOUNCER, Side::Server, host, |listen| {
-        let path = folder.join(format!("pgbouncer-{}.ini", listen.port()));
-        write_settings(&path, &settings(listen).text())?;
+        let path = settings.path(listen);
+        write_settings(&path, &settings.text(listen, None))?;
         Ok(Helper {
             command_line: program.command_line([path]),
-            log: "pgbouncer.log".into(),
+            log: LOG.into(),
             user: tenant.user(),
             namespace: far.as_ref().map(|far| far.namespace.clone()),
             ending: version.ending(),
@@ -89,8 +97,9 @@ pub fn start(
     })?;
     Ok(RunningPooler {
         address,
-        facts: settings(address).facts(),
-        version,
+        facts: settings.facts(),
+        settings,
+        is_within_reach: link.is_none(),
         process,
         guard,
     })
@@ -107,13 +116,31 @@ fn find() -> Result<Program> {
     )
 }
 
-/// True if accounts of this method can log in to a pooler, and it for them to the server: it knows no password, and has
-/// no certificate of theirs. Nor can a session be bound to two TLS sessions.
-pub fn is_served(method: AuthenticationMethod) -> bool {
-    matches!(
-        method,
-        AuthenticationMethod::ScramSha256 | AuthenticationMethod::Md5 | AuthenticationMethod::Trust
-    )
+/// The release that would be started.
+///
+/// # Errors
+/// If there is none.
+pub fn release() -> Result<Release> {
+    Ok(Release(Version::of(&find()?)?))
+}
+
+/// A release of PgBouncer.
+#[derive(Debug, Clone, Copy)]
+pub struct Release(Version);
+
+impl Release {
+    /// True if a client may prepare a statement and execute it later also where the connection to the server may be
+    /// another one by then: since 1.21.
+    pub fn keeps_prepared_statements(self) -> bool {
+        self.0.keeps_prepared_statements()
+    }
+}
+
+/// `PgBouncer 1.18`
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 fn refuse_the_impossible(pooler: Pooler, transport: Transport, server: &PrivateServer) -> Result<()> {
@@ -141,7 +168,9 @@ fn refuse_the_impossible(pooler: Pooler, transport: Transport, server: &PrivateS
 pub struct RunningPooler {
     address: SocketAddr,
     facts: BTreeMap<String, String>,
-    version: Version,
+    settings: Settings,
+    /// False on the far side of a link, where no relay of this process can be.
+    is_within_reach: bool,
     process: Half,
     guard: Guard,
 }
@@ -162,15 +191,27 @@ impl RunningPooler {
         &self.facts
     }
 
-    /// True if a client may prepare a statement and execute it later also where the connection to the server may be
-    /// another one by then: since 1.21.
-    pub fn keeps_prepared_statements(&self) -> bool {
-        self.version.keeps_prepared_statements()
+    /// How bytes travel between it and the server.
+    pub fn server_transport(&self) -> Transport {
+        self.settings.pooler.server_transport
     }
 
     /// False once it has ended.
     pub fn is_alive(&self) -> bool {
         !self.process.has_ended()
+    }
+
+    /// Which one has ended, with its last words; `None` while it lives.
+    pub fn death(&self) -> Option<String> {
+        let log = self.guard.folder().join(LOG);
+        (!self.is_alive()).then(|| {
+            format!(
+                "{} (process {}) ended; the last lines of its log: {}",
+                self.settings.pooler,
+                self.pid(),
+                log::tail_of(&log)
+            )
+        })
     }
 
     /// The folder of its settings and its log.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, Secret, TlsVersion, Transport};
 
@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::postgresql::DATABASE;
 use crate::tunnel::program::write_settings;
 
+use super::console::{self, Console};
 use super::version::Version;
 
 /// Whom it knows, and what the server keeps of their passwords.
@@ -51,29 +52,39 @@ const SETTINGS: [(&str, &str); 10] = [
 /// OpenSSL's ciphers with what its security levels forbid: TLS before 1.2.
 const EVERY_SECURITY_LEVEL: &str = "HIGH:MEDIUM:+3DES:!aNULL:@SECLEVEL=0";
 
+/// The name by which clients reach the server's database through a relay, while there is one.
+pub(super) const BY_RELAY: &str = "ciphertax_by_relay";
+
 /// What a pooler is started with.
-pub(super) struct Settings<'a> {
+#[derive(Debug)]
+pub(super) struct Settings {
     pub(super) pooler: Pooler,
     /// That of its clients.
     pub(super) transport: Transport,
     pub(super) version: Version,
-    pub(super) listen: SocketAddr,
     /// Where the server listens on the loopback address.
     pub(super) server_port: u16,
     /// The server's certificate.
-    pub(super) tls: Option<&'a CertificateFiles>,
-    pub(super) folder: &'a Path,
+    pub(super) tls: Option<CertificateFiles>,
+    pub(super) folder: PathBuf,
+    pub(super) console: Console,
 }
 
-impl Settings<'_> {
-    /// Its settings file.
-    pub(super) fn text(&self) -> String {
+impl Settings {
+    /// Where the settings file of one that listens there is.
+    pub(super) fn path(&self, listen: SocketAddr) -> PathBuf {
+        self.folder.join(format!("pgbouncer-{}.ini", listen.port()))
+    }
+
+    /// Its settings file; with the port of a relay to the server, if there is one.
+    pub(super) fn text(&self, listen: SocketAddr, relay: Option<u16>) -> String {
         let path = |name: &str| self.folder.join(name).display().to_string();
         let files = [
-            ("listen_addr", self.listen.ip().to_string()),
-            ("listen_port", self.listen.port().to_string()),
+            ("listen_addr", listen.ip().to_string()),
+            ("listen_port", listen.port().to_string()),
             ("auth_file", path(ACCOUNTS)),
             ("auth_hba_file", path(HBA)),
+            ("stats_users", self.console.account().user.clone()),
         ];
         let lines: String = files
             .into_iter()
@@ -82,13 +93,30 @@ impl Settings<'_> {
             .chain(self.of_interest())
             .map(|(name, value)| format!("{name} = {value}\n"))
             .collect();
+        let database = |name, port| format!("{name} = host=127.0.0.1 port={port} dbname={DATABASE}\n");
+        let by_relay = relay.map_or(String::new(), |port| database(BY_RELAY, port));
         format!(
-            "[databases]\n\
-             {DATABASE} = host=127.0.0.1 port={} dbname={DATABASE}\n\
-             [pgbouncer]\n\
-             {lines}",
-            self.server_port
+            "[databases]\n{}{by_relay}[pgbouncer]\n{lines}",
+            database(DATABASE, self.server_port)
         )
+    }
+
+    /// Writes down whom it knows, and how they log in: each by the method of its account, to the console who watches it,
+    /// and nobody else.
+    pub(super) fn write_accounts(&self, accounts: &[&Account]) -> Result<()> {
+        let databases = format!("{DATABASE},{BY_RELAY}");
+        let of_clients = accounts.iter().map(|account| (databases.as_str(), *account));
+        let all = || {
+            of_clients
+                .clone()
+                .chain([(console::DATABASE, self.console.account())])
+        };
+        let known: String = all().map(|(_, account)| known(account)).collect();
+        write_settings(&self.folder.join(ACCOUNTS), &known)?;
+        let logins: String = all()
+            .map(|(databases, account)| login(databases, account))
+            .collect();
+        write_settings(&self.folder.join(HBA), &logins)
     }
 
     /// What is recorded.
@@ -125,7 +153,7 @@ impl Settings<'_> {
     }
 
     fn certificates(&self) -> Vec<(&'static str, String)> {
-        let Some(files) = self.tls else {
+        let Some(files) = &self.tls else {
             return Vec::new();
         };
         let text = |path: &Path| path.display().to_string();
@@ -163,27 +191,19 @@ fn of_tls(transport: Transport, names: [&'static str; 3], mode: &str) -> Vec<(&'
     settings
 }
 
-/// Writes into `folder` whom a pooler knows, and how they log in: each by the method of its account, and nobody else.
-pub(super) fn write_accounts(folder: &Path, accounts: &[&Account]) -> Result<()> {
-    let known: String = accounts.iter().map(|account| known(account)).collect();
-    write_settings(&folder.join(ACCOUNTS), &known)?;
-    let logins: String = accounts.iter().map(|account| login(account)).collect();
-    write_settings(&folder.join(HBA), &logins)
-}
-
 fn known(account: &Account) -> String {
     let verifier = account.verifier.as_ref().map_or("", Secret::expose);
     format!("\"{}\" \"{verifier}\"\n", account.user)
 }
 
 /// Who fits no line is rejected.
-fn login(account: &Account) -> String {
+fn login(databases: &str, account: &Account) -> String {
     let method = match account.method {
         AuthenticationMethod::Trust => "trust",
         AuthenticationMethod::Md5 => "md5",
         _ => "scram-sha-256",
     };
-    format!("host all {} 0.0.0.0/0 {method}\n", account.user)
+    format!("host {databases} {} 0.0.0.0/0 {method}\n", account.user)
 }
 
 #[cfg(test)]
@@ -213,6 +233,6 @@ mod tests {
             ..Account::without_password("a", AuthenticationMethod::ScramSha256)
         };
         assert_eq!(known(&account), "\"a\" \"SCRAM-SHA-256$1:a$b:c\"\n");
-        assert_eq!(login(&account), "host all a 0.0.0.0/0 scram-sha-256\n");
+        assert_eq!(login("d", &account), "host d a 0.0.0.0/0 scram-sha-256\n");
     }
 }

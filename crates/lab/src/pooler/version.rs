@@ -14,6 +14,9 @@ pub(super) struct Version(u32, u32);
 /// Since this, SIGTERM waits for clients.
 const WAITS_FOR_CLIENTS: Version = Version(1, 23);
 
+/// Since this, its lists of connections say whether they replicate, in a column before the state.
+const SAYS_REPLICATION: Version = Version(1, 23);
+
 /// Since this, it knows which statements a client has prepared.
 const KEEPS_PREPARED_STATEMENTS: Version = Version(1, 21);
 
@@ -28,6 +31,12 @@ impl Version {
     fn parse(text: &str) -> Self {
         let mut numbers = text.trim().split('.').map(|number| number.parse().unwrap_or(0));
         Self(numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+
+    /// Where the lists of clients and servers have the address of a connection (`ptr`), from 0; that of its counterpart
+    /// (`link`), the process of its peer and its TLS follow it.
+    pub(super) fn column_of_address(self) -> usize {
+        13 + usize::from(self >= SAYS_REPLICATION)
     }
 
     pub(super) fn keeps_prepared_statements(self) -> bool {
@@ -67,6 +76,7 @@ mod tests {
             (Ending::Quit, true)
         );
         assert_eq!(new.to_string(), "PgBouncer 1.25");
+        assert_eq!((old.column_of_address(), new.column_of_address()), (13, 14));
         assert!(Version::parse("unknown") < old);
     }
 }

@@ -12,7 +12,7 @@ mod plan;
 mod proof;
 mod shared_memory;
 pub(crate) mod tenant;
-mod verifier;
+pub(crate) mod verifier;
 
 use std::path::Path;
 

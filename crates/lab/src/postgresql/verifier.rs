@@ -13,7 +13,7 @@ use openssl::sign::Signer;
 use crate::hexadecimal::hexadecimal;
 
 /// Iterations of SCRAM unless an account asks for others: PostgreSQL's own.
-pub(super) const SCRAM_ITERATIONS: u32 = 4096;
+pub(crate) const SCRAM_ITERATIONS: u32 = 4096;
 
 /// Random bytes in the salt of SCRAM, as many as PostgreSQL takes.
 const SALT_BYTES: usize = 16;
@@ -22,7 +22,7 @@ const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
 /// `SCRAM-SHA-256$ITERATIONS:SALT$STORED KEY:SERVER KEY` (RFC 5803's contents in PostgreSQL's form), with a random salt.
-pub(super) fn scram(password: &Secret, iterations: u32) -> Result<String, ErrorStack> {
+pub(crate) fn scram(password: &Secret, iterations: u32) -> Result<String, ErrorStack> {
     let mut salt = [0; SALT_BYTES];
     openssl::rand::rand_bytes(&mut salt)?;
     scram_with_salt(password, iterations, &salt)

@@ -294,18 +294,18 @@ fn silence(patience: Duration) -> String {
 }
 
 /// What a relay saw of a value that went through it.
-struct Canary {
+pub(crate) struct Canary {
     /// Whether the connection is said to be encrypted.
-    encrypted: bool,
+    pub(crate) encrypted: bool,
     /// Whether the value could be read.
-    seen: bool,
+    pub(crate) seen: bool,
     /// What the relay saw in all, in bytes.
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Canary {
     /// The proof that the connection is what it is said to be, or what it is instead.
-    fn verdict(&self) -> Result<Proof, String> {
+    pub(crate) fn verdict(&self) -> Result<Proof, String> {
         match (self.encrypted, self.seen) {
             (_, false) if self.bytes == 0 => Err("the session did not go through the relay".into()),
             (false, true) => Ok(proof(
@@ -325,7 +325,7 @@ impl Canary {
 }
 
 /// A text that is nowhere else.
-fn random_text(begin: &str) -> Result<String, Error> {
+pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
     let mut random = [0; 16];
     openssl::rand::rand_bytes(&mut random)?;
     Ok(format!("{begin}{}", hexadecimal(&random)))

@@ -147,6 +147,18 @@ fn check_pooler(arm: &Arm, path: &Path, found: &mut Found) {
             );
             found.add(path.key("pooler"), message);
         }
+        Some(other) if !other.is_served_by_poolers() => {
+            let message = format!(
+                "arm {name:?}: pgbouncer has neither passwords nor clients' certificates, so it cannot log in to the server by \
+                 {other} in a client's name; take SCRAM-SHA-256, md5 or trust"
+            );
+            found.add(method, message);
+        }
         _ => {}
+    }
+    if arm.tls.client_certificate.is_some() && arm.authentication.method != Some(AuthenticationMethod::Cert) {
+        let message =
+            format!("arm {name:?}: pgbouncer asks no client for a certificate; leave client_certificate out");
+        found.add(path.key("tls").key("client_certificate"), message);
     }
 }

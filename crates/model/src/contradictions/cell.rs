@@ -66,8 +66,28 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
     }
 }
 
-/// With transaction pooling, what a session remembers may be asked of another.
+/// What cannot be measured through a pooler: with transaction pooling, what a session remembers may be asked of another;
+/// a program's connections are not the server's; and a relay keeps clients from the server, beside which the pooler is.
 fn check_pooling(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let name = &cell.name;
+    if let Some(arm) = study.arms_of(cell).find(|arm| arm.pooler.is_some()) {
+        if cell.workload.is_program() {
+            let message = format!(
+                "cell {name:?}: behind the pooler of arm {:?} the server sees none of a program's own connections, so nobody \
+                 can tell what they were; leave the arm out with arms = […]",
+                arm.name
+            );
+            found.add(path.key("workload"), message);
+        }
+        if study.link_by == LinkKind::Relay && study.link(cell).is_some() {
+            let message = format!(
+                "cell {name:?}: the pooler of arm {:?} is beside its server, and a relay has no far side; take link_by = \
+                 \"tun\", or leave the arm out with arms = […]",
+                arm.name
+            );
+            found.add(Path::of("link_by"), message);
+        }
+    }
     let pools_transactions = |arm: &&Arm| {
         let pooler = arm.pooler;
         pooler.is_some_and(|pooler| pooler.pgbouncer == PoolMode::Transaction)
@@ -75,9 +95,9 @@ fn check_pooling(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let pooled = study.arms_of(cell).find(pools_transactions);
     if let (Workload::ConnectInsertCount, Some(arm)) = (cell.workload, pooled) {
         let message = format!(
-            "cell {:?}: connect_insert_count asks its session for the last id, and the pooler of arm {:?} gives every \
+            "cell {name:?}: connect_insert_count asks its session for the last id, and the pooler of arm {:?} gives every \
              transaction another; take pgbouncer = \"session\", or leave the arm out with arms = […]",
-            cell.name, arm.name
+            arm.name
         );
         found.add(path.key("workload"), message);
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_wire::Expectation;
@@ -189,6 +190,8 @@ pub(crate) struct Conditions<'a, D: Database> {
     pub(crate) is_private: bool,
     /// Where the servers are reached by measured connections.
     pub(crate) measured: &'a [Endpoint],
+    /// What stands between its clients and the server, which sees the connections of the pooler alone.
+    pub(crate) pooler: Option<&'a RunningPooler>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<D::Options>,
 }

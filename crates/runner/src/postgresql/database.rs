@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
@@ -101,11 +102,16 @@ impl Database for PostgreSql {
             method,
             ..options.clone()
         };
-        let conditions = lab::Conditions {
+        let pooler = conditions.pooler;
+        let by = lab::Conditions {
             unknown_client: conditions.unknown_client.as_ref(),
-            behind_pooler: None,
+            behind_pooler: pooler.map(RunningPooler::server_transport),
         };
-        Ok(prove(arm, &options, expectation, conditions)?)
+        let mut proved = prove(arm, &options, expectation, by)?;
+        if let Some(pooler) = pooler {
+            proved.proofs.extend(pooler.prove(arm, &options)?);
+        }
+        Ok(proved)
     }
 
     fn canary(options: &ConnectOptions) -> Canary {
@@ -114,7 +120,7 @@ impl Database for PostgreSql {
 
     fn access(
         &self,
-        _arm: &Arm,
+        arm: &Arm,
         options: ConnectOptions,
         expectation: Expectation,
         _measured: &[Endpoint],
@@ -126,7 +132,7 @@ impl Database for PostgreSql {
             },
             expectation,
             connections: 1,
-            is_pooled: false,
+            is_pooled: arm.pooler.is_some(),
         }
     }
 

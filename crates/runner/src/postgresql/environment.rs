@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ciphertax_model::command::{Part, Placeholder, parts};
-use ciphertax_model::{Arm, Cell, Study, TlsNegotiation, TlsVersion};
+use ciphertax_model::{Cell, Study, TlsNegotiation, TlsVersion};
 use ciphertax_wire::tls::Verification;
 use ciphertax_workload::dataset::SCHEMA;
 
@@ -115,14 +115,7 @@ pub(super) fn files(reached: &Reached<'_, PostgreSql>) -> Result<Vec<(&'static s
 
 /// What cannot be had on PostgreSQL, nor programs be given there.
 pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
-    let pooled = study.arms_of(cell).filter(|arm| arm.pooler.is_some());
-    let no_pooler = |arm: &Arm| {
-        format!(
-            "arm {}: no pooler can be put before a server yet; leave the arm out of the cell {}",
-            arm.name, cell.name
-        )
-    };
-    let mut refusals: Vec<String> = pooled.map(no_pooler).collect();
+    let mut refusals = Vec::new();
     if study.server_spec(cell).replica_set.is_some() {
         refusals.push(format!(
             "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
@@ -163,7 +156,7 @@ fn ssl_mode(reached: &Reached<'_, PostgreSql>) -> &'static str {
 mod tests {
     use std::collections::BTreeMap;
 
-    use ciphertax_model::{Secret, Transport};
+    use ciphertax_model::{Arm, Secret, Transport};
     use ciphertax_wire::tls::TlsPolicy;
 
     use super::*;

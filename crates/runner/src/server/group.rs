@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_model::{Arm, Link, ServerSpec, Study, Tunnel};
+use ciphertax_model::{Arm, Link, ServerSpec, Study};
 use ciphertax_observe::Meter;
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
@@ -196,6 +196,7 @@ impl<D: Database> GroupServer<D> {
         let conditions = Conditions {
             is_private: self.is_private(),
             measured: &self.route.measured,
+            pooler: self.route.pooler_of(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -317,7 +318,15 @@ impl<D: Database> Server for GroupServer<D> {
         Some(format!("{death}{}", log.unwrap_or_default()))
     }
 
-    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
-        self.route.tunnel_meter(tunnel)
+    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.tunnel_meter(arm)
+    }
+
+    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.pooler_meter(arm)
+    }
+
+    fn pooler_death(&self, arm: &Arm) -> Option<String> {
+        self.route.pooler_of(arm)?.death()
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ciphertax_records::{RunStatus, VoidReason};
-use ciphertax_testkit::not_tested;
+use ciphertax_lab::catalogue;
+use ciphertax_records::{Phase, RunStatus, VoidReason};
+use ciphertax_testkit::{fetched, not_tested};
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples, servers_of};
@@ -133,6 +134,75 @@ fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
         // A backend is forked, starts and ends: that cannot be had for a tenth of a millisecond.
         each > 100_000
     }));
+}
+
+const FIRST_KEYS: &str = r#"
+name = "first-keys"
+question = "Whose first key does the server take?"
+time_s = 8
+slice_s = 0.1
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[arm]]
+name = "its-group"
+transport = "tls1.3"
+tls = { group = "P-256" }
+
+[[cell]]
+name = "connects"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
+/// OpenSSL offers X25519 first, which PostgreSQL takes since 18.
+#[test]
+fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
+    let told = |server: &str, version: &str| {
+        let sandbox = Sandbox::new();
+        let study = format!("server = \"{server}\"\n{FIRST_KEYS}");
+        start(&sandbox, &study, &[])
+            .finish_within(2 * PATIENCE)
+            .measured();
+        let run = record(&sandbox.run());
+        assert!(
+            run.head.servers[0].version.starts_with(version),
+            "{:?}",
+            run.head.servers
+        );
+        let flights = |arm: &str| {
+            let mut rows = run.results.connect_phases.iter();
+            rows.find(|row| row.arm == arm && row.phase == Phase::Tls)
+                .unwrap()
+                .flights
+        };
+        assert_eq!(flights("its-group"), 1.0);
+        let findings = run
+            .results
+            .findings
+            .iter()
+            .filter(|finding| finding.id == "hello-retry");
+        (flights("tls"), findings.cloned().collect::<Vec<_>>())
+    };
+    let (flights, findings) = told("postgresql", "15.");
+    assert_eq!(flights, 2.0);
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}")
+    };
+    assert!(
+        finding.summary.contains("over tls the client") && finding.summary.contains("P-256"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.evidence.contains("ssl_ecdh_curve = prime256v1"),
+        "{finding:?}"
+    );
+    let newer = catalogue::find("postgresql-18").unwrap();
+    if fetched(newer).is_some() {
+        assert_eq!(told("postgresql-18", "18."), (1.0, Vec::new()));
+    }
 }
 
 #[test]

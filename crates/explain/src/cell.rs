@@ -121,9 +121,15 @@ impl<'a> CellSamples<'a> {
 
     /// The blocks in which both arms are valid.
     pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
+        self.together([one, other]).map(|[one, other]| (one, other))
+    }
+
+    /// The blocks in which all these arms are valid.
+    pub(crate) fn together<const N: usize>(&self, arms: [usize; N]) -> impl Iterator<Item = [&Figures; N]> {
         self.blocks.values().filter_map(move |block| {
-            let pair = (block[one].as_ref()?, block[other].as_ref()?);
-            (pair.0.counts() && pair.1.counts()).then_some(pair)
+            let slices = arms.iter().filter_map(|arm| block[*arm].as_ref());
+            let slices: Vec<&Figures> = slices.filter(|slice| slice.counts()).collect();
+            slices.try_into().ok()
         })
     }
 

@@ -39,7 +39,8 @@ pub(super) fn waits_for_cpu(
             .connect_phases
             .iter()
             .filter(|row| row.cell == cell.asked.name && row.arm == arm);
-        rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth))
+        // Whoever asks for TLS waits there for what an unencrypted login waits for: a process of the server's.
+        rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth) && !row.is_request_for_tls())
             .map(|row| row.mean_us)
             .sum()
     };

@@ -243,7 +243,7 @@ fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
     // The server pays in one of them, the client in the other.
     assert_eq!(
         run.verdict,
-        "Against plain, tls costs something in 2 of 2 cells: it costs the server 560 µs more CPU per operation (+700 % \
-         [696, 703]) in connect, and costs the client 2.0 µs more CPU per operation (+20 % [20, 21]) in select."
+        "Against plain, tls costs something in 2 of 2 cells: it costs the server 560 µs more CPU per query (+700 % \
+         [696, 703]) in connect, and costs the client 2.0 µs more CPU per query (+20 % [20, 21]) in select."
     );
 }

@@ -91,8 +91,7 @@ impl Watcher {
             return match seen.next() {
                 None => Ok(()),
                 Some(seen) => Err(format!(
-                    "the program negotiated {seen}, in a plaintext arm; tell it not to, by CIPHERTAX_SSL_MODE (now DISABLED) or \
-                     {}",
+                    "the program negotiated {seen}, in a plaintext arm; tell it not to, by CIPHERTAX_SSL_MODE or {}",
                     self.programs_read
                 )),
             };

@@ -9,6 +9,7 @@ use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 
 use super::endpoint::Endpoint;
+use super::program::ProgramTrust;
 
 /// What clients of a database need to know. The value itself is what one group of servers needs to remember.
 pub(crate) trait Clients: Sized + 'static {
@@ -55,6 +56,9 @@ pub(crate) trait Clients: Sized + 'static {
     fn is_over_socket(_arm: &Arm) -> bool {
         false
     }
+
+    /// What the database's own clients call what they must see of a server.
+    fn ssl_mode(trust: ProgramTrust) -> &'static str;
 
     /// The name of the file that a placeholder of a program's arguments stands for; `None` where the database has no such
     /// file, and for placeholders of something else.

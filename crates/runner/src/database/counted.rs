@@ -56,7 +56,7 @@ impl Counted {
             (false, None | Some(0)) => self.check_logins(expected),
             (false, Some(handshakes)) => Err(format!(
                 "of {connections} connections of the program {handshakes} asked for TLS, in a plaintext arm; many clients do so \
-                 by themselves: tell this one not to, by CIPHERTAX_SSL_MODE (now DISABLED) or {read}"
+                 by themselves: tell this one not to, by CIPHERTAX_SSL_MODE or {read}"
             )),
             (true, None) if !expected.is_counted => self.check_logins(expected),
             (true, None) => Err(

@@ -25,7 +25,7 @@ pub(crate) use clients::Clients;
 pub(crate) use control::{Control, PATIENCE, Ways};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
-pub(crate) use program::{Reached, encoded};
+pub(crate) use program::{ProgramTrust, Reached, encoded};
 pub(crate) use reached::ReachedArm;
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,

@@ -10,7 +10,7 @@ use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, Scra
 use ciphertax_wire::tls::TlsConnector;
 
 use super::readings::Readings;
-use crate::database::{Clients, Endpoint};
+use crate::database::{Clients, Endpoint, ProgramTrust};
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -119,6 +119,15 @@ impl Clients for PostgreSql {
 
     fn is_login_by_certificate(arm: &Arm) -> bool {
         arm.authentication.method == Some(AuthenticationMethod::Cert)
+    }
+
+    fn ssl_mode(trust: ProgramTrust) -> &'static str {
+        match trust {
+            ProgramTrust::Plaintext => "disable",
+            ProgramTrust::Anybody => "require",
+            ProgramTrust::Ca => "verify-ca",
+            ProgramTrust::HostName => "verify-full",
+        }
     }
 }
 

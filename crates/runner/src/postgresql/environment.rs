@@ -4,7 +4,6 @@ use std::path::Path;
 
 use ciphertax_model::command::{Part, Placeholder, parts};
 use ciphertax_model::{Cell, Study, TlsNegotiation, TlsVersion};
-use ciphertax_wire::tls::Verification;
 use ciphertax_workload::dataset::SCHEMA;
 
 use super::clients::PostgreSql;
@@ -39,7 +38,7 @@ pub(super) fn url(reached: &Reached<'_, PostgreSql>) -> String {
         "postgresql://{credentials}@{host}:{}/{}?sslmode={}",
         reached.endpoint.port,
         encoded(login.database()),
-        ssl_mode(reached)
+        reached.ssl_mode()
     );
     let mut options = vec![("options", format!("-csearch_path={SCHEMA}"))];
     if let Some(ca) = reached.ca() {
@@ -82,7 +81,7 @@ pub(super) fn variables(reached: &Reached<'_, PostgreSql>) -> Vec<(String, Strin
         ("PGPASSFILE", in_folder(PASSWORDS)),
         ("PGOPTIONS", format!("-csearch_path={SCHEMA}")),
         ("PGGSSENCMODE", "disable".to_owned()),
-        ("PGSSLMODE", ssl_mode(reached).to_owned()),
+        ("PGSSLMODE", reached.ssl_mode().to_owned()),
         (
             "PGSSLROOTCERT",
             reached.ca().map_or_else(|| in_folder(NO_CA), path),
@@ -142,22 +141,12 @@ fn is_direct(reached: &Reached<'_, PostgreSql>) -> bool {
     reached.policy.is_some() && reached.arm.tls.negotiation == TlsNegotiation::Direct
 }
 
-/// As libpq calls it.
-fn ssl_mode(reached: &Reached<'_, PostgreSql>) -> &'static str {
-    match reached.policy.map(|policy| &policy.verification) {
-        None => "disable",
-        Some(Verification::None) => "require",
-        Some(_) if reached.verifies_name() => "verify-full",
-        Some(Verification::Ca(_) | Verification::HostName(..)) => "verify-ca",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use ciphertax_model::{Arm, Secret, Transport};
-    use ciphertax_wire::tls::TlsPolicy;
+    use ciphertax_wire::tls::{TlsPolicy, Verification};
 
     use super::*;
     use crate::database::Endpoint;
@@ -217,6 +206,7 @@ mod tests {
         ] {
             assert_eq!(variables[name], value, "{name}");
         }
+        assert_eq!(reached.value(Placeholder::SslMode), "verify-full");
         assert!(!variables.values().any(|value| value.contains("p:#")));
         let files = files(&reached).unwrap();
         assert_eq!(files, [(PASSWORDS, "*:*:*:*:p\\:#\\\\é\n".as_bytes().to_vec())]);

@@ -9,6 +9,7 @@ mod database;
 mod environment;
 mod limits;
 mod product;
+mod removal;
 mod rights;
 
 pub(crate) use clients::PostgreSql;

@@ -88,7 +88,8 @@ pub(crate) struct MeasuringArguments {
     /// mongodb://[user[:password]@]host[:port][,host…]/[?tlsCAFile=FILE&replicaSet=NAME]
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
-    /// CIPHERTAX_PASSWORD.
+    /// CIPHERTAX_PASSWORD. For PostgreSQL PGPASSWORD and the password file (PGPASSFILE or ~/.pgpass) are read too, and no
+    /// other variable of libpq's: the URL says where the server is.
     pub(crate) target: Option<String>,
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]

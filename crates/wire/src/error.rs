@@ -3,8 +3,6 @@
 use std::fmt;
 use std::io;
 
-use crate::protocol::Protocol;
-
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -168,16 +166,18 @@ impl WireError {
             // ER_SECURE_TRANSPORT_REQUIRED
             Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false } => true,
             // invalid_authorization_specification
-            Self::PostgreSql {
-                sql_state, message, ..
-            } if sql_state == "28000" => {
-                message.contains("pg_hba.conf")
-                    && ["no encryption", "SSL off"]
-                        .iter()
-                        .any(|end| message.ends_with(end))
-            }
+            Self::PostgreSql { message, .. } if self.is_of_pg_hba() => ["no encryption", "SSL off"]
+                .iter()
+                .any(|end| message.ends_with(end)),
             _ => false,
         }
+    }
+
+    /// True if a PostgreSQL says no because of its `pg_hba.conf`, before it asks for a password.
+    pub fn is_of_pg_hba(&self) -> bool {
+        // invalid_authorization_specification
+        matches!(self, Self::PostgreSql { sql_state, message, .. }
+            if sql_state == "28000" && message.contains("pg_hba.conf"))
     }
 
     /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set
@@ -201,32 +201,6 @@ impl WireError {
             self,
             Self::Tls(_) | Self::HungUp { encrypted: true } | Self::Closed
         ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
-    }
-
-    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty
-    /// where the message says it already.
-    pub fn remedy(&self, protocol: Protocol) -> &'static str {
-        if let Self::NotTrusted { why, .. } = self {
-            why.remedy(protocol)
-        } else if self.is_tls_demanded() {
-            "; this server demands TLS: leave the plain arms out"
-        } else if matches!((self, protocol), (Self::HungUp { .. }, Protocol::PostgreSql)) {
-            "; direct TLS needs PostgreSQL 17 or newer with TLS switched on: leave arms with it out"
-        } else if matches!(self, Self::HungUp { .. }) {
-            "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
-        } else if self.is_missing_right() {
-            match protocol {
-                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
-                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
-                Protocol::PostgreSql => {
-                    "; the user needs rights in the schema ciphertax, or CREATE on the database"
-                }
-            }
-        } else if self.is_access_denied() {
-            "; check user and password"
-        } else {
-            ""
-        }
     }
 
     /// True if the connection is gone, which is what a server that died looks like. A PostgreSQL says so before it goes.
@@ -253,51 +227,6 @@ pub enum Distrust {
     OtherName,
     /// Something else, which the TLS library names.
     Other,
-}
-
-impl Distrust {
-    fn remedy(self, protocol: Protocol) -> &'static str {
-        match (self, protocol) {
-            (Self::Expired, Protocol::MySql) => {
-                "; renew it on the server (its variable ssl_cert), and look whether this machine's clock is right; without \
-                 ssl-ca in the URL nobody looks at it"
-            }
-            (Self::Expired, Protocol::MongoDb) => {
-                "; renew it on the server (net.tls.certificateKeyFile), and look whether this machine's clock is right; without \
-                 tlsCAFile in the URL nobody looks at it"
-            }
-            (Self::Expired, Protocol::PostgreSql) => {
-                "; renew it on the server (its setting ssl_cert_file), and look whether this machine's clock is right; without \
-                 sslrootcert in the URL nobody looks at it"
-            }
-            (Self::NotYetValid, _) => "; look whether this machine's clock and the server's are right",
-            (Self::OtherAuthority, Protocol::MySql) => {
-                "; ssl-ca must name the file of the CA that signed it, which the server's administrator has (often the server's \
-                 variable ssl_ca)"
-            }
-            (Self::OtherAuthority, Protocol::MongoDb) => {
-                "; tlsCAFile must name the file of the CA that signed it, which the server's administrator has (often the \
-                 server's net.tls.CAFile)"
-            }
-            (Self::OtherAuthority, Protocol::PostgreSql) => {
-                "; sslrootcert must name the file of the CA that signed it, which the server's administrator has"
-            }
-            (Self::OtherName, Protocol::MySql) => {
-                "; connect by a name that it has, or say ssl-mode=VERIFY_CA, which looks at no name"
-            }
-            (Self::OtherName, Protocol::MongoDb) => {
-                "; connect by a name that it has, or add tlsAllowInvalidHostnames=true, which looks at no name"
-            }
-            (Self::OtherName, Protocol::PostgreSql) => {
-                "; connect by a name that it has, or say sslmode=verify-ca, which looks at no name"
-            }
-            (Self::Other, Protocol::MySql) => "; look at what ssl-ca names and what the server sends",
-            (Self::Other, Protocol::MongoDb) => "; look at what tlsCAFile names and what the server sends",
-            (Self::Other, Protocol::PostgreSql) => {
-                "; look at what sslrootcert names and what the server sends"
-            }
-        }
-    }
 }
 
 impl fmt::Display for Distrust {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_lab::catalogue::POSTGRESQL;
@@ -25,6 +26,7 @@ impl OwnPostgreSql {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
+        ciphertax_lab::install(&POSTGRESQL, &AtomicBool::new(false), &mut |_| {}).unwrap();
         let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
         let builder = set_up(PrivateServer::builder(&POSTGRESQL).guard(guard));
         Self {
@@ -64,6 +66,21 @@ impl OwnPostgreSql {
         )
     }
 
+    /// Lets an account in that logs in by its password.
+    pub(crate) fn let_in(&self, user: &str) {
+        let of = self.user();
+        self.change_hba(|line| Some(line.replace(&format!(" {of} "), &format!(" {user},{of} "))));
+    }
+
+    /// Its URL for the account `app` with its password and the authority of its certificate.
+    pub(crate) fn app_url(&self) -> String {
+        format!(
+            "{}?sslrootcert={}",
+            self.url_of("app:tr0ub4dor"),
+            self.ca_file().display()
+        )
+    }
+
     pub(crate) fn ca_file(&self) -> &Path {
         self.server.ca_file().unwrap()
     }
@@ -73,7 +90,7 @@ impl OwnPostgreSql {
     }
 
     /// The default account.
-    fn options(&self) -> ConnectOptions {
+    pub(crate) fn options(&self) -> ConnectOptions {
         let address = self.server.address();
         ConnectOptions {
             database: Some(DATABASE.to_owned()),
@@ -88,19 +105,20 @@ impl OwnPostgreSql {
 
     /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
     pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
-        let reactor = Reactor::new().unwrap();
-        let options = self.options();
-        let connect = Session::connect(&reactor, &options);
-        let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
-        let (mut session, _) = connected.unwrap().unwrap().unwrap();
-        let result = use_it(&mut |statement| {
-            let rows = reactor.run_one(session.query(statement), Instant::now() + PATIENCE);
-            let rows = rows.unwrap().unwrap().unwrap();
-            rows.iter().map(|row| row.text(0)).collect()
-        });
-        let closed = reactor.run_one(session.close(), Instant::now() + PATIENCE);
-        closed.unwrap().unwrap().unwrap();
-        result
+        session(&self.options(), use_it)
+    }
+
+    /// The same for a session that calls itself so.
+    pub(crate) fn session_called<T>(
+        &self,
+        application: &str,
+        use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T,
+    ) -> T {
+        let options = ConnectOptions {
+            settings: vec![("application_name".to_owned(), application.to_owned())],
+            ..self.options()
+        };
+        session(&options, use_it)
     }
 
     /// The first column of a statement's rows.
@@ -127,9 +145,28 @@ impl OwnPostgreSql {
     }
 
     /// A file of its own, by the setting that names it.
-    fn file(&self, setting: &str) -> PathBuf {
+    pub(crate) fn file(&self, setting: &str) -> PathBuf {
         self.query(&format!("SELECT current_setting('{setting}')"))
             .remove(0)
             .into()
     }
+}
+
+/// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
+pub(crate) fn session<T>(
+    options: &ConnectOptions,
+    use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T,
+) -> T {
+    let reactor = Reactor::new().unwrap();
+    let connect = Session::connect(&reactor, options);
+    let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
+    let (mut session, _) = connected.unwrap().unwrap().unwrap();
+    let result = use_it(&mut |statement| {
+        let rows = reactor.run_one(session.query(statement), Instant::now() + PATIENCE);
+        let rows = rows.unwrap().unwrap().unwrap();
+        rows.iter().map(|row| row.text(0)).collect()
+    });
+    // The server may have ended it.
+    let _ = reactor.run_one(session.close(), Instant::now() + PATIENCE);
+    result
 }

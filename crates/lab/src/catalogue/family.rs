@@ -121,5 +121,12 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
     ],
     version_options: &["--version"],
     version_mark: "(PostgreSQL)",
-    companions: &["initdb", "pgbouncer"],
+    companions: &[
+        "initdb",
+        "pg_basebackup",
+        "pg_isready",
+        "pgbench",
+        "pgbouncer",
+        "psql",
+    ],
 };

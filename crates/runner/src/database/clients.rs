@@ -1,6 +1,7 @@
 //! How clients of a database log in: those of ciphertax, and programs of the user's own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_lab::Account;
 use ciphertax_model::command::Placeholder;
@@ -10,6 +11,7 @@ use ciphertax_wire::{Client, Expectation};
 
 use super::endpoint::Endpoint;
 use super::program::ProgramTrust;
+use crate::patience::PATIENCE;
 
 /// What clients of a database need to know. The value itself is what one group of servers needs to remember.
 pub(crate) trait Clients: Sized + 'static {
@@ -40,6 +42,11 @@ pub(crate) trait Clients: Sized + 'static {
 
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
+
+    /// How long the first connection to a server may take.
+    fn patience(_login: &Self::Login) -> Duration {
+        PATIENCE
+    }
 
     /// True if a password is empty that should not be.
     fn lacks_password(options: &Self::Options) -> bool;

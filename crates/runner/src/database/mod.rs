@@ -22,7 +22,7 @@ use crate::error::RunError;
 use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
-pub(crate) use control::{Control, PATIENCE, Ways};
+pub(crate) use control::{Control, Ways};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use program::{ProgramTrust, Reached, encoded};

@@ -12,8 +12,9 @@ use ciphertax_workload::mysql;
 use super::clients::MySql;
 use super::product::product;
 use crate::connections::Limit;
-use crate::database::{Control, Description, PATIENCE};
+use crate::database::{Control, Description};
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// Counters of a slice; all are cheap to read on every MySQL-compatible server.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \

@@ -1,11 +1,18 @@
 //! One ciphertax at a time measures a server.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::clients::PostgreSql;
 use crate::database::Control;
 use crate::error::RunError;
 
 /// The advisory lock that says so, by its two numbers: `ciph` and `erta` in ASCII.
 const LOCK: [u32; 2] = [0x6369_7068, 0x6572_7461];
+
+/// How long a session that was ended may keep its claim, and how often it is looked for.
+const ENDING: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Control<PostgreSql> {
     /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's
@@ -27,6 +34,20 @@ impl Control<PostgreSql> {
                  session with pg_terminate_backend if it is left from a run that is gone",
                 holder.unwrap_or_else(|| "that has just ended".into())
             ))),
+        }
+    }
+
+    /// The same after a new session was taken in the place of one that was claimed by. The server may say that it ends a
+    /// session before it lets go of its claim.
+    pub(super) fn claim_again(&mut self) -> Result<(), RunError> {
+        let deadline = Instant::now() + ENDING;
+        loop {
+            match self.claim() {
+                Err(error) if Instant::now() >= deadline => return Err(error),
+                Err(RunError::Stopped) => return Err(RunError::Stopped),
+                Err(_) => thread::sleep(LOOK),
+                Ok(()) => return Ok(()),
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! How clients of PostgreSQL log in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_lab::Account;
 use ciphertax_lab::postgresql::DATABASE;
@@ -11,6 +12,7 @@ use ciphertax_wire::tls::TlsConnector;
 
 use super::readings::Readings;
 use crate::database::{Clients, Endpoint, ProgramTrust};
+use crate::patience::PATIENCE;
 
 /// By which sessions of ciphertax are known on the server (`application_name`).
 pub(super) const APPLICATION: &str = "ciphertax";
@@ -39,6 +41,8 @@ pub(crate) struct Login {
     pub(super) method: Option<AuthenticationMethod>,
     /// Settings of every session.
     pub(super) settings: Vec<(String, String)>,
+    /// How long a connect may take that is not measured; `None` where nothing is said of it.
+    pub(super) connect_timeout: Option<Duration>,
 }
 
 impl Login {
@@ -67,6 +71,7 @@ impl Clients for PostgreSql {
             database: Some(DATABASE.to_owned()),
             method: Some(account.method),
             settings: Vec::new(),
+            connect_timeout: None,
         }
     }
 
@@ -104,6 +109,10 @@ impl Clients for PostgreSql {
             },
             ..options
         }
+    }
+
+    fn patience(login: &Login) -> Duration {
+        login.connect_timeout.unwrap_or(PATIENCE)
     }
 
     fn lacks_password(options: &ConnectOptions) -> bool {

@@ -1,18 +1,18 @@
 //! What is asked of a server over its control session.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session, TextRow};
 use ciphertax_workload::dataset::{self, Contents};
-use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::PostgreSql;
 use super::product::product;
-use crate::database::{Control, Description, PATIENCE};
+use super::removal::or_none;
+use crate::database::{Control, Description};
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// Settings of a server whose value matters to what is measured; those it does not know are left out.
 const SETTINGS: [&str; 20] = [
@@ -94,6 +94,7 @@ impl Control<PostgreSql> {
         given_up: &mut Vec<u32>,
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
+        self.remove_other(contents, contents.patience())?;
         let mut opened = Vec::new();
         let prepare = dataset::prepare_contents::<Session>(
             &self.reactor,
@@ -109,20 +110,6 @@ impl Control<PostgreSql> {
         prepared?.map_err(|error| self.of_dataset(error))
     }
 
-    /// Removes the data set if there is one, and tells whether there was. That takes a session of its own: this one may have
-    /// been cut off in the middle of an answer, or ended by the server meanwhile.
-    pub(super) fn remove(&self, given_up: &[u32], patience: Duration) -> Result<bool, RunError> {
-        let remove = async {
-            let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
-            end_sessions(&mut session, given_up).await?;
-            let removed = dataset::remove(&mut session).await?;
-            session.close().await?;
-            Ok(removed)
-        };
-        let removed = self.wait_for(patience, remove)?;
-        removed.map_err(|error| self.of_removal(error))
-    }
-
     /// The rows of a query.
     pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
         self.ask(async |session| session.query(sql).await)
@@ -130,10 +117,7 @@ impl Control<PostgreSql> {
 
     /// The same; none where a compatible server does not know what is asked, or the account may not.
     pub(super) fn allowed(&mut self, sql: &str) -> Result<Vec<TextRow>, RunError> {
-        self.ask(async |session| match session.query(sql).await {
-            Err(WireError::PostgreSql { severity, .. }) if severity == "ERROR" => Ok(Vec::new()),
-            rows => rows,
-        })
+        self.ask(async |session| or_none(session.query(sql).await))
     }
 
     /// The first value of a query that may be refused; empty where there is none.

@@ -11,8 +11,9 @@ use ciphertax_wire::postgresql::Session;
 use super::clients::{APPLICATION, PostgreSql};
 use super::readings::Readings;
 use crate::counters::UPTIME;
-use crate::database::{Control, PATIENCE};
+use crate::database::Control;
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// Transactions of ciphertax's own that are among those counted.
 pub(super) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
@@ -66,7 +67,7 @@ impl Control<PostgreSql> {
             Err(_) => {
                 self.wait_until_it_takes_connections()?;
                 self.reconnect()?;
-                self.claim()?;
+                self.claim_again()?;
                 self.try_counters(readings)
             }
         }

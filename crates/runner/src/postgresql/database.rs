@@ -43,6 +43,7 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             database: target.database.clone(),
             method: None,
             settings: target.settings.clone(),
+            connect_timeout: target.connect_timeout,
         },
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
@@ -74,7 +75,8 @@ impl Database for PostgreSql {
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
-        control.refuse_what_cannot_be_removed()
+        control.refuse_what_cannot_be_removed()?;
+        control.end_leftovers()
     }
 
     fn describe(
@@ -93,6 +95,12 @@ impl Database for PostgreSql {
         expectation: &Expectation,
         conditions: Conditions<'_, Self>,
     ) -> Result<Proved, RunError> {
+        if options.socket.is_some() && options.tls.is_some() {
+            return Err(control.unusable(format!(
+                "the arm {arm} is over TLS, which PostgreSQL does not have over Unix sockets; give host:port, or take a study \
+                 without TLS arms"
+            )));
+        }
         // A wrong password proves something only where a password is asked for.
         let method = match options.method {
             None => control.method_of(options)?,

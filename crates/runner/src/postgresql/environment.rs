@@ -159,6 +159,7 @@ mod tests {
             database: None,
             method: None,
             settings: Vec::new(),
+            connect_timeout: None,
         }
     }
 

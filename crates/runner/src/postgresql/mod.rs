@@ -10,6 +10,7 @@ mod environment;
 mod limits;
 mod product;
 mod readings;
+mod removal;
 mod rights;
 
 pub(crate) use clients::PostgreSql;

@@ -3,8 +3,9 @@
 use ciphertax_workload::dataset::{self, SCHEMA};
 
 use super::clients::PostgreSql;
-use crate::database::{Control, PATIENCE};
+use crate::database::Control;
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// Why nothing can be written; whether the schema is there, whose owner's rights the account has; whether it may make
 /// one; the account and the database as statements name them.

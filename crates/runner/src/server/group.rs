@@ -138,6 +138,7 @@ impl<D: Database> GroupServer<D> {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),
+                patience: D::patience(&target.login),
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
         };

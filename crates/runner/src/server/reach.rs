@@ -65,6 +65,7 @@ pub(super) fn connect<D: Clients>(
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
+        patience: D::patience(login),
     };
     Control::connect(&route.trust.display, ways, url)
 }

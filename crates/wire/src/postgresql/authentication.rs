@@ -143,7 +143,8 @@ impl Request {
         };
         match wanted {
             Some(wanted) if wanted != method => Err(WireError::Authentication(format!(
-                "the server asks for {method}; expected {wanted}"
+                "the server asks for {method}; expected {wanted}, which its pg_hba.conf and the kind of password that the \
+                 account has (password_encryption) decide"
             ))),
             None if method == Method::Password && options.tls.is_none() && options.socket.is_none() => {
                 Err(WireError::Authentication(

@@ -151,6 +151,14 @@ pub enum TargetError {
         /// Those that are known.
         known: &'static [&'static str],
     },
+    /// An option of other clients that says nothing here.
+    #[error("the target's option {name} is not read: {reason}; leave it out")]
+    NotRead {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// An option with a value that is not known.
     #[error("the target's option {name}={value} is not understood; expected {expected}")]
     Value {

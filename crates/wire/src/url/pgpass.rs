@@ -46,6 +46,14 @@ impl Environment {
         }
     }
 
+    /// The same with another password file.
+    pub(super) fn with_file(&self, file: &Path) -> Self {
+        Self {
+            password: self.password.clone(),
+            file: Some(file.to_owned()),
+        }
+    }
+
     /// The password that it has for `wanted`; `None` if it has none.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! A PostgreSQL: `postgresql://user:password@host:port/database?sslrootcert=…`, as its own clients read it
 //! (<https://www.postgresql.org/docs/current/libpq-connect.html>).
 
+mod parameters;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,30 +13,15 @@ use super::pgpass::{Environment, Wanted};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::postgresql::{Method, Negotiation};
 use crate::tls::{ClientCertificate, Verification};
+use parameters::{KNOWN, refusal};
 
 /// What is expected.
 pub(super) const FORM: &str = "postgresql://user:password@host:port/database";
-/// The options, by the names that PostgreSQL's own clients use.
-const KNOWN: &[&str] = &[
-    "application_name",
-    "channel_binding",
-    "connect_timeout",
-    "dbname",
-    "host",
-    "options",
-    "password",
-    "port",
-    "sslcert",
-    "sslkey",
-    "sslmode",
-    "sslnegotiation",
-    "sslrootcert",
-    "user",
-];
 const PORT: u16 = 5432;
 /// Where PostgreSQL's own clients look for a socket; in a password file it is `localhost`.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-const FILE: &str = "the path of a PEM file";
+const FILE: &str = "the path of a file";
+const SECONDS: &str = "a number of seconds up to 65535, or 0 for ciphertax's own patience";
 
 /// A server given by URL: `postgresql://user:password@host:port/database`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +45,10 @@ pub struct PostgreSqlTarget {
     /// How it logs in over TLS: SCRAM tied to the TLS session (`channel_binding=require`) or not (`disable`); `None` where
     /// the arms or the server say it.
     pub method: Option<Method>,
-    /// How long a connect may take; `None` for no word on it.
+    /// How long a connect may take that is not measured; `None` for no word on it.
     pub connect_timeout: Option<Duration>,
+    /// The file that its password was looked for in, where the URL names one.
+    pub password_file: Option<PathBuf>,
     /// Settings of every session (`application_name`, `options`).
     pub settings: Vec<(String, String)>,
 }
@@ -148,6 +137,9 @@ impl PostgreSqlTarget {
         if let Some(timeout) = self.connect_timeout {
             options.push(("connect_timeout", timeout.as_secs().to_string()));
         }
+        if let Some(file) = &self.password_file {
+            options.push(("passfile", text(file)));
+        }
         let settings = self.settings.iter();
         options.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
         let options: Vec<String> = options
@@ -191,6 +183,7 @@ struct Said {
     negotiation: Option<Negotiation>,
     method: Option<Method>,
     connect_timeout: Option<Duration>,
+    password_file: Option<PathBuf>,
     settings: Vec<(String, String)>,
 }
 
@@ -256,9 +249,15 @@ impl Said {
             ("channel_binding", "prefer") => self.method = None,
             ("channel_binding", _) => return Err(wrong("require, prefer or disable")),
             ("connect_timeout", seconds) => {
-                let seconds = seconds.parse().map_err(|_| wrong("a number of seconds"))?;
-                self.connect_timeout = Some(Duration::from_secs(seconds)).filter(|time| !time.is_zero());
+                let seconds: u16 = seconds.parse().map_err(|_| wrong(SECONDS))?;
+                self.connect_timeout =
+                    Some(Duration::from_secs(seconds.into())).filter(|time| !time.is_zero());
             }
+            // What ciphertax does by itself: it needs data of its own, so it refuses a server that takes no writes.
+            ("target_session_attrs", "any" | "primary" | "read-write") | ("gssencmode", "disable") => {}
+            ("target_session_attrs", _) => return Err(wrong("primary, read-write or any")),
+            ("gssencmode", _) => return Err(wrong("disable")),
+            ("passfile", _) => self.password_file = file()?,
             ("application_name" | "options", _) => self.settings.push((name.to_owned(), value)),
             ("host", host) if host.contains(',') => return Err(TargetError::SeveralHosts),
             ("host", _) if self.host.is_none() => self.host = Some(value),
@@ -272,9 +271,10 @@ impl Said {
             ("user" | "dbname", _) => return Err(wrong("none, since it is there already")),
             ("password", _) => self.password = Some(Secret::new(value)),
             _ => {
-                return Err(TargetError::UnknownOption {
-                    name: name.to_owned(),
-                    known: KNOWN,
+                let name = name.to_owned();
+                return Err(match refusal(&name) {
+                    Some(reason) => TargetError::NotRead { name, reason },
+                    None => TargetError::UnknownOption { name, known: KNOWN },
                 });
             }
         }
@@ -313,6 +313,10 @@ impl Said {
                     database: self.database.as_deref().unwrap_or(&user),
                     user: &user,
                 };
+                let environment = match &self.password_file {
+                    Some(file) => &environment.with_file(file),
+                    None => environment,
+                };
                 environment.password(wanted)?.unwrap_or_default()
             }
         };
@@ -327,6 +331,7 @@ impl Said {
             negotiation: self.negotiation,
             method: self.method,
             connect_timeout: self.connect_timeout,
+            password_file: self.password_file,
             settings: self.settings,
         })
     }

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use ciphertax_lab::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
 use ciphertax_model::{CertificateKind, Secret, TlsLibrary, TlsVersion};
-use ciphertax_testkit::{OrdinaryUser, PATIENCE, is_root, not_tested, within};
+use ciphertax_testkit::{OrdinaryUser, PATIENCE, is_root, not_tested, postgresql_programs, within};
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use openssl::hash::{MessageDigest, hash};
@@ -51,12 +51,12 @@ pub(crate) struct Postgres {
     _shell: Child,
 }
 
-/// The one that all tests of a program share; `None` if there is no PostgreSQL here, which is said.
+/// The one that all tests of a program share; `None` if no PostgreSQL can be fetched, which is said.
 pub(crate) fn postgres() -> Option<&'static Postgres> {
     static SERVER: OnceLock<Option<Postgres>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| Some(Postgres::start(&programs()?)));
+    let server = SERVER.get_or_init(|| Some(Postgres::start(&postgresql_programs()?)));
     if server.is_none() {
-        not_tested("there is no PostgreSQL with initdb and postgres");
+        not_tested("there is no PostgreSQL");
     }
     server.as_ref()
 }
@@ -231,25 +231,12 @@ fn verifier(iterations: usize) -> String {
     )
 }
 
-/// Where PostgreSQL's programs are: on the path, or where Debian has them.
-fn programs() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
-    let of_debian = of_debian.filter_map(|version| Some(version.ok()?.path().join("bin")));
-    let mut folders = std::env::split_paths(&path).chain(of_debian);
-    folders.find(|folder| {
-        ["initdb", "postgres"]
-            .iter()
-            .all(|name| folder.join(name).is_file())
-    })
-}
-
 /// It refuses to be root's.
 fn owned(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir("/").stdin(Stdio::null());
     if is_root() {
-        OrdinaryUser::find().run(&mut command);
+        OrdinaryUser::find().run_as_reader(&mut command);
     }
     command
 }

@@ -149,6 +149,19 @@ pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError>
     }
 }
 
+/// Removes the data set if it is another than this, and tells whether there was one.
+///
+/// # Errors
+/// As [`remove`].
+pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) -> Result<bool, DatasetError> {
+    match mark::find(session).await? {
+        mark::Found::Ours { dataset } if dataset != contents.description() => {
+            mark::drop_schema(session).await.map(|_| true)
+        }
+        mark::Found::Ours { .. } | mark::Found::Empty | mark::Found::Nothing => Ok(false),
+    }
+}
+
 /// Makes sure that nobody else has a schema of the name; writes nothing.
 ///
 /// # Errors

@@ -102,6 +102,29 @@ fn what_is_not_understood_is_named_with_what_would_be() {
             "require, prefer or disable",
         ),
         ("postgres://a:b@h/?connect_timeout=soon", "a number of seconds"),
+        (
+            "postgres://a:b@h/?connect_timeout=99999999999",
+            "a number of seconds",
+        ),
+        (
+            "postgres://a:b@h/?target_session_attrs=standby",
+            "primary, read-write or any",
+        ),
+        ("postgres://a:b@h/?gssencmode=prefer", "disable"),
+        (
+            "postgres://a:b@h/?hostaddr=10.0.0.1",
+            "address in the host's place",
+        ),
+        (
+            "postgres://a:b@h/?require_auth=md5",
+            "the arms say (authentication",
+        ),
+        (
+            "postgres://a:b@h/?sslcrl=/x",
+            "option sslcrl is not read: no list of revoked",
+        ),
+        ("postgres://a:b@h/?service=x", "name host, user and database"),
+        ("postgres://a:b@h/?passfile=", "the path of a file"),
         ("postgres://a:b@h/?sslrootcert=system", "the path of a PEM file"),
         ("postgres://a:b@h/?sslcert=/c.pem", "sslkey="),
         ("postgres://a:b@h/?host=other", "no second host"),
@@ -123,6 +146,7 @@ fn the_url_without_password_is_the_same_target() {
         "?sslrootcert=/etc/my%20ca.pem",
         "?sslmode=verify-full&sslrootcert=/etc/ca.pem&sslcert=/c.pem&sslkey=/k.pem",
         "?sslnegotiation=direct&channel_binding=require&connect_timeout=5",
+        "?passfile=%2Fnone%2Fof%20them&target_session_attrs=primary&gssencmode=disable",
         "?channel_binding=disable&application_name=my%20app&options=-c%20work_mem%3D1MB",
     ] {
         for place in ["[::1]:5433/shop", "db.example/", "%2Frun%2Fpg/shop"] {
@@ -199,5 +223,87 @@ fn the_password_file_knows_databases_by_their_names_and_sockets_as_localhost() {
     ] {
         let target = PostgreSqlTarget::parse_in(text, None, &environment).unwrap();
         assert_eq!(target.password.expose(), password, "{text}");
+    }
+}
+
+#[test]
+fn a_password_file_that_the_url_names_goes_before_that_of_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("*:*:*:*:{name}\n")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, mode).unwrap();
+        file
+    };
+    let environment = Environment {
+        password: None,
+        file: Some(write("of the environment")),
+    };
+    let named = format!(
+        "postgres://app@h/?passfile={}",
+        encoded(&write("named").to_string_lossy())
+    );
+    let target = PostgreSqlTarget::parse_in(&named, None, &environment).unwrap();
+    assert_eq!(target.password.expose(), "named");
+    assert!(target.url().contains("passfile="), "{}", target.url());
+}
+
+/// What `psql` of PostgreSQL 15 to 18 takes, as their manuals list it.
+#[test]
+fn every_parameter_of_libpq_is_read_or_refused_with_the_reason() {
+    for name in [
+        "application_name",
+        "channel_binding",
+        "client_encoding",
+        "connect_timeout",
+        "dbname",
+        "fallback_application_name",
+        "gssdelegation",
+        "gssencmode",
+        "gsslib",
+        "host",
+        "hostaddr",
+        "keepalives",
+        "keepalives_count",
+        "keepalives_idle",
+        "keepalives_interval",
+        "krbsrvname",
+        "load_balance_hosts",
+        "max_protocol_version",
+        "min_protocol_version",
+        "options",
+        "passfile",
+        "password",
+        "port",
+        "replication",
+        "require_auth",
+        "requirepeer",
+        "requiressl",
+        "scram_client_key",
+        "scram_server_key",
+        "service",
+        "servicefile",
+        "ssl_max_protocol_version",
+        "ssl_min_protocol_version",
+        "sslcert",
+        "sslcertmode",
+        "sslcompression",
+        "sslcrl",
+        "sslcrldir",
+        "sslkey",
+        "sslkeylogfile",
+        "sslmode",
+        "sslnegotiation",
+        "sslpassword",
+        "sslrootcert",
+        "sslsni",
+        "target_session_attrs",
+        "tcp_user_timeout",
+        "user",
+    ] {
+        let outcome = parse(&format!("postgres://a:b@h/d?{name}=no-such-value"));
+        let is_unknown = matches!(outcome, Err(TargetError::UnknownOption { .. }));
+        assert!(!is_unknown, "{name}: {outcome:?}");
     }
 }

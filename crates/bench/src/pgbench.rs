@@ -69,6 +69,8 @@ pub struct Run {
     pub throughput: f64,
     /// CPU time of the whole process, connecting included.
     pub cpu: Duration,
+    /// The system time of it.
+    pub system: Duration,
 }
 
 impl Pgbench {
@@ -144,6 +146,7 @@ impl Pgbench {
             transactions: transactions(report).ok_or_else(unreadable)?,
             throughput: throughput(report).ok_or_else(unreadable)?,
             cpu: finished.cpu,
+            system: finished.system,
         })
     }
 

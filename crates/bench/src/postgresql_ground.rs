@@ -2,11 +2,13 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_lab::postgresql::DATABASE;
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, install};
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, Transport};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, ScramKeys, Session};
@@ -26,11 +28,12 @@ pub struct PostgresqlGround {
 }
 
 impl PostgresqlGround {
-    /// Starts this server.
+    /// Starts this server, which is fetched first where the system has none.
     ///
     /// # Errors
-    /// If there is no server, or it refuses.
+    /// If it cannot be had, or refuses.
     pub fn prepare(server: PrivateServerBuilder) -> Result<Self> {
+        install(&POSTGRESQL, &AtomicBool::new(false), &mut |_| {})?;
         eprintln!("starting a private PostgreSQL …");
         let server = server.start()?;
         let reactor = Reactor::new()?;

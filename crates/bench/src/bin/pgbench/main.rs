@@ -5,7 +5,6 @@ mod load_phase;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::beside_sysbench::load;
 use ciphertax_bench::pgbench::{Call, Limit, Pgbench, Script};
 use ciphertax_bench::{Document, PostgresqlGround, Repeats, Result, Slice, Table};
 use ciphertax_engine::Engine;
@@ -32,7 +31,7 @@ struct Arguments {
     /// How often each cell is measured
     #[arg(long, default_value_t = 5)]
     repeats: u32,
-    /// Measure several poll delays instead, and both TLS libraries
+    /// Measure 64 connections with one and two load threads, and several poll delays
     #[arg(long)]
     explore: bool,
 }
@@ -52,11 +51,15 @@ struct Cell {
 #[derive(Default)]
 struct Measured {
     ours_us: Repeats,
+    our_system_us: Repeats,
     theirs_us: Repeats,
+    their_system_us: Repeats,
     /// pgbench with its starting.
     all_of_theirs_us: Repeats,
     our_throughput: Repeats,
     their_throughput: Repeats,
+    /// Load threads of ciphertax.
+    workers: u32,
 }
 
 fn main() -> ExitCode {
@@ -97,8 +100,10 @@ fn main() -> ExitCode {
              a connection, measured beside each run, which is its starting, connecting and preparing; both figures are given. \
              ciphertax's is that of its load threads in the slice. Both are divided by their transactions. pgbench has two \
              threads where it has several connections. Ratios are taken within a repeat. Every session of ciphertax is held to \
-             what its row says by the server's word. Both load the same rows by `COPY` in \
-             plaintext, make the keys afterwards and clear the tables (`VACUUM ANALYZE`); ciphertax has four sessions, and \
+             what its row says by the server's word. *In the kernel* is what neither client can do much about, since both send \
+             and receive once a statement: most of it is the send, which over loopback hands the bytes to the server's process \
+             and wakes that. Both load the same rows by `COPY` in plaintext, make the keys afterwards and clear the tables \
+             (`VACUUM ANALYZE`); ciphertax has four sessions, and \
              reads all of it again to check it.",
         );
         print!("{document}");
@@ -114,12 +119,16 @@ fn cells() -> Vec<Cell> {
         (Script::SelectOnly, 64, 0.7),
         (Script::TpcbLike, 8, 0.8),
     ] {
-        for transport in [Transport::Plain, Transport::Tls13] {
+        for (transport, library) in [
+            (Transport::Plain, TlsLibrary::OpenSsl),
+            (Transport::Tls13, TlsLibrary::OpenSsl),
+            (Transport::Tls13, TlsLibrary::Rustls),
+        ] {
             cells.push(Cell {
                 script,
                 transport,
-                library: TlsLibrary::OpenSsl,
-                load: load(connections),
+                library,
+                load: Load::closed(connections),
                 bar,
             });
         }
@@ -127,30 +136,23 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// The same with several poll delays, and by both libraries.
+/// Many connections, with several load threads and poll delays.
 fn explored() -> Vec<Cell> {
-    let libraries = |transport: Transport| match transport.is_encrypted() {
-        true => [TlsLibrary::OpenSsl, TlsLibrary::Rustls].as_slice(),
-        false => &[TlsLibrary::OpenSsl],
-    };
-    let mut explored = Vec::new();
-    for cell in cells() {
-        for library in libraries(cell.transport) {
-            for poll_delay_us in [0, 30, 100, 300] {
-                let load = Load {
+    const MANY: u32 = 64;
+    let many = cells().into_iter().filter(|cell| cell.load.connections == MANY);
+    let loads = |cell: Cell| {
+        [1, 2].into_iter().flat_map(move |workers| {
+            [0, 30, 100].map(|poll_delay_us| Cell {
+                load: Load {
+                    workers: Some(workers),
                     poll_delay_us,
                     ..cell.load
-                };
-                let library = *library;
-                explored.push(Cell {
-                    library,
-                    load,
-                    ..cell
-                });
-            }
-        }
-    }
-    explored
+                },
+                ..cell
+            })
+        })
+    };
+    many.flat_map(loads).collect()
 }
 
 fn compare(ground: &PostgresqlGround, pgbench: &Pgbench, cells: &[Cell], repeats: u32) -> Result<Table> {
@@ -161,10 +163,12 @@ fn compare(ground: &PostgresqlGround, pgbench: &Pgbench, cells: &[Cell], repeats
         "met",
         "pgbench with its starting",
         "ciphertax µs/transaction",
+        "of it in the kernel",
         "pgbench µs/transaction",
+        "of it in the kernel",
         "ciphertax transactions/s",
         "pgbench transactions/s",
-        "poll delay µs",
+        "load threads, poll delay µs",
     ]);
     for cell in cells {
         let measured = measure(ground, pgbench, cell, repeats)?;
@@ -181,10 +185,12 @@ fn compare(ground: &PostgresqlGround, pgbench: &Pgbench, cells: &[Cell], repeats
             .to_owned(),
             format!("{:.2}", measured.ours_us.over(&measured.all_of_theirs_us)),
             format!("{:.1}", measured.ours_us),
+            format!("{:.1}", measured.our_system_us.median()),
             format!("{:.1}", measured.theirs_us),
+            format!("{:.1}", measured.their_system_us.median()),
             format!("{:.0}", measured.our_throughput),
             format!("{:.0}", measured.their_throughput),
-            cell.load.poll_delay_us.to_string(),
+            format!("{}, {}", measured.workers, cell.load.poll_delay_us),
         ]);
     }
     Ok(table)
@@ -200,13 +206,17 @@ fn measure(ground: &PostgresqlGround, pgbench: &Pgbench, cell: &Cell, repeats: u
         connections: cell.load.connections,
         threads: cell.load.connections.min(2),
     };
-    let mut measured = Measured::default();
+    let mut measured = Measured {
+        workers: engine.workers(),
+        ..Measured::default()
+    };
     for (repeat, order) in BalancedOrder::new(2, 1).take(repeats as usize).enumerate() {
         for index in order {
             if index == 0 {
                 let duration = Duration::from_secs(SECONDS.into());
                 let slice = Slice::without_server(&mut engine, 0, duration)?;
                 measured.ours_us.push(slice.client_us);
+                measured.our_system_us.push(slice.client_system_us);
                 measured.our_throughput.push(slice.throughput);
             } else {
                 measured.push_pgbench(pgbench, &call)?;
@@ -226,10 +236,10 @@ impl Measured {
         let start = pgbench.run(call, Limit::Transactions(1))?;
         let run = pgbench.run(call, Limit::Seconds(SECONDS))?;
         let us = |cpu: Duration, transactions: u64| cpu.as_secs_f64() * 1e6 / transactions as f64;
-        self.theirs_us.push(us(
-            run.cpu.saturating_sub(start.cpu),
-            run.transactions.saturating_sub(start.transactions),
-        ));
+        let transactions = run.transactions.saturating_sub(start.transactions);
+        let since = |run: Duration, start: Duration| us(run.saturating_sub(start), transactions);
+        self.theirs_us.push(since(run.cpu, start.cpu));
+        self.their_system_us.push(since(run.system, start.system));
         self.all_of_theirs_us.push(us(run.cpu, run.transactions));
         self.their_throughput.push(run.throughput);
         Ok(())

@@ -40,7 +40,7 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
         || "a handshake waits for the server twice instead of once".to_owned(),
         |(handshake, trip)| {
             format!(
-                "a handshake waits for the server {} times instead of once, and a round trip takes {} here",
+                "a handshake waits for the server {} times instead of once; a round trip takes {} here",
                 plain(handshake.flights),
                 rounded::microseconds(trip.mean_us)
             )
@@ -48,7 +48,7 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
     );
     let evidence = connects.map_or_else(String::new, |(handshake, trip)| {
         format!(
-            "; {}, {}: {} and {} flights, {} of it {}",
+            "; {}, {}: {} {} flights, {} {}",
             handshake.cell,
             handshake.arm,
             handshake.phase,
@@ -61,8 +61,8 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
         "hello-retry",
         Severity::Advice,
         format!(
-            "{}: over {} the client offers a key of another group first than {}, which the server takes, so that the server \
-             asks for another one (HelloRetryRequest) and {waits}. {}",
+            "{}: over {} the client's first key is of a group that the server does not take. It asks for one of {} \
+             (HelloRetryRequest), so {waits}. {}",
             server.name,
             names.join(", "),
             group(tls),
@@ -79,7 +79,7 @@ fn of_server(run: &Run, server: &ServerRecord) -> Option<Finding> {
 
 fn group(tls: &TlsFacts) -> &str {
     match tls.group.as_str() {
-        "" => "the one",
+        "" => "another",
         group => group,
     }
 }

@@ -75,12 +75,12 @@ fn of_side(
     let sure = |is_meant: &dyn Fn(&Interval) -> bool| -> Vec<String> {
         let meant = ratios.iter().filter(|(_, ratio)| is_meant(ratio));
         meant
-            .map(|(arm, ratio)| format!("{} {}", arm.name, times(*ratio)))
+            .map(|(arm, ratio)| format!("{} ({})", arm.name, times(*ratio)))
             .collect()
     };
     let parts: Vec<String> = [
-        ("more by", sure(&|ratio| ratio.low > 1.0)),
-        ("less by", sure(&|ratio| ratio.high < 1.0)),
+        ("more than that by", sure(&|ratio| ratio.low > 1.0)),
+        ("less than that by", sure(&|ratio| ratio.high < 1.0)),
         (
             "about as much by",
             sure(&|ratio| ratio.low <= 1.0 && ratio.high >= 1.0),
@@ -94,7 +94,7 @@ fn of_side(
         "login-against-tls",
         Severity::Cause,
         format!(
-            "{}: TLS costs the {side} {} of CPU a new connection ({}). Beside that a login costs it {}.{}",
+            "{}: TLS costs the {side} {} of CPU a new connection ({}). A login costs it {}.{}",
             cell.asked.name,
             tls_row
                 .difference

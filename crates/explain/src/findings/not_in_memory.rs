@@ -5,19 +5,18 @@ use ciphertax_records::{Finding, Severity, counter};
 use super::finding::finding;
 use crate::cell::CellSamples;
 
-/// Pages read per operation, or of those that connects ask for, that are not worth a word.
+/// Pages read per operation that are not worth a word.
 const FEW: f64 = 0.001;
+/// Of the pages that connects ask for.
+const FEW_OF_CONNECTS: f64 = 0.01;
 
 pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
     cells.iter().filter_map(|cell| {
         let (reads, operations) = rose(cell, counter::PAGES_READ);
         let (requests, _) = rose(cell, counter::PAGES_REQUESTED);
         // A server asks for many pages of its own to let somebody in.
-        let of = match cell.cell.workload.makes_connections() {
-            true => requests.max(operations),
-            false => operations,
-        };
-        (reads > FEW * of).then(|| {
+        let is_rare = cell.cell.workload.makes_connections() && reads <= FEW_OF_CONNECTS * requests;
+        (reads > FEW * operations && !is_rare).then(|| {
             finding(
                 "read-from-disk",
                 Severity::Suspicion,

@@ -151,7 +151,11 @@ fn of_side(
     let relative = payers
         .iter()
         .max_by(|one, other| one.row.change.total_cmp(&other.row.change));
-    let relative = relative.map_or_else(String::new, |payer| {
+    let is_alone = |payer: &&Payer<'_>| {
+        let mut rivals = payers.iter().filter(|other| other.name != payer.name);
+        rivals.all(|other| payer.row.low > other.row.high)
+    };
+    let relative = relative.filter(is_alone).map_or_else(String::new, |payer| {
         format!(
             " In percent it is most on {}: {} of {} without it.",
             payer.name,

@@ -32,14 +32,18 @@ pub(super) fn round_trips(run: &Run, cell: MeasuredCell<'_>) -> Option<Finding> 
     };
     let counts: Vec<String> = waits
         .iter()
-        .map(|waits| format!("{} over {}", plain(waits.flights), waits.arm))
+        .enumerate()
+        .map(|(index, waits)| {
+            let times = if index == 0 { " times" } else { "" };
+            format!("{}{times} over {}", plain(waits.flights), waits.arm)
+        })
         .collect();
     let evidence: Vec<String> = waits.iter().map(|waits| in_phases(waits, rtt_ms)).collect();
     Some(finding(
         "round-trips",
         Severity::Cause,
         format!(
-            "{}: how often a connect waits for the server decides how long it takes: {} times. At {rtt_ms} ms each that is \
+            "{}: how often a connect waits for the server decides how long it takes: {}. At {rtt_ms} ms each that is \
              {of_their_time} of the time measured.",
             cell.asked.name,
             counts.join(", ")

@@ -107,8 +107,12 @@ fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String
     };
     let tls = facts[0].1;
     format!(
-        "The handshake is the same everywhere ({}, {}, {}, {}){of_the_client}.",
-        tls.version, tls.group, tls.cipher, tls.certificate.key
+        "The handshake is the same everywhere ({}, {}, {}, {}, {}){of_the_client}.",
+        tls.version,
+        tls.group,
+        tls.cipher,
+        tls.certificate.key,
+        if tls.resumed { "resumed" } else { "not resumed" }
     )
 }
 

@@ -13,7 +13,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 
-use super::PATIENCE;
+use super::{PATIENCE, within};
 
 pub(crate) struct OwnPostgreSql {
     server: PrivateServer,
@@ -141,7 +141,11 @@ impl OwnPostgreSql {
         let lines = fs::read_to_string(&path).unwrap();
         let lines: Vec<String> = lines.lines().filter_map(change).collect();
         fs::write(&path, lines.join("\n") + "\n").unwrap();
+        // New sessions know when the process that took them has read its files.
+        let read = || self.query("SELECT pg_conf_load_time()");
+        let before = read();
         self.query("SELECT pg_reload_conf()");
+        assert!(within(PATIENCE, || read() != before));
     }
 
     /// A file of its own, by the setting that names it.

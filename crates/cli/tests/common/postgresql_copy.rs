@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use ciphertax_lab::postgresql::DATABASE;
 use ciphertax_testkit::{is_root, postgresql_programs};
@@ -124,26 +125,21 @@ fn copy(of: &OwnPostgreSql, programs: &Path, data: &Path, arguments: &[&str]) {
         let all = "local all postgres trust";
         Some(line.replace(all, &format!("{all}\nlocal replication postgres trust")))
     });
-    let copied = || {
-        let copied = Command::new(programs.join("pg_basebackup"))
-            .arg("-D")
-            .arg(data)
-            .arg("-h")
-            .arg(of.file("data_directory"))
-            .args([
-                "-p",
-                &of.options().port.to_string(),
-                "-U",
-                "postgres",
-                "--checkpoint=fast",
-            ])
-            .args(["--no-sync", "--wal-method=stream"])
-            .args(arguments)
-            .output();
-        copied.unwrap().status.success()
-    };
-    // The server takes a moment to read who may come.
-    assert!(within(PATIENCE, copied));
+    let copied = Command::new(programs.join("pg_basebackup"))
+        .arg("-D")
+        .arg(data)
+        .arg("-h")
+        .arg(of.file("data_directory"))
+        .args(["-p", &of.options().port.to_string(), "-U", "postgres"])
+        .args(["--checkpoint=fast", "--no-sync", "--wal-method=stream"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        copied.status.success(),
+        "{}",
+        String::from_utf8_lossy(&copied.stderr)
+    );
 }
 
 /// What comes before a command of root so that it runs as this user, who may read whatever root may, and sees a small disk
@@ -162,9 +158,11 @@ fn as_user(user: u32, disk: &Path) -> Command {
     command
 }
 
-/// One below the ephemeral range, so that no client is given it.
+/// One below the ephemeral range, so that no client is given it, and each once.
 fn free_port() -> u16 {
-    let mut ports = 21_000 + (std::process::id() % 10_000) as u16..32_000;
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    let first = 21_000 + (std::process::id() % 10_000) as u16;
+    let mut ports = std::iter::repeat_with(|| first + TRIED.fetch_add(1, Ordering::Relaxed));
     ports
         .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
         .unwrap()

@@ -152,7 +152,7 @@ pub enum TargetError {
         known: &'static [&'static str],
     },
     /// An option of other clients that says nothing here.
-    #[error("the target's option {name} is not read: {reason}; leave it out")]
+    #[error("the target's option {name} is not read, so leave it out: {reason}")]
     NotRead {
         /// Its name.
         name: String,

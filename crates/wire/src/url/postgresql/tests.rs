@@ -121,7 +121,7 @@ fn what_is_not_understood_is_named_with_what_would_be() {
         ),
         (
             "postgres://a:b@h/?sslcrl=/x",
-            "option sslcrl is not read: no list of revoked",
+            "option sslcrl is not read, so leave it out: no list of revoked",
         ),
         ("postgres://a:b@h/?service=x", "name host, user and database"),
         ("postgres://a:b@h/?passfile=", "the path of a file"),

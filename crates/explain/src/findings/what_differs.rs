@@ -65,9 +65,12 @@ fn of_connections(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> Ve
     sentences
 }
 
+/// What a handshake had of something, as it is printed.
+type Setting = fn(&TlsFacts) -> String;
+
 /// What the handshakes have in common, and in what they differ.
 fn handshakes(run: &Run, arm: &str, facts: &[(&Payer<'_>, &TlsFacts)]) -> String {
-    let settings: [(&str, fn(&TlsFacts) -> String); 6] = [
+    let settings: [(&str, Setting); 6] = [
         ("version", |tls| tls.version.clone()),
         ("group", |tls| tls.group.clone()),
         ("cipher suite", |tls| tls.cipher.clone()),

@@ -7,3 +7,4 @@ mod consequences;
 mod figures;
 mod loads;
 mod made_up;
+mod waits;

@@ -8,3 +8,4 @@ mod figures;
 mod loads;
 mod made_up;
 mod targets;
+mod waits;

@@ -11,6 +11,7 @@ use ciphertax_lab::postgresql::DATABASE;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
+use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 
 use super::{PATIENCE, within};
@@ -141,11 +142,22 @@ impl OwnPostgreSql {
         let lines = fs::read_to_string(&path).unwrap();
         let lines: Vec<String> = lines.lines().filter_map(change).collect();
         fs::write(&path, lines.join("\n") + "\n").unwrap();
-        // New sessions know when the process that took them has read its files.
-        let read = || self.query("SELECT pg_conf_load_time()");
-        let before = read();
+        let before = self.loaded();
         self.query("SELECT pg_reload_conf()");
-        assert!(within(PATIENCE, || read() != before));
+        assert!(within(PATIENCE, || self.loaded() != before));
+    }
+
+    /// When the process that takes new sessions has read its files; `None` where it takes this account no more.
+    fn loaded(&self) -> Option<String> {
+        let (reactor, options) = (Reactor::new().unwrap(), self.options());
+        let asked = async {
+            let (mut session, _) = Session::connect(&reactor, &options).await?;
+            let rows = session.query("SELECT pg_conf_load_time()").await?;
+            session.close().await?;
+            Ok::<_, WireError>(rows[0].text(0))
+        };
+        let asked = reactor.run_one(asked, Instant::now() + PATIENCE);
+        asked.unwrap().unwrap().ok()
     }
 
     /// A file of its own, by the setting that names it.

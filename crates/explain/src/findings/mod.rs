@@ -13,6 +13,7 @@ mod login_rate;
 mod no_resumption;
 mod noisy;
 mod not_in_memory;
+mod pooler;
 mod record_layer;
 mod servers_of_their_own;
 mod shared_cpus;
@@ -31,6 +32,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| pooler::pooler(run, cell, arm)));
     }
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));

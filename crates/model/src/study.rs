@@ -222,7 +222,8 @@ impl Study {
     }
 
     /// True if an arm protects what the baseline does not, and everything that it does: what travels, or who may ask. By
-    /// itself it can then only cost. Where both protect the same, either may be the cheaper.
+    /// itself it can then only cost. Where both protect the same, either may be the cheaper; and so where a pooler stands
+    /// before one of them alone.
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
@@ -231,8 +232,10 @@ impl Study {
             [is_hidden, has_login]
         };
         let baseline = protected(self.baseline());
-        let adds = |arm| {
-            protected(arm) != baseline
+        let mode = |arm: &Arm| arm.pooler.map(|pooler| pooler.pgbouncer);
+        let adds = |arm: &Arm| {
+            mode(arm) == mode(self.baseline())
+                && protected(arm) != baseline
                 && protected(arm)
                     .into_iter()
                     .zip(baseline)

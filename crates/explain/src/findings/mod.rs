@@ -16,6 +16,7 @@ mod no_resumption;
 mod noisy;
 mod not_in_memory;
 mod pays_most;
+mod pooler;
 mod record_layer;
 mod round_trips;
 mod servers_of_their_own;
@@ -44,6 +45,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| pooler::pooler(run, cell, arm)));
     }
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));

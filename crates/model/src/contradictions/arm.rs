@@ -4,7 +4,7 @@ use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
 use crate::cipher;
-use crate::tls::{Group, Resumption, TlsLibrary, TlsNegotiation};
+use crate::tls::{Group, Resumption, TlsLibrary};
 use crate::transport::TlsVersion;
 
 pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
@@ -27,7 +27,6 @@ pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
         found.add(path.key("certificate"), message);
     }
     check_authentication(arm, path, found);
-    check_pooler(arm, path, found);
 }
 
 fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {
@@ -117,48 +116,5 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
                 format!("arm {name:?}: a login by unix_socket is not over TCP, so it cannot use a tunnel");
             found.add(method, message);
         }
-    }
-}
-
-fn check_pooler(arm: &Arm, path: &Path, found: &mut Found) {
-    if arm.pooler.is_none() {
-        return;
-    }
-    let name = &arm.name;
-    if arm.tunnel.is_some() {
-        let message = format!("arm {name:?} has a tunnel and a pooler; leave one of them out");
-        found.add(path.key("pooler"), message);
-    }
-    if arm.tls.negotiation == TlsNegotiation::Direct {
-        let message = format!("arm {name:?}: pgbouncer must be asked for TLS; leave negotiation out");
-        found.add(path.key("tls").key("negotiation"), message);
-    }
-    let method = path.key("authentication").key("method");
-    match arm.authentication.method {
-        Some(AuthenticationMethod::ScramSha256Plus) => {
-            let message =
-                format!("arm {name:?}: pgbouncer binds no login to its TLS session; take SCRAM-SHA-256");
-            found.add(method, message);
-        }
-        Some(other) if !other.is_of_postgresql() => {
-            let message = format!(
-                "arm {name:?}: pgbouncer stands before PostgreSQL alone, where nobody logs in by {other}; leave pooler out or \
-                 take another method"
-            );
-            found.add(path.key("pooler"), message);
-        }
-        Some(other) if !other.is_served_by_poolers() => {
-            let message = format!(
-                "arm {name:?}: pgbouncer has neither passwords nor clients' certificates, so it cannot log in to the server by \
-                 {other} in a client's name; take SCRAM-SHA-256, md5 or trust"
-            );
-            found.add(method, message);
-        }
-        _ => {}
-    }
-    if arm.tls.client_certificate.is_some() && arm.authentication.method != Some(AuthenticationMethod::Cert) {
-        let message =
-            format!("arm {name:?}: pgbouncer asks no client for a certificate; leave client_certificate out");
-        found.add(path.key("tls").key("client_certificate"), message);
     }
 }

@@ -8,12 +8,11 @@ use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::link::{Link, LinkKind};
 use crate::nearest::hint;
-use crate::pooler::PoolMode;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::study::{Cell, Study};
 use crate::tls::Resumption;
 use crate::tunnel::Tunnel;
-use crate::workload::{Mix, Workload};
+use crate::workload::Mix;
 
 pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
     let name = &cell.name;
@@ -44,7 +43,6 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
         found.add(path.key("keep_operations"), message);
     }
     check_arms_of_cell(study, cell, &path.key("arms"), found);
-    check_pooling(study, cell, path, found);
     let is_distant = study.link(cell).is_some();
     for arm in study.arms_of(cell).filter(|_| is_distant) {
         if arm.tunnel == Some(Tunnel::Wireguard) && study.link_by == LinkKind::Relay {
@@ -63,43 +61,6 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
             );
             found.add(path.key("link"), message);
         }
-    }
-}
-
-/// What cannot be measured through a pooler: with transaction pooling, what a session remembers may be asked of another;
-/// a program's connections are not the server's; and a relay keeps clients from the server, beside which the pooler is.
-fn check_pooling(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
-    let name = &cell.name;
-    if let Some(arm) = study.arms_of(cell).find(|arm| arm.pooler.is_some()) {
-        if cell.workload.is_program() {
-            let message = format!(
-                "cell {name:?}: behind the pooler of arm {:?} the server sees none of a program's own connections, so nobody \
-                 can tell what they were; leave the arm out with arms = […]",
-                arm.name
-            );
-            found.add(path.key("workload"), message);
-        }
-        if study.link_by == LinkKind::Relay && study.link(cell).is_some() {
-            let message = format!(
-                "cell {name:?}: the pooler of arm {:?} is beside its server, and a relay has no far side; take link_by = \
-                 \"tun\", or leave the arm out with arms = […]",
-                arm.name
-            );
-            found.add(Path::of("link_by"), message);
-        }
-    }
-    let pools_transactions = |arm: &&Arm| {
-        let pooler = arm.pooler;
-        pooler.is_some_and(|pooler| pooler.pgbouncer == PoolMode::Transaction)
-    };
-    let pooled = study.arms_of(cell).find(pools_transactions);
-    if let (Workload::ConnectInsertCount, Some(arm)) = (cell.workload, pooled) {
-        let message = format!(
-            "cell {name:?}: connect_insert_count asks its session for the last id, and the pooler of arm {:?} gives every \
-             transaction another; take pgbouncer = \"session\", or leave the arm out with arms = […]",
-            arm.name
-        );
-        found.add(path.key("workload"), message);
     }
 }
 

@@ -5,6 +5,7 @@ mod cell;
 mod found;
 mod load;
 mod pgbench;
+mod pooler;
 mod postgresql;
 mod published;
 mod whole;
@@ -54,10 +55,13 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     for (index, arm) in study.arms.iter().enumerate() {
         let path = Path::of("arm").entry(index);
         check_arm(arm, &path, &mut found);
+        pooler::check_arm(arm, &path, &mut found);
         postgresql::check_arm(arm, &path, &mut found);
     }
     for (index, cell) in study.cells.iter().enumerate() {
-        check_cell(study, cell, &Path::of("cell").entry(index), &mut found);
+        let path = Path::of("cell").entry(index);
+        check_cell(study, cell, &path, &mut found);
+        pooler::check_cell(study, cell, &path, &mut found);
     }
     for (index, row) in study.published.iter().enumerate() {
         check_published(study, row, &Path::of("published").entry(index), &mut found);

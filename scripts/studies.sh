@@ -3,7 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-tls-tunnel-wan mysql-tls-scenarios mysql-tls-client-library
-    mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login})
+    mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login
+    postgres-post-quantum postgres-login postgres-connect-distance postgres-pooler postgres-tls databases-tls})
 mkdir -p record/studies
 cargo build --release --locked -p ciphertax
 runs="$(mktemp -d)"

@@ -13,6 +13,8 @@ pub struct Finished {
     pub output: String,
     /// User and system time of the whole process from its start to its end, all threads together.
     pub cpu: Duration,
+    /// The system time of it.
+    pub system: Duration,
 }
 
 /// Runs a program to its end with `input` on its standard input. Its standard error goes to ours.
@@ -33,15 +35,19 @@ pub fn run(command: &mut Command, input: &str) -> Result<Finished> {
     if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut output)?;
     }
-    let (status, cpu) = reap(child.id())?;
+    let (status, [user, system]) = reap(child.id())?;
     if status != 0 {
         return Err(format!("{name} failed (wait status {status}):\n{output}").into());
     }
-    Ok(Finished { output, cpu })
+    Ok(Finished {
+        output,
+        cpu: user + system,
+        system,
+    })
 }
 
-/// Waits for the end of a child. Returns its wait status and its CPU time.
-fn reap(pid: u32) -> io::Result<(i32, Duration)> {
+/// Waits for the end of a child. Returns its wait status, and its user and system time.
+fn reap(pid: u32) -> io::Result<(i32, [Duration; 2])> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -51,7 +57,7 @@ fn reap(pid: u32) -> io::Result<(i32, Duration)> {
     }
     // SAFETY: all zeros is a valid value too, so it was valid before the call.
     let usage = unsafe { usage.assume_init() };
-    Ok((status, duration(usage.ru_utime) + duration(usage.ru_stime)))
+    Ok((status, [usage.ru_utime, usage.ru_stime].map(duration)))
 }
 
 fn duration(time: libc::timeval) -> Duration {

@@ -18,6 +18,8 @@ pub struct Slice {
     pub throughput: f64,
     /// CPU time of the load threads per operation, in microseconds.
     pub client_us: f64,
+    /// System time of it.
+    pub client_system_us: f64,
     /// CPU time of the server per operation, in microseconds.
     pub server_us: f64,
     /// Mean latency in microseconds.
@@ -67,6 +69,7 @@ impl Slice {
             queries: yielded.queries,
             throughput: operations / (yielded.duration_ns as f64 / 1e9),
             client_us: yielded.client_cpu.total_ns as f64 / operations / 1e3,
+            client_system_us: yielded.client_cpu.system_ns as f64 / operations / 1e3,
             server_us: server_ns as f64 / operations / 1e3,
             mean_us: latency_sum_ns as f64 / operations / 1e3,
             latency,

@@ -63,6 +63,7 @@ Examples:
   ciphertax quick --certificate rsa-2048
   CIPHERTAX_PASSWORD=… ciphertax quick mysql://app@db.example:3306/
   ciphertax quick 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
+  ciphertax quick 'postgres://app@db.example/shop?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem'
 
 ",
     exit_status!()
@@ -82,11 +83,13 @@ pub(crate) struct QuickArguments {
 #[derive(Debug, Args)]
 pub(crate) struct MeasuringArguments {
     /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA],
-    /// mysql://user[:password]@localhost/?socket=FILE, or
+    /// mysql://user[:password]@localhost/?socket=FILE,
+    /// postgres://user[:password]@host[:port]/[database][?sslmode=verify-full&sslrootcert=FILE], or
     /// mongodb://[user[:password]@]host[:port][,host…]/[?tlsCAFile=FILE&replicaSet=NAME]
     ///
     /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
-    /// CIPHERTAX_PASSWORD.
+    /// CIPHERTAX_PASSWORD. For PostgreSQL PGPASSWORD and the password file (PGPASSFILE or ~/.pgpass) are read too, and no
+    /// other variable of libpq's: the URL says where the server is.
     pub(crate) target: Option<String>,
     /// Print run.json to standard output, and nothing else there
     #[arg(long)]
@@ -128,6 +131,7 @@ Examples:
   ciphertax run mysql-tls-tunnel-wan --scale published
   ciphertax studies mysql-tls-library > mine.toml      copy one, change it, and measure it:
   ciphertax run mine.toml 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
+  CIPHERTAX_PASSWORD=… ciphertax run postgres-tls 'postgres://app@db.example/shop?sslrootcert=/etc/ssl/ca.pem'
   CIPHERTAX_PASSWORD=… ciphertax run mongodb-tls-connection mongodb://app@db.example:27017/
   ciphertax run --resume ciphertax-quick-20260101-120000     go on with a run that was cut off
 
@@ -214,6 +218,7 @@ name that ciphertax did not make is left alone, unless it is empty. Runs clean u
 
 Examples:
   CIPHERTAX_PASSWORD=… ciphertax clean mysql://app@db.example:3306/
+  CIPHERTAX_PASSWORD=… ciphertax clean postgres://app@db.example/shop
   ciphertax clean 'mongodb://a.example,b.example/?replicaSet=rs0'
 
 Exit status: 0 removed, or there was nothing; 2 not removed, the message says why; 130 stopped by Ctrl-C.";

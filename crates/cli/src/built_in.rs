@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 15] = [
+const STUDIES: [(&str, &str); 22] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -53,6 +53,22 @@ const STUDIES: [(&str, &str); 15] = [
     ),
     ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
     ("mongodb-login", include_str!("../studies/mongodb-login.toml")),
+    ("postgres-tls", include_str!("../studies/postgres-tls.toml")),
+    (
+        "postgres-tls-versions",
+        include_str!("../studies/postgres-tls-versions.toml"),
+    ),
+    ("postgres-login", include_str!("../studies/postgres-login.toml")),
+    (
+        "postgres-connect-distance",
+        include_str!("../studies/postgres-connect-distance.toml"),
+    ),
+    (
+        "postgres-post-quantum",
+        include_str!("../studies/postgres-post-quantum.toml"),
+    ),
+    ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
+    ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -57,7 +57,11 @@ fn an_option_or_a_part_of_the_url_that_is_not_known() {
         ),
         ("mysql://app@h/?timeout=3", ["\"timeout\"", "known are"]),
         ("mysql://app@h/shop", ["names a schema", "leave it out"]),
-        ("postgres://app@h/", ["postgres://", "expected mysql://"]),
+        ("oracle://app@h/", ["oracle://", "expected mysql://"]),
+        (
+            "postgres://app@h/?sslmode=prefer",
+            ["sslmode=prefer", "no baseline can rest on that"],
+        ),
         ("mysql://h/", ["no user", "mysql://user:password@host:port/"]),
         ("db.example:3306", ["target", "expected mysql://"]),
     ] {

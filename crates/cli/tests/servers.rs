@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "mariadb",
     "mariadb-11.8",
     "mysql",
@@ -15,6 +15,8 @@ const NAMES: [&str; 8] = [
     "mariadb-10.11-wolfssl",
     "mariadb-11.4-wolfssl",
     "mongodb",
+    "postgresql",
+    "postgresql-18",
 ];
 
 #[test]

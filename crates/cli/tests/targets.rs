@@ -160,7 +160,9 @@ fn other_clients_keep_connections_and_the_advice_fits() {
     let used = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'max_used_connections'";
     let used = server.query(used);
     let used: u32 = used[0].parse().unwrap();
-    assert!((17..=21).contains(&used), "{used} connections");
+    // Four more for each arm than the control session; a server counts those that were closed for a moment longer. Those
+    // that are kept for others stay free.
+    assert!((17..=25).contains(&used), "{used} connections");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(crate) struct Figures {
     pub(crate) client_cpu_ns: u64,
     pub(crate) server_cpu_ns: Option<u64>,
     tunnel_cpu_ns: Option<u64>,
+    pooler_cpu_ns: Option<u64>,
     /// Sent and received.
     bytes: u64,
     /// Of the client's threads, then of the server's.
@@ -120,9 +121,15 @@ impl<'a> CellSamples<'a> {
 
     /// The blocks in which both arms are valid.
     pub(crate) fn pairs(&self, one: usize, other: usize) -> impl Iterator<Item = (&Figures, &Figures)> {
+        self.together([one, other]).map(|[one, other]| (one, other))
+    }
+
+    /// The blocks in which all these arms are valid.
+    pub(crate) fn together<const N: usize>(&self, arms: [usize; N]) -> impl Iterator<Item = [&Figures; N]> {
         self.blocks.values().filter_map(move |block| {
-            let pair = (block[one].as_ref()?, block[other].as_ref()?);
-            (pair.0.counts() && pair.1.counts()).then_some(pair)
+            let slices = arms.iter().filter_map(|arm| block[*arm].as_ref());
+            let slices: Vec<&Figures> = slices.filter(|slice| slice.counts()).collect();
+            slices.try_into().ok()
         })
     }
 
@@ -228,6 +235,7 @@ impl Figures {
             client_cpu_ns: load.client_cpu.total_ns,
             server_cpu_ns: server.server_cpu.map(|cpu| cpu.total_ns),
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
+            pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,
@@ -302,6 +310,7 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
         Metric::ClientCpuPerOp => sum(&|slice| slice.client_cpu_ns) / 1e3 / operations,
         Metric::ServerCpuPerOp => every(&|slice| slice.server_cpu_ns)? / 1e3 / operations,
         Metric::TunnelCpuPerOp => every(&|slice| slice.tunnel_cpu_ns)? / 1e3 / operations,
+        Metric::PoolerCpuPerOp => every(&|slice| slice.pooler_cpu_ns)? / 1e3 / operations,
         Metric::Throughput => operations / (sum(&|slice| slice.duration_ns) / 1e9),
         Metric::LatencyMean => sum(&|slice| slice.latency_sum_ns) / 1e3 / operations,
         Metric::ResponseMean => every(&|slice| Some(slice.open_loop?.response_ns))? / 1e3 / operations,

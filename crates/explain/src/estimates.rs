@@ -60,7 +60,9 @@ pub(crate) fn evaluate(
             percentiles: Percentiles::of(cell, samples, &metrics, &kinds, seed)?,
         };
         for arm in BASELINE..cell.arms.len() {
-            measurements.extend(levels.measurement(arm, Metric::TunnelCpuPerOp));
+            for metric in Metric::OF_WHAT_IS_BETWEEN {
+                measurements.extend(levels.measurement(arm, metric));
+            }
         }
         for metric in metrics {
             measurements.extend(levels.measurement(BASELINE, metric));

@@ -65,7 +65,7 @@ pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results
     run.results.churn = churn::rows(study, &run.results, &cells)?;
     run.results.capacity = capacity::rows(head, &run.results);
     run.results.published = published::rows(&run);
-    run.results.findings = findings::all(&run, &cells);
+    run.results.findings = findings::all(&run, &cells)?;
     run.results.verdict = sentence::verdict(&run);
     Ok(run.results)
 }

@@ -6,18 +6,35 @@ use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format::rounded;
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
+use crate::findings::{PAYS_MOST, SERVER_CPU};
+
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.
 pub(crate) fn verdict(run: &Run) -> String {
     let Some(baseline) = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
         return nothing(run);
     };
+    let of_several = answers_of_several_servers(run);
+    if !of_several.is_empty() {
+        return format!("Against {}: {}.", baseline.name, of_several.join("; "));
+    }
     let variants = run.head.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
     let mut told = variants.filter_map(|arm| about(run, &arm.name));
     match told.next() {
         Some(sentence) => format!("Against {}, {sentence}.", baseline.name),
         None => nothing(run),
     }
+}
+
+/// Which of several servers pays most, where a study asks several the same: the first sentences of the findings about the servers'
+/// own CPU.
+fn answers_of_several_servers(run: &Run) -> Vec<&str> {
+    let findings = run.results.findings.iter();
+    let of_servers =
+        findings.filter(|finding| finding.id == PAYS_MOST && finding.summary.contains(SERVER_CPU));
+    of_servers
+        .filter_map(|finding| finding.summary.split(". ").next())
+        .collect()
 }
 
 fn nothing(run: &Run) -> String {
@@ -30,6 +47,9 @@ fn nothing(run: &Run) -> String {
     }
 }
 
+/// Of no more cells than this the sentence says what queries and connections cost, whatever else is measured.
+const FEW_CELLS: usize = 4;
+
 fn about(run: &Run, arm: &str) -> Option<String> {
     const OF_A_SHORT_STUDY: [(Unit, &str); 2] = [
         (Unit::Lookup, "query"),
@@ -37,7 +57,8 @@ fn about(run: &Run, arm: &str) -> Option<String> {
     ];
     let unit = |cell: MeasuredCell<'_>| cell.asked.workload.descriptor().operation;
     let of = |meant: Unit| run.cells().filter(move |cell| unit(*cell) == meant);
-    let is_short = run.cells().all(|cell| unit(cell) != Unit::Operation)
+    let is_short = (run.cells().all(|cell| unit(cell) != Unit::Operation)
+        || run.cells().count() <= FEW_CELLS)
         && OF_A_SHORT_STUDY.iter().any(|(meant, _)| of(*meant).count() > 0)
         && OF_A_SHORT_STUDY.iter().all(|(meant, _)| of(*meant).count() < 2);
     if !is_short {
@@ -54,11 +75,14 @@ fn about(run: &Run, arm: &str) -> Option<String> {
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
     let rows: Vec<&EstimateRow> = run.cells().filter_map(|cell| primary(run, arm, cell)).collect();
     let describe = |row: &EstimateRow| {
-        let clause = clause(run, row, "operation");
+        let clause = clause(run, row, operation(run, &row.cell));
         format!("{}{} in {}", clause.verb, clause.object, row.cell)
     };
     if let [only] = rows.as_slice() {
-        return Some(format!("{arm} {}", describe(only)));
+        return Some(format!(
+            "{arm} {}",
+            both_sides(run, only).unwrap_or_else(|| describe(only))
+        ));
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
@@ -107,8 +131,38 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     )
 }
 
-/// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure.
+/// What a cell's operation is called in a sentence.
+fn operation(run: &Run, cell: &str) -> &'static str {
+    let workload = run.cell(cell).map(|cell| cell.asked.workload);
+    match workload {
+        Some(workload) if workload.makes_connections() => "new connection",
+        Some(workload) if workload.is_key_lookup() => "query",
+        _ => "operation",
+    }
+}
+
+/// Both sides of the only cell, if both pay.
+fn both_sides(run: &Run, row: &EstimateRow) -> Option<String> {
+    if !row.metric.is_cpu() {
+        return None;
+    }
+    let [server, client] = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp].map(|metric| {
+        run.results
+            .estimate(&row.cell, &row.arm, metric)
+            .filter(|row| row.verdict == Verdict::Costs)
+    });
+    let what = operation(run, &row.cell);
+    Some(joined(&[clause(run, server?, what), clause(run, client?, what)]))
+}
+
+/// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure. Of connects at a
+/// distance it is the time they take.
 fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a EstimateRow> {
+    let is_far = cell.link.is_some_and(|link| link.rtt_ms > 0.0);
+    let time = run.results.estimate(&cell.found.name, arm, Metric::LatencyMean);
+    if let Some(time) = time.filter(|_| is_far && cell.asked.workload.makes_connections()) {
+        return Some(time);
+    }
     let rows = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
         .into_iter()
         .filter_map(|metric| run.results.estimate(&cell.found.name, arm, metric));
@@ -148,9 +202,10 @@ fn joined(clauses: &[Clause]) -> String {
 }
 
 fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
-    let side = match row.metric {
-        Metric::ServerCpuPerOp => "server",
-        _ => "client",
+    let (of_whom, what_of) = match row.metric {
+        Metric::ServerCpuPerOp => ("the server ", "CPU"),
+        Metric::LatencyMean => ("", "time"),
+        _ => ("the client ", "CPU"),
     };
     let change = rounded::change(row.interval());
     let micros = row.difference.map_or_else(
@@ -158,23 +213,26 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
         |difference| rounded::microseconds(difference.value.abs()),
     );
     let (verb, object) = match row.verdict {
-        Verdict::Costs => ("costs", format!("{micros} more CPU per {what} ({change})")),
+        Verdict::Costs => ("costs", format!("{micros} more {what_of} per {what} ({change})")),
         Verdict::NoCost => (
             "costs",
-            format!("less than {} more CPU per {what}", rounded::share(row.margin)),
+            format!(
+                "less than {} more {what_of} per {what}",
+                rounded::share(row.margin)
+            ),
         ),
         Verdict::Gains if run.head.study.adds_protection(&row.arm) => (
             "seems to save",
-            format!("{micros} CPU per {what} ({change}: suspicious)"),
+            format!("{micros} {what_of} per {what} ({change}: suspicious)"),
         ),
-        Verdict::Gains => ("saves", format!("{micros} CPU per {what} ({change})")),
+        Verdict::Gains => ("saves", format!("{micros} {what_of} per {what} ({change})")),
         Verdict::CannotTell => (
             "may or may not cost",
-            format!("CPU per {what} (cannot tell: {change})"),
+            format!("{what_of} per {what} (cannot tell: {change})"),
         ),
     };
     Clause {
-        verb: format!("{verb} the {side} "),
+        verb: format!("{verb} {of_whom}"),
         object,
     }
 }

@@ -22,6 +22,10 @@ pub struct Account {
     pub password: Secret,
     /// How it logs in.
     pub method: AuthenticationMethod,
+    /// Iterations of its keys of SCRAM; `None` for the server's own number.
+    pub scram_iterations: Option<u32>,
+    /// What the server keeps of its password, for what lets clients in before it; `None` where nobody reads it.
+    pub verifier: Option<Secret>,
 }
 
 impl Account {
@@ -36,6 +40,8 @@ impl Account {
             user: user.into(),
             password: random_password()?,
             method,
+            scram_iterations: None,
+            verifier: None,
         })
     }
 
@@ -45,6 +51,8 @@ impl Account {
             user: user.into(),
             password: Secret::default(),
             method,
+            scram_iterations: None,
+            verifier: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use ciphertax_model::AuthenticationMethod;
 use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
+use crate::catalogue::family::Product;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
 
@@ -84,6 +85,12 @@ pub enum Error {
         /// Its number.
         user: u32,
     },
+    /// There is no user left for servers that refuse to run as root.
+    #[error(
+        "{0} refuses to run as root, and every user number from 65520 to 65533 has a name here, so there is none \
+         of its own; run as an ordinary user"
+    )]
+    NoUser(Product),
     /// There is no folder for what is to be kept.
     #[error("there is no folder to keep servers in; set HOME, or XDG_CACHE_HOME to an absolute path")]
     NoCache,

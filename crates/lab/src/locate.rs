@@ -43,7 +43,10 @@ impl Installation {
             Source::Apt {
                 suite: Suite::OfTheMachine,
                 ..
-            } => system_folders(),
+            } => {
+                let own = entry.family.program().folders_in(Path::new("/"));
+                system_folders().into_iter().chain(own).collect()
+            }
             _ => Vec::new(),
         };
         Self::find_in(entry, cache_folder(entry).as_deref(), &of_the_system)
@@ -172,6 +175,17 @@ impl Installation {
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
         command_line(&self.program, &self.libraries)
+    }
+
+    /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.
+    pub(crate) fn beside(&self, name: &str) -> Option<PathBuf> {
+        let root = cache_folder(self.entry)?;
+        program_in(&[name], &self.entry.family.program().folders_in(&root))
+    }
+
+    /// The words that begin a command line of a program beside it.
+    pub(crate) fn companion(&self, name: &str) -> Vec<OsString> {
+        command_line(&self.program.with_file_name(name), &self.libraries)
     }
 }
 

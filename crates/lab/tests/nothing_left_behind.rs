@@ -6,15 +6,15 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, fetched, folders_in, is_root, not_tested, owner_command, parent_of,
-    processes_with, temporary_folder, within,
+    OrdinaryUser, cache, command_lines_with, copy_program, example, fetched, folders_in, is_root, not_tested,
+    owner_command, parent_of, processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -43,6 +43,97 @@ fn an_owner_of_a_mongodb_killed_by_sigkill() {
     let parent = temporary_folder();
     let command = owner_command(&program, parent.path());
     Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn an_owner_of_a_postgresql_killed_by_sigkill() {
+    if fetched(&POSTGRESQL).is_none() {
+        return;
+    }
+    let owner = Owner::of_postgresql();
+    let pid = owner.server.as_raw_nonzero().get();
+    let name = name_of(&owner.folder);
+    owner.process_ends_and_nothing_is_left();
+    assert!(within(SECONDS, || command_lines_with(&name).is_empty()));
+    assert!(!has_shared_memory(pid));
+}
+
+#[test]
+fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start() {
+    if fetched(&POSTGRESQL).is_none() {
+        return;
+    }
+    let owner = Owner::of_postgresql();
+    let pid = owner.server.as_raw_nonzero().get();
+    let name = name_of(&owner.folder);
+    kill_process(owner.pid(), Signal::STOP).unwrap();
+    kill_process(owner.guard(), Signal::KILL).unwrap();
+    assert!(within(SECONDS, || !owner.server_runs()));
+    kill_process(owner.pid(), Signal::KILL).unwrap();
+    let Owner {
+        mut process,
+        parent,
+        folder,
+        ..
+    } = owner;
+    process.wait().unwrap();
+    assert!(folder.exists());
+    let program = example("private_postgresql");
+    let next = Owner::start_in(program.clone(), owner_command(&program, parent.path()), parent);
+    assert!(!folder.exists());
+    assert!(within(SECONDS, || command_lines_with(&name).is_empty()));
+    assert!(!has_shared_memory(pid));
+    next.process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn a_postgresql_works_for_an_ordinary_user() {
+    if !is_root() {
+        return not_tested("whoever is not root cannot become another user; the other tests have shown it");
+    }
+    let Some(installation) = fetched(&POSTGRESQL) else {
+        return;
+    };
+    let (user, parent, home) = (OrdinaryUser::find(), temporary_folder(), temporary_folder());
+    let program = parent.path().join("owner");
+    copy_program(&example("private_postgresql"), &program);
+    for folder in [parent.path(), home.path()] {
+        user.give(folder);
+    }
+    let mut command = match installation.program().starts_with(cache()) {
+        false => {
+            let mut command = owner_command(&program, parent.path());
+            // Its own templates, not root's.
+            command.env("XDG_CACHE_HOME", home.path());
+            user.run(&mut command);
+            command
+        }
+        true => with_a_cache_of_its_own(user, &program, parent.path()),
+    };
+    command.current_dir("/");
+    let owner = Owner::start_in(program, command, parent);
+    assert!(user.has(owner.server.as_raw_nonzero().get().unsigned_abs()));
+    owner.process_ends_and_nothing_is_left();
+}
+
+/// An owner that finds the PostgreSQL that root has fetched where it is, and beside it nothing of root's: it names its
+/// libraries by that place, where no other user comes.
+fn with_a_cache_of_its_own(user: OrdinaryUser, program: &Path, temporary: &Path) -> Command {
+    let servers = cache().join("ciphertax/servers");
+    // What only root may enter is covered, where nobody else sees it.
+    let top: PathBuf = servers.components().take(2).collect();
+    let line = "mkdir \"$1/kept\" && mount --bind \"$2/postgresql\" \"$1/kept\" && mount -t tmpfs none \"$3\" && \
+        mkdir -p \"$2/postgresql\" && chown -R \"$4:$5\" \"$2/..\" && \
+        mount --bind \"$1/kept\" \"$2/postgresql\" && umount \"$1/kept\" && rmdir \"$1/kept\" && shift 3 && \
+        exec setpriv --clear-groups --reuid=\"$1\" --regid=\"$2\" \"$3\"";
+    let mut command = owner_command(Path::new("unshare"), temporary);
+    command
+        .args(["--mount", "sh", "-c", line, "sh"])
+        .args([temporary, &servers, &top])
+        .args([user.user.to_string(), user.group.to_string()])
+        .arg(program)
+        .env("XDG_CACHE_HOME", cache());
+    command
 }
 
 #[test]
@@ -183,6 +274,11 @@ impl Owner {
         )
     }
 
+    fn of_postgresql() -> Self {
+        let (program, parent) = (example("private_postgresql"), temporary_folder());
+        Self::start_in(program.clone(), owner_command(&program, parent.path()), parent)
+    }
+
     fn start_in(program: PathBuf, mut command: Command, parent: tempfile::TempDir) -> Self {
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
@@ -244,4 +340,16 @@ impl Owner {
 
 fn owner_program() -> PathBuf {
     example("private_server")
+}
+
+/// By which the processes of a PostgreSQL name themselves.
+fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Whether there is shared memory of System V that this process made.
+fn has_shared_memory(pid: i32) -> bool {
+    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let maker = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
+    segments.lines().any(|line| maker(line) == Some(pid.to_string()))
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::authentication::Authentication;
 use crate::certificate::CertificateKind;
-use crate::tls::TlsSettings;
+use crate::pooler::Pooler;
+use crate::tls::{TlsNegotiation, TlsSettings};
 use crate::transport::Transport;
 use crate::tunnel::Tunnel;
 
@@ -30,6 +31,9 @@ pub struct Arm {
     /// What carries the connection besides TCP; its CPU is accounted for on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<Tunnel>,
+    /// What keeps connections to the server open; its CPU is accounted for on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<Pooler>,
 }
 
 impl Arm {
@@ -42,6 +46,31 @@ impl Arm {
             authentication: Authentication::default(),
             certificate: None,
             tunnel: None,
+            pooler: None,
+        }
+    }
+
+    /// What carries its connections besides TCP, in processes of its own; `None` where nothing does.
+    pub fn is_carried_by(&self) -> Option<&'static str> {
+        if self.tunnel.is_some() {
+            Some("tunnel")
+        } else if self.pooler.is_some() {
+            Some("pooler")
+        } else {
+            None
+        }
+    }
+
+    /// The setting that only PostgreSQL has, if the arm has one, as study files write it.
+    pub fn setting_of_postgresql(&self) -> Option<&'static str> {
+        if self.pooler.is_some() {
+            Some("pooler")
+        } else if self.tls.negotiation == TlsNegotiation::Direct {
+            Some("tls.negotiation = \"direct\"")
+        } else if self.authentication.scram_iterations.is_some() {
+            Some("authentication.scram_iterations")
+        } else {
+            None
         }
     }
 }

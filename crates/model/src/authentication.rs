@@ -1,5 +1,7 @@
 //! How an account logs in.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use crate::variants::all;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Authentication {
-    /// The account's plugin; `None` for the server's default account.
+    /// The account's method or plugin; `None` for the server's default account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<AuthenticationMethod>,
     /// Whether an earlier login has left what makes the next one cheaper.
@@ -18,6 +20,10 @@ pub struct Authentication {
     /// MongoDB's methods alone.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub speculative: bool,
+    /// Rounds of the hash by which SCRAM's keys are derived from the password of the account; `None` for the server's
+    /// default. For PostgreSQL's accounts alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scram_iterations: Option<u32>,
 }
 
 impl Default for Authentication {
@@ -26,6 +32,7 @@ impl Default for Authentication {
             method: None,
             password_cache: PasswordCache::default(),
             speculative: true,
+            scram_iterations: None,
         }
     }
 }
@@ -39,6 +46,9 @@ fn is_yes(value: &bool) -> bool {
 }
 
 impl Authentication {
+    /// What `scram_iterations` may be: from the least that the client does to what takes it about half a second.
+    pub const SCRAM_ITERATIONS: RangeInclusive<u32> = 1_000..=1_000_000;
+
     /// True when nothing is asked for.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -77,7 +87,7 @@ pub enum AuthenticationMethod {
     #[serde(rename = "SCRAM-SHA-1")]
     #[strum(serialize = "SCRAM-SHA-1")]
     ScramSha1,
-    /// SCRAM with SHA-256 (RFC 7677): the default of MongoDB since 4.0.
+    /// SCRAM with SHA-256 (RFC 7677): the default of MongoDB since 4.0 and of PostgreSQL since 14.
     #[serde(rename = "SCRAM-SHA-256")]
     #[strum(serialize = "SCRAM-SHA-256")]
     ScramSha256,
@@ -89,11 +99,23 @@ pub enum AuthenticationMethod {
     #[serde(rename = "none")]
     #[strum(serialize = "none")]
     NoLogin,
+    /// Whoever connects to PostgreSQL is who they say.
+    Trust,
+    /// The password as it is, to PostgreSQL.
+    Password,
+    /// PostgreSQL's MD5 of password, user and a challenge: its default until 13.
+    Md5,
+    /// SCRAM with SHA-256, bound to the TLS session (RFC 5929), on PostgreSQL.
+    #[serde(rename = "SCRAM-SHA-256-PLUS")]
+    #[strum(serialize = "SCRAM-SHA-256-PLUS")]
+    ScramSha256Plus,
+    /// The client's certificate, on PostgreSQL.
+    Cert,
 }
 
 impl AuthenticationMethod {
     /// Every method, in the order help texts list them.
-    pub const ALL: [Self; 9] = all();
+    pub const ALL: [Self; 14] = all();
 
     /// The name used in study files.
     pub fn name(self) -> &'static str {
@@ -102,12 +124,39 @@ impl AuthenticationMethod {
 
     /// True for SCRAM, whose keys the client derives from the password at some cost, and may keep.
     pub fn is_scram(self) -> bool {
-        matches!(self, Self::ScramSha1 | Self::ScramSha256)
+        matches!(self, Self::ScramSha1 | Self::ScramSha256 | Self::ScramSha256Plus)
     }
 
     /// True for the methods of MongoDB.
     pub fn is_of_mongodb(self) -> bool {
-        self.is_scram() || matches!(self, Self::MongodbX509 | Self::NoLogin)
+        matches!(
+            self,
+            Self::ScramSha1 | Self::ScramSha256 | Self::MongodbX509 | Self::NoLogin
+        )
+    }
+
+    /// True for the methods of PostgreSQL, which shares SCRAM-SHA-256 with MongoDB.
+    pub fn is_of_postgresql(self) -> bool {
+        matches!(
+            self,
+            Self::Trust | Self::Password | Self::Md5 | Self::ScramSha256 | Self::ScramSha256Plus | Self::Cert
+        )
+    }
+
+    /// True where whoever connects must show who they are.
+    pub fn proves_identity(self) -> bool {
+        !matches!(self, Self::NoLogin | Self::Trust)
+    }
+
+    /// True if a pooler can let a client in by it and log in to the server by the same in the client's name: it keeps what
+    /// the server keeps of a password, no password and no client's certificate, and binds no login to two TLS sessions.
+    pub fn is_served_by_poolers(self) -> bool {
+        matches!(self, Self::Trust | Self::Md5 | Self::ScramSha256)
+    }
+
+    /// True for a login by the certificate that the client shows in the TLS handshake.
+    pub fn is_by_certificate(self) -> bool {
+        matches!(self, Self::MongodbX509 | Self::Cert)
     }
 }
 

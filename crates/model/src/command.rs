@@ -49,7 +49,7 @@ pub enum Placeholder {
     User,
     /// The schema.
     Database,
-    /// `DISABLED`, `REQUIRED`, `VERIFY_CA` or `VERIFY_IDENTITY`.
+    /// What must be seen of the server, in the words of the database's clients: `VERIFY_CA`, `verify-ca`.
     SslMode,
     /// File of the authorities that the server's certificate is verified with.
     SslCa,

@@ -33,6 +33,9 @@ pub enum Metric {
     /// measured and not compared.
     #[strum(serialize = "tunnel CPU per operation")]
     TunnelCpuPerOp,
+    /// User and system time of the arm's pooler, per operation; measured and not compared either.
+    #[strum(serialize = "pooler CPU per operation")]
+    PoolerCpuPerOp,
     /// Operations per second of a slice's measured time.
     #[strum(serialize = "throughput")]
     Throughput,
@@ -114,6 +117,9 @@ impl Metric {
         Self::TimeToFirstQueryMean,
     ];
 
+    /// CPU time of what stands between an arm's clients and the server: measured, and compared with nobody's.
+    pub const OF_WHAT_IS_BETWEEN: [Self; 2] = [Self::TunnelCpuPerOp, Self::PoolerCpuPerOp];
+
     /// What arms are compared by for each kind of operation, where a workload has several.
     pub const COMPARED_BY_KIND: [Self; 2] = [Self::LatencyMean, Self::LatencyP95];
 
@@ -136,7 +142,9 @@ impl Metric {
     /// The unit of the values of this metric in records and reports.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp => "us/op",
+            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp | Self::PoolerCpuPerOp => {
+                "us/op"
+            }
             Self::Throughput => "op/s",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
@@ -162,7 +170,7 @@ impl Metric {
     pub fn is_cpu(self) -> bool {
         matches!(
             self,
-            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp
+            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp | Self::PoolerCpuPerOp
         )
     }
 }

@@ -14,6 +14,7 @@ use crate::command::Command;
 use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
 use crate::load::Load;
+use crate::pgbench::Pgbench;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::server_spec::ServerSpec;
@@ -55,7 +56,7 @@ pub struct Study {
     #[serde(default = "default_slice_s")]
     pub slice_s: f64,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
-    /// Links and tunnels have processes of their own, which need a CPU of their own: they want `free`.
+    /// Links, tunnels and poolers have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
     pub placement: Placement,
     /// The tables of the `oltp` workloads.
@@ -64,6 +65,9 @@ pub struct Study {
     /// The table of the `ycsb` workloads.
     #[serde(default)]
     pub ycsb: YcsbTable,
+    /// The tables of the `pgbench` workloads.
+    #[serde(default)]
+    pub pgbench: Pgbench,
     /// The replica set that private MongoDB servers form, where a cell has no other; `None` for single servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,
@@ -218,16 +222,20 @@ impl Study {
     }
 
     /// True if an arm protects what the baseline does not, and everything that it does: what travels, or who may ask. By
-    /// itself it can then only cost. Where both protect the same, either may be the cheaper.
+    /// itself it can then only cost. Where both protect the same, either may be the cheaper; and so where a pooler stands
+    /// before one of them alone.
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
-            let has_login = arm.authentication.method != Some(AuthenticationMethod::NoLogin);
+            let method = arm.authentication.method;
+            let has_login = method.is_none_or(AuthenticationMethod::proves_identity);
             [is_hidden, has_login]
         };
         let baseline = protected(self.baseline());
-        let adds = |arm| {
-            protected(arm) != baseline
+        let mode = |arm: &Arm| arm.pooler.map(|pooler| pooler.pgbouncer);
+        let adds = |arm: &Arm| {
+            mode(arm) == mode(self.baseline())
+                && protected(arm) != baseline
                 && protected(arm)
                     .into_iter()
                     .zip(baseline)

@@ -28,12 +28,26 @@ pub struct TlsSettings {
     pub client_certificate: Option<CertificateKind>,
     /// The client's TLS library.
     pub library: TlsLibrary,
+    /// How a session with PostgreSQL comes to TLS.
+    #[serde(skip_serializing_if = "TlsNegotiation::is_default")]
+    pub negotiation: TlsNegotiation,
 }
 
 impl TlsSettings {
     /// True when nothing is asked for.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// A setting that has no common word among the options of clients, if there is one, by its name in study files.
+    pub(crate) fn not_for_programs(&self) -> Option<&'static str> {
+        match self {
+            _ if self.group.is_some() => Some("group"),
+            _ if self.resumption != Resumption::Off => Some("resumption"),
+            _ if self.library != TlsLibrary::OpenSsl => Some("library"),
+            _ if self.negotiation != TlsNegotiation::Request => Some("negotiation"),
+            _ => None,
+        }
     }
 }
 
@@ -137,5 +151,31 @@ impl TlsLibrary {
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
+    }
+}
+
+/// How a session with PostgreSQL comes to TLS (libpq's `sslnegotiation`).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TlsNegotiation {
+    /// The client asks for it (`SSLRequest`) and waits for the answer.
+    #[default]
+    Request,
+    /// The client begins with the handshake, and saves a round trip; PostgreSQL 17 and later.
+    Direct,
+}
+
+impl TlsNegotiation {
+    /// The name used in study files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }

@@ -214,7 +214,7 @@ arms = ["plain"]
     study.toml:9:17: precision.cpu is 2; it must lie between 0.0005 and 0.5
     study.toml:10:35: jitter_ms is 6; it must lie between 0 and a quarter of rtt_ms, which is 2.5, so that hardly any delay would be negative
     study.toml:15:1: arm "plain" is plain, so its tls settings say nothing; leave them out or give it a TLS transport
-    study.toml:16:33: arm "plain": only caching_sha2_password, SCRAM-SHA-1 and SCRAM-SHA-256 have a password cache; leave password_cache out or set method
+    study.toml:16:33: arm "plain": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
     study.toml:22:10: arm "old": TLS_AES_128_GCM_SHA256 is a cipher suite of TLSv1.3, not of TLSv1.1
     study.toml:23:9: arm "old": X25519MLKEM768 is a group of TLS 1.3 alone
     study.toml:24:11: arm "old": rustls knows TLS 1.2 and 1.3 alone; take library = "openssl"
@@ -416,4 +416,146 @@ fn contradictions_made_by_a_program_are_told_without_a_line() {
     study small: time_s is 0; it must lie between 1 second and one day
     study small: cell "near": load must say how many connections, from 1 to 100000: load = { connections = 8 }
     "#);
+}
+
+#[test]
+fn what_postgresql_cannot_do_is_refused_in_an_arm_that_can_only_be_its() {
+    let message = changed(
+        "[[cell]]",
+        r#"
+[[arm]]
+name = "direct"
+transport = "tls1.3"
+tls = { negotiation = "direct", resumption = "ticket" }
+
+[[arm]]
+name = "bound"
+transport = "plain"
+authentication = { method = "SCRAM-SHA-256-PLUS", scram_iterations = 0 }
+
+[[arm]]
+name = "md5"
+transport = "plain"
+authentication = { method = "md5", scram_iterations = 4096, password_cache = "cold" }
+
+[[arm]]
+name = "cert"
+transport = "tls1.3"
+authentication = { method = "cert" }
+
+[[arm]]
+name = "plain cert"
+transport = "plain"
+authentication = { method = "cert" }
+
+[[arm]]
+name = "pooled"
+transport = "tls1.3"
+tls = { negotiation = "direct" }
+tunnel = "stunnel"
+pooler = { pgbouncer = "transaction" }
+authentication = { method = "SCRAM-SHA-256-PLUS" }
+
+[[arm]]
+name = "pooled mysql"
+transport = "tls1.3"
+pooler = { pgbouncer = "session", server_transport = "tls1.2" }
+authentication = { method = "ed25519" }
+
+[[cell]]
+name = "last id"
+workload = "connect_insert_count"
+load = { connections = 1 }
+
+[[cell]]
+"#,
+    );
+    assert_snapshot!(message, @r#"
+    12 problems in study.toml
+    study.toml:22:46: arm "direct": PostgreSQL resumes no TLS sessions; leave resumption out
+    study.toml:27:29: arm "bound": SCRAM-SHA-256-PLUS binds the login to the TLS session; give it a TLS transport, or take SCRAM-SHA-256
+    study.toml:27:70: arm "bound": scram_iterations must lie between 1000 and 1000000
+    study.toml:32:55: arm "md5": only SCRAM-SHA-256 and SCRAM-SHA-256-PLUS on PostgreSQL have iterations to choose; leave scram_iterations out or set method
+    study.toml:32:78: arm "md5": only caching_sha2_password and the methods of SCRAM have a password cache; leave password_cache out or set method
+    study.toml:37:29: arm "cert": cert is a login by certificate; add tls = { client_certificate = "ecdsa-p256" }
+    study.toml:42:29: arm "plain cert": cert is a login by TLS; give it a TLS transport
+    study.toml:47:23: arm "pooled": pgbouncer must be asked for TLS; leave negotiation out
+    study.toml:49:10: arm "pooled" has a tunnel and a pooler; leave one of them out
+    study.toml:50:29: arm "pooled": pgbouncer binds no login to its TLS session; take SCRAM-SHA-256
+    study.toml:55:10: arm "pooled mysql": pgbouncer stands before PostgreSQL alone, where nobody logs in by ed25519; leave pooler out or take another method
+    study.toml:60:12: cell "last id": connect_insert_count asks its session for the last id, and the pooler of arm "pooled" gives every transaction another; take pgbouncer = "session", or leave the arm out with arms = […]
+    "#);
+}
+
+#[test]
+fn what_goes_through_no_pooler_is_refused_with_the_remedy() {
+    let refusal = |of_arm: &str, rest: &str| {
+        let arm = format!(
+            "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {{ pgbouncer = \"session\" }}\n{of_arm}\n{rest}\n[[cell]]"
+        );
+        changed("[[cell]]", &arm)
+    };
+    for (of_arm, rest, words) in [
+        (
+            "authentication = { method = \"password\" }",
+            "",
+            "it cannot log in to the server by password in a client's name; take SCRAM-SHA-256, md5 or trust",
+        ),
+        (
+            "authentication = { method = \"cert\" }\ntls = { client_certificate = \"ecdsa-p256\" }",
+            "",
+            "it cannot log in to the server by cert in a client's name; take SCRAM-SHA-256, md5 or trust",
+        ),
+        (
+            "tls = { client_certificate = \"ecdsa-p256\" }",
+            "",
+            "pgbouncer asks no client for a certificate; leave client_certificate out",
+        ),
+        (
+            "",
+            "[[cell]]\nname = \"program\"\nworkload = \"command\"\ncommand = { run = [\"true\"] }\n",
+            "the server sees none of a program's own connections",
+        ),
+    ] {
+        let refusal = refusal(of_arm, rest);
+        assert!(refusal.contains(words), "{refusal}");
+        assert!(refusal.contains("\"pooled\""), "{refusal}");
+    }
+    // Where a relay keeps the distance nobody is beside the server.
+    let pooled = STUDY.replace(
+        "[[cell]]",
+        "[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }\n\n[[cell]]",
+    );
+    let by_relay = pooled.replace(
+        "time_s = 10",
+        "time_s = 10\nlink_by = \"relay\"\nlink = { rtt_ms = 20 }",
+    );
+    let refusal = StudyText::new("study.toml", &by_relay)
+        .study()
+        .unwrap_err()
+        .to_string();
+    assert!(refusal.contains("a relay has no far side"), "{refusal}");
+}
+
+#[test]
+fn poolers_that_no_package_client_has_are_refused_by_name() {
+    let refusal = |pooler: &str| {
+        let arm =
+            format!("[[arm]]\nname = \"pooled\"\ntransport = \"tls1.3\"\npooler = {pooler}\n\n[[cell]]");
+        changed("[[cell]]", &arm)
+    };
+    let proxysql =
+        "ProxySQL is not available, since no package client here has it; pgbouncer is, before PostgreSQL";
+    assert_eq!(refusal("\"proxysql\""), format!("study.toml:21:10: {proxysql}"));
+    assert_eq!(
+        refusal("{ proxysql = \"transaction\" }"),
+        format!("study.toml:21:12: {proxysql}")
+    );
+    assert!(refusal("\"maxscale\"").contains("MaxScale is not available"));
+    assert!(refusal("\"pgbouncer\"").ends_with("\"pooler\" must be a table, not a string"));
+    let mode = refusal("{ pgbouncer = \"statement\" }");
+    assert!(
+        mode.ends_with("\"pgbouncer\" cannot be \"statement\"; known are \"session\", \"transaction\""),
+        "{mode}"
+    );
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ciphertax_model::{Dataset, Load, Precision, Study, YcsbTable};
+use ciphertax_model::{Authentication, Dataset, Load, Pgbench, Precision, Study, YcsbTable};
 use serde_json::Value;
 
 #[test]
@@ -47,12 +47,15 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("field_length", (1.0, YcsbTable::LONGEST_FIELD.into())),
         ("batch_size", (1.0, YcsbTable::LARGEST_BATCH.into())),
         ("load_threads", (1.0, YcsbTable::MOST_LOADERS.into())),
+        ("scale", (1.0, Pgbench::MOST_BRANCHES.into())),
+        ("scram_iterations", whole(Authentication::SCRAM_ITERATIONS)),
     ] {
         let range = format!("{} – {}", grouped(least), grouped(most));
-        let row = reference
+        // A key may be there in several tables.
+        let mut rows = reference
             .lines()
-            .find(|line| line.starts_with(&format!("| `{key}` |")));
-        assert!(row.unwrap().contains(&range), "{key}: {range}");
+            .filter(|line| line.starts_with(&format!("| `{key}` |")));
+        assert!(rows.any(|row| row.contains(&range)), "{key}: {range}");
     }
 }
 
@@ -94,6 +97,19 @@ fn the_tunnel_that_the_reference_shows_is_an_arm_at_a_distance() {
     let study = format!("{link}\n{}\n{arm}", example(&reference, "name ="));
     let study = Study::from_toml(&study).unwrap();
     assert!(study.link.is_some() && study.arms.iter().any(|arm| arm.tunnel.is_some()));
+}
+
+#[test]
+fn the_pooler_that_the_reference_shows_is_an_arm() {
+    let reference = reference();
+    let arm = example(&reference, "[[arm]]\nname = \"pooled\"");
+    let study = format!("{}\n{arm}", example(&reference, "name ="));
+    let study = Study::from_toml(&study).unwrap();
+    let pooler = study.arms[2].pooler.unwrap();
+    assert_eq!(
+        pooler.to_string(),
+        "pgbouncer, transaction pooling, TLSv1.3 behind it"
+    );
 }
 
 #[test]

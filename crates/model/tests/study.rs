@@ -4,8 +4,9 @@
 
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{
-    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, Load, ReadPreference,
-    Resumption, SshCipher, Study, TlsLibrary, TlsVersion, Transport, Workload,
+    Arm, AuthenticationMethod, Cell, CertificateKind, Dataset, Distribution, Group, Load, PoolMode,
+    ReadPreference, Resumption, SshCipher, Study, TlsLibrary, TlsNegotiation, TlsVersion, Transport,
+    Workload,
 };
 
 const STUDY: &str = r#"
@@ -330,6 +331,9 @@ fn a_login_adds_protection_to_a_server_without_access_control_and_nothing_to_one
     assert!(study([open("plain"), scram("plain")]).adds_protection("scram"));
     assert!(!study([scram("plain"), open("plain")]).adds_protection("open"));
     assert!(!study([open("tls1.3"), scram("plain")]).adds_protection("scram"));
+    let trust = arm("trust", "trust", "plain");
+    assert!(study([trust.clone(), scram("plain")]).adds_protection("scram"));
+    assert!(!study([open("plain"), trust]).adds_protection("trust"));
     let other = arm("sha-1", "SCRAM-SHA-1", "plain");
     assert!(!study([scram("plain"), other]).adds_protection("sha-1"));
 }
@@ -356,6 +360,11 @@ fn names_are_those_of_study_files_and_are_read_back() {
         Resumption::name,
     );
     expect([TlsLibrary::OpenSsl, TlsLibrary::Rustls], TlsLibrary::name);
+    expect(
+        [TlsNegotiation::Request, TlsNegotiation::Direct],
+        TlsNegotiation::name,
+    );
+    expect([PoolMode::Session, PoolMode::Transaction], PoolMode::name);
     let preferences = [
         ReadPreference::Primary,
         ReadPreference::Secondary,

@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use std::fs;
 use std::mem::MaybeUninit;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ciphertax_observe::{Meter, ProcessMeter, ProcessTree};
-use ciphertax_testkit::{
-    OrdinaryUser, PATIENCE, cache, copy_program, is_root, not_tested, temporary_folder, within,
-};
+use ciphertax_testkit::{OrdinaryUser, PATIENCE, is_root, postgresql_programs, temporary_folder, within};
 
 const TICKS_NS: u64 = 20_000_000;
 
@@ -19,12 +16,10 @@ const TICKS_NS: u64 = 20_000_000;
 fn postgresql_is_read_with_all_its_backends() {
     let temporary = temporary_folder();
     let folder = temporary.path();
-    let Some(programs) = programs(folder) else {
-        return not_tested(
-            "there is no PostgreSQL with initdb, postgres and pgbench; scripts/setup.sh test unpacks one",
-        );
+    let Some(programs) = postgresql_programs() else {
+        return;
     };
-    let program = |name: &str| programs.as_user(name);
+    let program = |name: &str| as_user(&programs.join(name));
     if is_root() {
         OrdinaryUser::find().give(folder);
     }
@@ -79,70 +74,14 @@ fn postgresql_is_read_with_all_its_backends() {
     assert!(alone < truth / 2, "{alone} ns of {truth}: it is not one process");
 }
 
-/// PostgreSQL's programs, and where libraries are that the system may lack.
-struct Programs {
-    folder: PathBuf,
-    libraries: Option<PathBuf>,
-}
-
-/// Those of the system, or else what the set-up script has unpacked, which is copied to where an ordinary user may execute
-/// it.
-fn programs(copies: &Path) -> Option<Programs> {
-    if let Some(folder) = on_path().or_else(|| newest(Path::new("/"))) {
-        return Some(Programs {
-            folder,
-            libraries: None,
-        });
+/// A program of PostgreSQL, which refuses to be root's.
+fn as_user(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/").stdin(Stdio::null());
+    if is_root() {
+        OrdinaryUser::find().run_as_reader(&mut command);
     }
-    let unpacked = cache().join("ciphertax/postgresql");
-    newest(&unpacked)?;
-    let copy = copies.join("postgresql");
-    copy_program(&unpacked, &copy);
-    let libraries = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-    Some(Programs {
-        folder: newest(&copy)?,
-        libraries: Some(copy.join(libraries)),
-    })
-}
-
-fn on_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&path).filter_map(|folder| {
-        let postgres = fs::canonicalize(folder.join("postgres")).ok()?;
-        postgres.parent().map(Path::to_owned)
-    });
-    folders.into_iter().find(|folder| has_all(folder))
-}
-
-/// Where packages of Debian and Ubuntu have them below `root`: a folder for each version.
-fn newest(root: &Path) -> Option<PathBuf> {
-    let versions = fs::read_dir(root.join("usr/lib/postgresql")).ok()?;
-    let version = |folder: &PathBuf| folder.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
-    versions
-        .flatten()
-        .map(|version| version.path().join("bin"))
-        .filter(|folder| has_all(folder))
-        .max_by_key(version)
-}
-
-fn has_all(folder: &Path) -> bool {
-    let all = ["initdb", "postgres", "pgbench", "pg_isready"];
-    all.into_iter().all(|name| folder.join(name).exists())
-}
-
-impl Programs {
-    /// PostgreSQL refuses to be root's.
-    fn as_user(&self, name: &str) -> Command {
-        let mut command = Command::new(self.folder.join(name));
-        command.current_dir("/").stdin(Stdio::null());
-        if let Some(libraries) = &self.libraries {
-            command.env("LD_LIBRARY_PATH", libraries);
-        }
-        if is_root() {
-            OrdinaryUser::find().run(&mut command);
-        }
-        command
-    }
+    command
 }
 
 fn run(command: &mut Command) {

@@ -36,6 +36,21 @@ pub struct PhaseRow {
     pub flights: f64,
 }
 
+impl PhaseRow {
+    /// True if nobody greets: the client asks for TLS, and a single byte answers, as PostgreSQL does.
+    pub fn is_request_for_tls(&self) -> bool {
+        self.phase == Phase::Preface && self.bytes_received > 0.0 && self.bytes_received <= 1.0
+    }
+
+    /// The name of the phase that a reader sees.
+    pub fn label(&self) -> &'static str {
+        match self.is_request_for_tls() {
+            true => "TLS request",
+            false => self.phase.label(),
+        }
+    }
+}
+
 /// How the connects of one arm in one cell logged in, and whether they took up earlier TLS sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectRow {

@@ -209,6 +209,8 @@ pub enum Witness {
     AccessControl,
     /// The program that is the tunnel.
     Tunnel,
+    /// The pooler, by its console.
+    Pooler,
 }
 
 #[cfg(test)]
@@ -242,6 +244,7 @@ mod tests {
             Witness::Authentication,
             Witness::AccessControl,
             Witness::Tunnel,
+            Witness::Pooler,
         ] {
             assert_eq!(serde_json::to_value(witness).unwrap(), witness.to_string());
         }

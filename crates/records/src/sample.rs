@@ -125,7 +125,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the server, its tunnel and the machine took in a slice.
+/// What the server, its tunnel or pooler and the machine took in a slice.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerSide {
     /// CPU time of the server: of its process, or of all in its process tree; absent where it cannot be seen.
@@ -133,6 +133,9 @@ pub struct ServerSide {
     /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_cpu: Option<CpuTime>,
+    /// CPU time of the pooler; absent for an arm without a pooler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooler_cpu: Option<CpuTime>,
     /// Context switches of the server's threads; absent where they cannot be seen.
     pub server_context_switches: Option<u64>,
     /// How long the server's threads could have run but waited for a CPU, all together, in nanoseconds; absent where the
@@ -251,6 +254,11 @@ pub enum VoidReason {
         /// What was seen.
         detail: String,
     },
+    /// The arm's pooler ended.
+    PoolerDied {
+        /// Which, and what was seen.
+        detail: String,
+    },
     /// The hypervisor took more CPU time than the bound allows.
     Steal {
         /// Stolen share of all CPU time in the slice, as a fraction.
@@ -279,6 +287,7 @@ impl fmt::Display for VoidReason {
             Self::Errors { count, first } => write!(f, "{count} operations failed, the first with: {first}"),
             Self::FactsDiffer { detail } => write!(f, "a session is not what its arm says: {detail}"),
             Self::ServerDied { detail } => write!(f, "the server died: {detail}"),
+            Self::PoolerDied { detail } => write!(f, "the pooler died: {detail}"),
             Self::Steal { fraction } => {
                 write!(f, "the hypervisor took {:.0} % of the CPU time", fraction * 100.0)
             }

@@ -28,6 +28,38 @@ impl<'a> Answer<'a> {
     ) -> Option<&'a EstimateRow> {
         run.results.estimate(&cell?.found.name, &self.arm.name, metric)
     }
+
+    /// The CPU time per operation of what stands between its clients and the server, less that of the baseline's, with its
+    /// unit; `None` where nothing does.
+    pub(crate) fn between(&self, run: &'a Run, cell: Option<MeasuredCell<'_>>) -> Option<(f64, &'a str)> {
+        let cell = cell?.found.name.as_str();
+        let of = |arm: &str| {
+            let mut metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
+            metrics.find_map(|metric| lookup::measured(run, cell, arm, metric))
+        };
+        let (value, unit) = of(&self.arm.name)?;
+        let baseline = lookup::baseline(run).and_then(|arm| of(&arm.name));
+        Some((value - baseline.map_or(0.0, |(value, _)| value), unit))
+    }
+}
+
+/// What stands between clients and server and so takes CPU time too, where any of the answered cells has it.
+pub(crate) fn between(run: &Run, answers: &[Answer<'_>]) -> Option<&'static str> {
+    let cells = answers
+        .iter()
+        .flat_map(|answer| [answer.query, answer.connection]);
+    let mut metrics: Vec<Metric> = cells
+        .flatten()
+        .flat_map(|cell| lookup::between(run, &cell.found.name))
+        .collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    match metrics.as_slice() {
+        [] => None,
+        [Metric::TunnelCpuPerOp] => Some("tunnel"),
+        [Metric::PoolerCpuPerOp] => Some("pooler"),
+        _ => Some("tunnel or pooler"),
+    }
 }
 
 /// The two sides, in the order reports show them.

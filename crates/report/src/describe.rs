@@ -1,13 +1,11 @@
 //! What a run was, in words that the outputs share: servers, loads, verdicts, and what is missing.
 
-use ciphertax_model::{Command, Counts, Metric, Pace, Placement};
+use ciphertax_model::{Command, Counts, Pace, Placement};
 use ciphertax_records::{
     Agreement, ArmRole, EstimateRow, MeasuredCell, PublishedRow, Run, RunStatus, ServerPlacement,
     ServerRecord, Severity, VoidReason,
 };
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict, format};
-
-use crate::lookup::measured;
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
 pub(crate) fn published_metric(row: &PublishedRow) -> String {
@@ -15,20 +13,6 @@ pub(crate) fn published_metric(row: &PublishedRow) -> String {
         None => row.metric.to_string(),
         Some(kind) => format!("{} of {kind}", row.metric),
     }
-}
-
-/// What the tunnels of a cell's arms cost, in words; empty where no arm has one.
-pub(crate) fn tunnels_in_words(run: &Run, cell: &str) -> Option<String> {
-    let costs: Vec<String> = run
-        .head
-        .arms
-        .iter()
-        .filter_map(|arm| {
-            let (value, unit) = measured(run, cell, &arm.name, Metric::TunnelCpuPerOp)?;
-            Some(format!("{} {}", arm.name, format::quantity(value, unit)))
-        })
-        .collect();
-    (!costs.is_empty()).then(|| format!("CPU of the tunnel, both its ends: {}", costs.join(", ")))
 }
 
 /// How fast the arms of a cell did its batches, in words; `None` where there are none.
@@ -351,6 +335,7 @@ fn void_kind(reason: &VoidReason) -> &'static str {
         VoidReason::Errors { .. } => "operations failed",
         VoidReason::FactsDiffer { .. } => "session not what its arm says",
         VoidReason::ServerDied { .. } => "server died",
+        VoidReason::PoolerDied { .. } => "pooler died",
         VoidReason::Steal { .. } => "CPU taken by the hypervisor",
         VoidReason::Empty => "no operation completed",
         VoidReason::Stalled { .. } => "operations did not finish",

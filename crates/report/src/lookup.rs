@@ -74,6 +74,15 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
         .map(|row| (row.value, row.unit.as_str()))
 }
 
+/// The metrics of what stands between clients and server that any arm of a cell has: of a tunnel, of a pooler.
+pub(crate) fn between(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
+    let is_measured = move |metric: &Metric| {
+        let mut rows = run.results.measurements.iter();
+        rows.any(|row| row.cell == cell && row.metric == *metric)
+    };
+    Metric::OF_WHAT_IS_BETWEEN.into_iter().filter(is_measured)
+}
+
 /// The phases of an arm's connects, in the order of all reports.
 pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRow> {
     let mut rows: Vec<_> = run

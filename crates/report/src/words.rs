@@ -82,6 +82,12 @@ pub(crate) fn floor(factor_less_one: f64, metric: Metric) -> String {
     }
 }
 
+/// `210 queries`
+fn queries_of(count: &str) -> String {
+    let noun = if count == "1" { "query" } else { "queries" };
+    format!("{count} {noun}")
+}
+
 /// `server CPU: less than 10 % from 210 queries per connection on [180, 260]; never less than 5 %, …`
 pub(crate) fn churn(row: &ChurnRow) -> String {
     let side = match row.side {
@@ -113,7 +119,8 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
             }
             (Some(queries), Some(low), Some(high)) => {
                 parts.push(format!(
-                    "less than {budget} from {queries} queries per connection on [{low}, {high}]"
+                    "less than {budget} from {} per connection on [{low}, {high}]",
+                    queries_of(&queries)
                 ));
             }
             (None, None, _) if row.query_verdict == Verdict::Costs => {
@@ -131,7 +138,7 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
                 let earliest = low
                     .filter(|_| point.queries_low.is_some_and(|queries| queries > 1.0))
                     .map_or(String::new(), |low| {
-                        format!(" (at the earliest from {low} queries per connection on)")
+                        format!(" (at the earliest from {} per connection on)", queries_of(&low))
                     });
                 let query = query.as_ref().map_or(String::new(), |query| format!(": {query}"));
                 parts.push(format!(

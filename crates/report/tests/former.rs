@@ -44,7 +44,15 @@ impl Difference {
             (Some(then), Some(now)) => then.replace(" (connections.totalCreated)", "") == now,
             _ => false,
         };
-        query_cell || counter
+        // What an operation is has a name now.
+        let operation = match (self.then.as_str(), self.now.as_str()) {
+            (Some(then), Some(now)) => {
+                let now = now.replace("per new connection", "per operation");
+                then == now.replace("per query", "per operation")
+            }
+            _ => false,
+        };
+        query_cell || counter || operation
     }
 }
 

@@ -42,6 +42,23 @@ fn the_embedded_record_is_the_run() {
 }
 
 #[test]
+fn the_cpu_of_a_pooler_stands_beside_the_two_sides() {
+    let page = html::render(&fixture::with_pooler()).unwrap();
+    assert_eq!(
+        page.matches("in the pooler</th>").count(),
+        2,
+        "per query and per connection"
+    );
+    assert!(page.contains("<th scope=\"row\">pooler CPU per operation</th>"));
+    assert!(page.contains("<data value=\"18.5\">+18.5 µs</data>"));
+    assert!(
+        !html::render(&fixture::run())
+            .unwrap()
+            .contains("in the pooler</th>")
+    );
+}
+
+#[test]
 fn the_page_names_nothing_to_load() {
     let page = html::render(&fixture::run()).unwrap();
     for loading in [

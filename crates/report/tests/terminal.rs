@@ -13,6 +13,11 @@ const NARROW: Style = Style {
     colour: false,
 };
 
+const WIDE: Style = Style {
+    width: 200,
+    colour: false,
+};
+
 #[test]
 fn a_complete_run_at_80_columns() {
     insta::assert_snapshot!(terminal::render(&fixture::run(), NARROW));
@@ -184,6 +189,22 @@ fn hostile_text_cannot_rule_the_terminal() {
     let text = terminal::render(&run, NARROW) + &terminal::closing(&run, Path::new("x\u{1b}y"), NARROW);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     assert!(!text.contains('\u{202e}'));
+}
+
+#[test]
+fn the_cpu_of_a_pooler_is_a_column_beside_the_two_sides() {
+    let text = terminal::render(&fixture::run(), WIDE);
+    assert!(!text.contains("pooler"), "{text}");
+    let text = terminal::render(&fixture::with_pooler(), WIDE);
+    for words in [
+        "query: pooler",
+        "connection: pooler",
+        "pooler CPU/op",
+        "+18.5 µs",
+        "18.5 µs",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use ciphertax_lab::catalogue;
-use ciphertax_model::{Cell, ServerSpec, Study, TlsVersion};
+use ciphertax_model::{Arm, Cell, ServerSpec, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
 
 use crate::database::Database;
@@ -12,6 +12,7 @@ use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, mysql_target};
+use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
 
@@ -20,6 +21,7 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
     match target {
         Target::MySql(target) => Box::new(mysql_target(target)),
         Target::MongoDb(target) => Box::new(mongodb_target(target)),
+        Target::PostgreSql(target) => Box::new(postgresql_target(target)),
     }
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError
     Ok(match entry.protocol() {
         catalogue::Protocol::MySql => Box::new(Of::<MySql>(entry, PhantomData)),
         catalogue::Protocol::MongoDb => Box::new(Of::<MongoDb>(entry, PhantomData)),
+        catalogue::Protocol::PostgreSql => Box::new(Of::<PostgreSql>(entry, PhantomData)),
     })
 }
 
@@ -128,6 +131,22 @@ fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> V
     let workload = no_such_workload::<D::Access>(cell);
     workload
         .into_iter()
+        .chain(not_of_postgresql(D::Session::PROTOCOL, study, cell))
         .chain(D::refuse(study, cell, private))
         .collect()
+}
+
+/// Settings that only PostgreSQL has, of arms on another database.
+fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<String> {
+    if protocol == Protocol::PostgreSql {
+        return Vec::new();
+    }
+    let refused = |arm: &Arm| {
+        let setting = arm.setting_of_postgresql()?;
+        Some(format!(
+            "arm {}: {setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"",
+            arm.name
+        ))
+    };
+    study.arms_of(cell).filter_map(refused).collect()
 }

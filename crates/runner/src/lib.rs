@@ -22,6 +22,7 @@ mod patience;
 mod placement;
 mod plan;
 mod play;
+mod postgresql;
 mod progress;
 mod refusals;
 mod same_servers;

@@ -10,7 +10,6 @@ pub(crate) enum ServedBy {
     /// Threads of its one process.
     Threads,
     /// Processes that it starts, one for each connection.
-    #[allow(dead_code, reason = "no database that is built in forks")]
     Processes,
 }
 

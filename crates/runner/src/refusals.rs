@@ -1,7 +1,11 @@
 //! What a study asks for and is not available, said before anything is started.
 
+use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, tunnel};
-use ciphertax_model::{Arm, Cell, LinkKind, PasswordCache, ReadPreference, ReplicaSet, Study, Tunnel};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{
+    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+};
 use ciphertax_wire::Target;
 
 use crate::databases;
@@ -52,6 +56,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     for arm in &study.arms {
         let needs = [
             (arm.tunnel.is_some(), "a tunnel"),
+            (arm.pooler.is_some(), "a pooler"),
             (arm.authentication.method.is_some(), "an account of its own"),
             (arm.tls.client_certificate.is_some(), "a client certificate"),
         ];
@@ -130,6 +135,16 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
             }
         }
     }
+    let has_pooler = study
+        .arms
+        .iter()
+        .filter(is_measured)
+        .any(|arm| arm.pooler.is_some());
+    let pgbouncer = has_pooler.then(pooler::release).transpose();
+    if let Err(error) = &pgbouncer {
+        note(error.to_string());
+    }
+    let pgbouncer = pgbouncer.unwrap_or_default();
     if !settings.is_empty() {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
@@ -157,6 +172,9 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
                 ));
             }
         }
+        for refusal in of_poolers(study, cell, pgbouncer.as_ref()) {
+            note(refusal);
+        }
         let arms: Vec<Arm> = study.measured_arms_of(cell);
         for arm in &arms {
             for refusal in capabilities.refuse(arm, &study.certificate_of(arm, &spec)) {
@@ -165,6 +183,30 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         }
     }
     Ok(refusals)
+}
+
+/// Arms whose pooler loses the statements that the workload of a cell prepares: it gives the next transaction another
+/// connection, and an old release does not prepare them there again.
+fn of_poolers(study: &Study, cell: &Cell, release: Option<&Release>) -> Vec<String> {
+    let prepares = cell.workload.descriptor().vocabulary != Vocabulary::Connect;
+    let Some(release) = release.filter(|release| prepares && !release.keeps_prepared_statements()) else {
+        return Vec::new();
+    };
+    let shares = |arm: &&Arm| {
+        arm.pooler
+            .is_some_and(|pooler| pooler.pgbouncer == PoolMode::Transaction)
+    };
+    let refusal = |arm: &Arm| {
+        format!(
+            "arm {}: with pgbouncer = \"transaction\" {release} loses the statements that {} prepares (1.21 and later keep \
+             them); fetch a newer one with `ciphertax servers install postgresql-18`, take pgbouncer = \"session\", or name \
+             the other arms in the arms of the cell {}",
+            arm.name,
+            cell.workload.name(),
+            cell.name
+        )
+    };
+    study.arms_of(cell).filter(shares).map(refusal).collect()
 }
 
 /// Arms whose logins are to find a server that does not remember the password, in a cell whose connections stay open: none of

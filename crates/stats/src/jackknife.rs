@@ -5,7 +5,28 @@ use crate::Interval;
 use crate::error::StatsError;
 use crate::spread::Spread;
 
-/// A formula of the means of two cells, with its 95 % interval.
+/// What a formula of the means of two cells comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Formula {
+    /// Its value with the 95 % interval.
+    pub interval: Interval,
+    /// Two-sided p-value of "it is zero".
+    pub p_value: f64,
+}
+
+/// A formula of the means of two cells, with its 95 % interval, as [`formula_of`] gives it.
+///
+/// # Errors
+/// Those of [`formula_of`].
+pub fn interval_of<const A: usize, const B: usize>(
+    a: &[[f64; A]],
+    b: &[[f64; B]],
+    formula: impl Fn(&[f64; A], &[f64; B]) -> f64,
+) -> Result<Interval, StatsError> {
+    formula_of(a, b, formula).map(|formula| formula.interval)
+}
+
+/// A formula of the means of two cells, with its 95 % interval and its p-value.
 ///
 /// A row of `a` or `b` holds what one block of that cell measured, all arms together, so that what the arms
 /// of a block have in common is accounted for; the cells are taken as independent. `formula` gets the means
@@ -19,20 +40,27 @@ use crate::spread::Spread;
 ///
 /// # Errors
 /// If a cell has fewer than two blocks, or the formula is not finite with a block left out.
-pub fn interval_of<const A: usize, const B: usize>(
+pub fn formula_of<const A: usize, const B: usize>(
     a: &[[f64; A]],
     b: &[[f64; B]],
     formula: impl Fn(&[f64; A], &[f64; B]) -> f64,
-) -> Result<Interval, StatsError> {
+) -> Result<Formula, StatsError> {
     let (mean_a, mean_b) = (column_means(a), column_means(b));
     let value = formula(&mean_a, &mean_b);
     let spread_a = Spread::of(&pseudo_values(value, a, |means| formula(means, &mean_b)))?;
     let spread_b = Spread::of(&pseudo_values(value, b, |means| formula(&mean_a, means)))?;
-    let half_width = sum_of_independent(&spread_a, &spread_b).half_width();
-    Ok(Interval {
-        value,
-        low: value - half_width,
-        high: value + half_width,
+    let spread = Spread {
+        mean: value,
+        ..sum_of_independent(&spread_a, &spread_b)
+    };
+    let half_width = spread.half_width();
+    Ok(Formula {
+        interval: Interval {
+            value,
+            low: value - half_width,
+            high: value + half_width,
+        },
+        p_value: spread.p_value(),
     })
 }
 
@@ -109,6 +137,20 @@ mod tests {
             (ratio - 2.0_f64.sqrt() * 2.228_139 / 2.570_582).abs() < 1e-5,
             "{ratio}"
         );
+    }
+
+    #[test]
+    fn a_formula_is_significant_exactly_where_its_interval_excludes_zero() {
+        let noisy = [[1.0], [3.0], [1.0], [3.0], [1.0], [3.0]];
+        let mut significant = 0;
+        for step in -40..=40 {
+            let other = [[2.0 + f64::from(step) / 20.0]; 2];
+            let Formula { interval, p_value } = formula_of(&noisy, &other, |a, b| a[0] - b[0]).unwrap();
+            let excludes_zero = interval.low > 0.0 || interval.high < 0.0;
+            assert_eq!(p_value < 0.05, excludes_zero, "{interval:?}: {p_value}");
+            significant += u32::from(excludes_zero);
+        }
+        assert!((1..81).contains(&significant), "{significant}");
     }
 
     #[test]

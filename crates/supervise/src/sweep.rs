@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
 use crate::folder::{self, MARKER, PREFIX, remove_folder};
+use crate::privilege;
 
 /// How programs of one kind are known to be ours: by their name, and by an argument that leads into a private folder.
 /// The folder's name is random, so no foreign process carries it. Unlike a recorded process number it cannot come to
@@ -87,9 +88,12 @@ fn end_programs(folder: &Path, known: &[Known]) {
     }
 }
 
-/// True for a program of this user and of this kind that was started to work in exactly this folder.
+/// True for a program of this user, or of those that root lets programs run as, and of this kind that was started to
+/// work in exactly this folder.
 fn is_ours(process: &Path, folder: &Path, known: &Known) -> bool {
-    let same_user = fs::metadata(process).is_ok_and(|metadata| metadata.uid() == geteuid().as_raw());
+    let me = geteuid();
+    let user_fits = |user: u32| user == me.as_raw() || (me.is_root() && privilege::RESERVED.contains(&user));
+    let same_user = fs::metadata(process).is_ok_and(|metadata| user_fits(metadata.uid()));
     let program_fits = fs::read_link(process.join("exe")).is_ok_and(|exe| {
         exe.file_name()
             .is_some_and(|name| known.programs.iter().any(|program| name == *program))

@@ -21,7 +21,7 @@ pub use not_tested::not_tested;
 pub use processes::{Process, command_lines_with, is_running, parent_of, processes, processes_with};
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
-pub use servers::{fetched, plain};
+pub use servers::{fetched, plain, postgresql_programs};
 pub use tunnels::every_tunnel;
 pub use user::{OrdinaryUser, is_root};
 pub use waiting::{PATIENCE, within};

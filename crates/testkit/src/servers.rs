@@ -1,8 +1,9 @@
 //! Real servers: those besides the distribution's, fetched once into the user's cache, and how they are reached.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::catalogue::{Entry, POSTGRESQL};
 use ciphertax_lab::{Installation, PrivateServer, install};
 use ciphertax_wire::mysql::ConnectOptions;
 
@@ -19,6 +20,14 @@ pub fn fetched(entry: &'static Entry) -> Option<Installation> {
             None
         }
     }
+}
+
+/// The folder of PostgreSQL's own programs (`initdb`, `psql`, `pgbench`, `pg_basebackup` …), fetched like [`fetched`] where
+/// the system has none.
+#[track_caller]
+pub fn postgresql_programs() -> Option<PathBuf> {
+    let installation = fetched(&POSTGRESQL)?;
+    installation.program().parent().map(Path::to_owned)
 }
 
 /// Options of a plaintext session over TCP, by the default account.

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use ciphertax_supervise::privilege::run_as_reader;
+
 /// An account that is neither root nor `nobody`, whom some systems treat in a way of its own: where systemd speaks for
 /// it, sshd finds it locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,12 @@ impl OrdinaryUser {
     /// Has it run a command, with no other group than its own.
     pub fn run(self, command: &mut Command) -> &mut Command {
         command.uid(self.user).gid(self.group)
+    }
+
+    /// The same, but for the right of root to read all files: programs that were fetched lie where no other user comes.
+    pub fn run_as_reader(self, command: &mut Command) -> &mut Command {
+        run_as_reader(command, self.user);
+        command
     }
 
     /// True if a process that runs has its rights and no other.

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::io;
 
-use crate::protocol::Protocol;
-
 /// What went wrong between client and server, in words that name the thing.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -74,6 +72,16 @@ pub enum WireError {
         /// The server's message.
         message: String,
     },
+    /// The server said no, in PostgreSQL's way.
+    #[error("the server refused with {severity} {sql_state}: {message}")]
+    PostgreSql {
+        /// `ERROR`, `FATAL` or `PANIC`; after all but the first the server closes the connection.
+        severity: String,
+        /// The five characters of SQLSTATE.
+        sql_state: String,
+        /// The server's message.
+        message: String,
+    },
     /// The server said no to a command, in MongoDB's way.
     #[error("the server refused with error {code} ({name}): {message}")]
     Command {
@@ -109,6 +117,20 @@ impl WireError {
         Self::Protocol(problem.into())
     }
 
+    /// True if the server said no, in whatever protocol's way.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Server { .. } | Self::Command { .. } | Self::PostgreSql { .. }
+        )
+    }
+
+    /// True if the server says that it takes plaintext connections of nobody. MongoDB hangs up for other reasons too, and
+    /// PostgreSQL may mean the user, whom it takes neither way.
+    pub fn is_tls_demanded_of_all(&self) -> bool {
+        matches!(self, Self::Server { .. }) && self.is_tls_demanded()
+    }
+
     /// True if the server said no to user or password, or to what the user may do.
     pub fn is_access_denied(&self) -> bool {
         match self {
@@ -117,6 +139,8 @@ impl WireError {
             Self::Server { code, .. } => matches!(code, 1044 | 1045 | 1142 | 1227 | 1698),
             // Unauthorized, AuthenticationFailed
             Self::Command { code, .. } => matches!(code, 13 | 18),
+            // invalid_authorization_specification, invalid_password, insufficient_privilege
+            Self::PostgreSql { sql_state, .. } => matches!(&**sql_state, "28000" | "28P01" | "42501"),
             _ => false,
         }
     }
@@ -129,17 +153,31 @@ impl WireError {
             Self::Server { code, .. } => matches!(code, 1044 | 1142 | 1143 | 1227),
             // Unauthorized
             Self::Command { code, .. } => *code == 13,
+            // insufficient_privilege
+            Self::PostgreSql { sql_state, .. } => sql_state == "42501",
             _ => false,
         }
     }
 
-    /// True if the server takes no plaintext connection. A MongoDB server does not say so, it hangs up.
+    /// True if the server takes no plaintext connection. A MongoDB server does not say so, it hangs up; a PostgreSQL
+    /// says that no line of its `pg_hba.conf` is for connections without encryption (`SSL off` before PostgreSQL 14).
     pub fn is_tls_demanded(&self) -> bool {
-        // ER_SECURE_TRANSPORT_REQUIRED
-        matches!(
-            self,
-            Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false }
-        )
+        match self {
+            // ER_SECURE_TRANSPORT_REQUIRED
+            Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false } => true,
+            // invalid_authorization_specification
+            Self::PostgreSql { message, .. } if self.is_of_pg_hba() => ["no encryption", "SSL off"]
+                .iter()
+                .any(|end| message.ends_with(end)),
+            _ => false,
+        }
+    }
+
+    /// True if a PostgreSQL says no because of its `pg_hba.conf`, before it asks for a password.
+    pub fn is_of_pg_hba(&self) -> bool {
+        // invalid_authorization_specification
+        matches!(self, Self::PostgreSql { sql_state, message, .. }
+            if sql_state == "28000" && message.contains("pg_hba.conf"))
     }
 
     /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set
@@ -165,33 +203,14 @@ impl WireError {
         ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
     }
 
-    /// What the user can do about it, as the rest of a sentence with the options of this protocol's clients; empty
-    /// where the message says it already.
-    pub fn remedy(&self, protocol: Protocol) -> &'static str {
-        if let Self::NotTrusted { why, .. } = self {
-            why.remedy(protocol)
-        } else if self.is_tls_demanded() {
-            "; this server demands TLS: leave the plain arms out"
-        } else if matches!(self, Self::HungUp { .. }) {
-            "; this server does not offer TLS: switch TLS on there, or leave TLS arms out"
-        } else if self.is_missing_right() {
-            match protocol {
-                Protocol::MySql => "; the account needs GRANT ALL ON ciphertax.*",
-                Protocol::MongoDb => "; the user needs the role dbOwner on the database ciphertax",
-            }
-        } else if self.is_access_denied() {
-            "; check user and password"
-        } else {
-            ""
-        }
-    }
-
-    /// True if the connection is gone, which is what a server that died looks like.
+    /// True if the connection is gone, which is what a server that died looks like. A PostgreSQL says so before it goes.
     pub fn is_disconnect(&self) -> bool {
-        matches!(
-            self,
-            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. }
-        )
+        match self {
+            Self::Io(_) | Self::Closed | Self::HungUp { .. } | Self::Connect { .. } => true,
+            // admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped, idle_session_timeout
+            Self::PostgreSql { sql_state, .. } => sql_state.starts_with("57P"),
+            _ => false,
+        }
     }
 }
 
@@ -208,38 +227,6 @@ pub enum Distrust {
     OtherName,
     /// Something else, which the TLS library names.
     Other,
-}
-
-impl Distrust {
-    fn remedy(self, protocol: Protocol) -> &'static str {
-        match (self, protocol) {
-            (Self::Expired, Protocol::MySql) => {
-                "; renew it on the server (its variable ssl_cert), and look whether this machine's clock is right; without \
-                 ssl-ca in the URL nobody looks at it"
-            }
-            (Self::Expired, Protocol::MongoDb) => {
-                "; renew it on the server (net.tls.certificateKeyFile), and look whether this machine's clock is right; without \
-                 tlsCAFile in the URL nobody looks at it"
-            }
-            (Self::NotYetValid, _) => "; look whether this machine's clock and the server's are right",
-            (Self::OtherAuthority, Protocol::MySql) => {
-                "; ssl-ca must name the file of the CA that signed it, which the server's administrator has (often the server's \
-                 variable ssl_ca)"
-            }
-            (Self::OtherAuthority, Protocol::MongoDb) => {
-                "; tlsCAFile must name the file of the CA that signed it, which the server's administrator has (often the \
-                 server's net.tls.CAFile)"
-            }
-            (Self::OtherName, Protocol::MySql) => {
-                "; connect by a name that it has, or say ssl-mode=VERIFY_CA, which looks at no name"
-            }
-            (Self::OtherName, Protocol::MongoDb) => {
-                "; connect by a name that it has, or add tlsAllowInvalidHostnames=true, which looks at no name"
-            }
-            (Self::Other, Protocol::MySql) => "; look at what ssl-ca names and what the server sends",
-            (Self::Other, Protocol::MongoDb) => "; look at what tlsCAFile names and what the server sends",
-        }
-    }
 }
 
 impl fmt::Display for Distrust {

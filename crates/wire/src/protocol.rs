@@ -9,6 +9,8 @@ pub enum Protocol {
     MySql,
     /// That of MongoDB.
     MongoDb,
+    /// That of PostgreSQL.
+    PostgreSql,
 }
 
 impl fmt::Display for Protocol {
@@ -16,6 +18,7 @@ impl fmt::Display for Protocol {
         f.write_str(match self {
             Self::MySql => "MySQL",
             Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
         })
     }
 }

@@ -39,11 +39,12 @@ mod tests {
     use std::sync::Arc;
 
     use ciphertax_model::{ReadPreference, Secret, Transport, Workload};
-    use ciphertax_wire::{Expectation, mongodb, mysql};
+    use ciphertax_wire::{Expectation, mongodb, mysql, postgresql};
 
     use super::*;
     use crate::mongodb::MongodbAccess;
     use crate::mysql::MysqlAccess;
+    use crate::postgresql::PostgresqlAccess;
     use crate::ycsb::KeySpace;
 
     #[test]
@@ -63,12 +64,19 @@ mod tests {
             connections: 1,
             read_preference: ReadPreference::Primary,
         };
+        let postgresql = PostgresqlAccess {
+            options: postgresql::ConnectOptions::new("127.0.0.1", 1, "nobody", Secret::new("")),
+            expectation: Expectation::new(Transport::Plain),
+            connections: 1,
+            is_pooled: false,
+        };
         for workload in Workload::ALL
             .into_iter()
             .filter(|workload| !workload.is_program())
         {
             assert_started_if_spoken(&mysql, workload);
             assert_started_if_spoken(&mongodb, workload);
+            assert_started_if_spoken(&postgresql, workload);
         }
     }
 

@@ -1,8 +1,9 @@
 //! What is asked of a database: the data set, and the operations on it.
 //!
-//! Workloads are written once for all databases, over what a client speaks: [`sql`] for sysbench's scenarios, [`ycsb`]
-//! for records by their keys, [`connect`] for new connections. [`mysql`] and [`mongodb`] hold what is one database's
-//! alone. What a workload needs and does stands in its [descriptor](ciphertax_model::workload::Descriptor).
+//! Workloads are written once for all databases, over what a client speaks: [`sql`] for sysbench's scenarios and
+//! pgbench's scripts, [`ycsb`] for records by their keys, [`connect`] for new connections. [`mysql`], [`postgresql`] and
+//! [`mongodb`] hold what is one database's alone. What a workload needs and does stands in its
+//! [descriptor](ciphertax_model::workload::Descriptor).
 
 mod client;
 pub mod connect;
@@ -11,6 +12,7 @@ mod driver;
 mod job;
 pub mod mongodb;
 pub mod mysql;
+pub mod postgresql;
 pub mod sql;
 mod task;
 pub mod ycsb;

@@ -162,8 +162,8 @@ fn both_data_sets_can_be_there_together_and_another_takes_their_place() {
     let server = empty_server();
     let sbtest = tables(1, 700).dataset;
     let both = Contents {
-        sbtest: Some(sbtest),
         usertable: Some(TABLE),
+        ..Contents::from(sbtest)
     };
     let names = || administer(&server, &["SHOW TABLES FROM ciphertax"]);
     let mut heard = 0;

@@ -2,7 +2,9 @@
 
 mod command;
 mod own_mongodb;
+mod own_postgresql;
 mod own_server;
+mod postgresql_copy;
 mod secrets;
 mod traces;
 
@@ -17,9 +19,11 @@ use serde_json::Value;
 pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
 pub(crate) use command::{Finished, Running};
 pub(crate) use own_mongodb::OwnMongoDb;
+pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
+pub(crate) use postgresql_copy::PostgreSqlCopy;
 pub(crate) use secrets::no_secret_is_left;
-pub(crate) use traces::servers_of;
+pub(crate) use traces::{poolers_of, servers_of};
 
 /// How long cleaning up may take after ciphertax was killed.
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
@@ -73,7 +77,9 @@ impl Sandbox {
             .current_dir(self.work())
             .env("TMPDIR", self.temporary())
             .env("HOME", self.work())
-            .env_remove("CIPHERTAX_PASSWORD");
+            .env_remove("CIPHERTAX_PASSWORD")
+            .env_remove("PGPASSWORD")
+            .env_remove("PGPASSFILE");
         command
     }
 
@@ -102,6 +108,16 @@ impl Sandbox {
     }
 }
 
+/// A run of `quick` that is refused, of which nothing is left; returns what it says.
+pub(crate) fn refused(target: &str, words: &[&str]) -> String {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", target, "--time", "2", "--out", "run"]);
+    finished.refuses(words);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+    finished.stderr
+}
+
 /// The record of a run, complete or not: it follows the published schema.
 pub(crate) fn record(run: &Path) -> Run {
     let text = fs::read_to_string(run.join("run.json")).unwrap();
@@ -115,6 +131,21 @@ pub(crate) fn no_slice_failed(run: &Run) {
     let failed = |row: &&VoidRow| !matches!(row.reason, VoidReason::Steal { .. });
     let failed: Vec<&VoidRow> = run.results.void.iter().filter(failed).collect();
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// True if a slice of a run that may still go on failed for a reason with these words, and a later one did not. What the
+/// hypervisor does to slices is no failure of theirs.
+pub(crate) fn fails_and_goes_on(run: &Path, words: &str) -> bool {
+    if !run.join("samples.jsonl").exists() {
+        return false;
+    }
+    let samples = samples_so_far(run);
+    let has_failed = |sample: &Sample| match &sample.void {
+        Some(reason @ VoidReason::Errors { .. }) => reason.to_string().contains(words),
+        _ => false,
+    };
+    let mut later = samples.iter().skip_while(|sample| !has_failed(sample));
+    later.any(|sample| matches!(sample.void, None | Some(VoidReason::Steal { .. })))
 }
 
 pub(crate) fn follows_the_schema(record: &Value) {

@@ -1,6 +1,6 @@
 //! From how many logins per second on another authentication takes a tenth of a core.
 
-use ciphertax_model::{Arm, AuthenticationMethod, Metric};
+use ciphertax_model::{Arm, Metric};
 use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::format::{count, rounded};
 use ciphertax_stats::{Interval, Verdict};
@@ -18,13 +18,13 @@ pub(super) fn login_rate(run: &Run, arm: &str) -> Option<Finding> {
     let without_login = |arm: &Arm| {
         let mut tls = arm.tls.clone();
         tls.client_certificate = None;
-        (arm.transport, arm.tunnel, tls)
+        (arm.transport, arm.tunnel, arm.pooler, tls)
     };
     if of_arm.authentication == baseline.authentication || without_login(of_arm) != without_login(baseline) {
         return None;
     }
     let more = match baseline.authentication.method {
-        Some(AuthenticationMethod::NoLogin) => String::new(),
+        Some(method) if !method.proves_identity() => String::new(),
         _ => format!(" more than one of {}", baseline.name),
     };
     let makes_connections = |cell: &MeasuredCell<'_>| cell.asked.workload.makes_connections();

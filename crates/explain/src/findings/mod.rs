@@ -6,30 +6,46 @@ mod drivers;
 mod finding;
 mod full_logins;
 mod gains;
+mod hello_retry;
 mod keep_connections;
 mod late_links;
 mod lateness;
+mod login_against_tls;
 mod login_rate;
+mod no_resumption;
 mod noisy;
 mod not_in_memory;
+mod pays_most;
+mod pooler;
 mod record_layer;
+mod round_trips;
 mod servers_of_their_own;
 mod shared_cpus;
 mod slowest_phase;
 mod unverified;
 mod waits_for_cpu;
+mod what_differs;
 
 use ciphertax_records::{Finding, Run};
 
-use crate::cell::CellSamples;
+pub(crate) use pays_most::{PAYS_MOST, SERVER_CPU};
 
-pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
+use crate::cell::CellSamples;
+use crate::error::ExplainError;
+
+pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, ExplainError> {
     let mut findings = Vec::new();
+    for arm in variants(run) {
+        findings.extend(pays_most::pays_most(run, cells, arm)?);
+    }
     for (cell, samples) in run.cells().zip(cells) {
+        findings.extend(round_trips::round_trips(run, cell));
+        findings.extend(login_against_tls::login_against_tls(run, samples, cell)?);
         findings.extend(variants(run).filter_map(|arm| slowest_phase::slowest_phase(run, cell, arm)));
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| pooler::pooler(run, cell, arm)));
     }
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
@@ -41,6 +57,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
     findings.extend(unverified::unverified(run));
     findings.extend(not_in_memory::not_in_memory(cells));
     findings.extend(full_logins::full_logins(&run.head.study, cells));
+    findings.extend(hello_retry::hello_retry(run));
+    findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
     findings.extend(
@@ -49,7 +67,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Vec<Finding> {
             .filter_map(|cell| drivers::connections_of_a_driver(run, cell)),
     );
     findings.extend(variants(run).filter_map(|arm| login_rate::login_rate(run, arm)));
-    findings
+    Ok(findings)
 }
 
 fn variants(run: &Run) -> impl Iterator<Item = &str> {

@@ -7,17 +7,16 @@ use crate::cell::CellSamples;
 
 /// Pages read per operation that are not worth a word.
 const FEW: f64 = 0.001;
+/// Of the pages that connects ask for.
+const FEW_OF_CONNECTS: f64 = 0.01;
 
 pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
     cells.iter().filter_map(|cell| {
-        let (mut reads, mut operations) = (0, 0);
-        for arm in 0..cell.arms.len() {
-            if let Some((rose, meanwhile)) = cell.totals(arm).counters.get(counter::PAGES_READ) {
-                reads += rose;
-                operations += meanwhile;
-            }
-        }
-        (reads as f64 > FEW * operations as f64).then(|| {
+        let (reads, operations) = rose(cell, counter::PAGES_READ);
+        let (requests, _) = rose(cell, counter::PAGES_REQUESTED);
+        // A server asks for many pages of its own to let somebody in.
+        let is_rare = cell.cell.workload.makes_connections() && reads <= FEW_OF_CONNECTS * requests;
+        (reads > FEW * operations && !is_rare).then(|| {
             finding(
                 "read-from-disk",
                 Severity::Suspicion,
@@ -29,4 +28,16 @@ pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = F
             )
         })
     })
+}
+
+/// By how much a counter rose over all arms of a cell, and during how many operations.
+fn rose(cell: &CellSamples<'_>, name: &str) -> (f64, f64) {
+    let (mut sum, mut operations) = (0.0, 0.0);
+    for arm in 0..cell.arms.len() {
+        if let Some((rose, meanwhile)) = cell.totals(arm).counters.get(name) {
+            sum += *rose as f64;
+            operations += *meanwhile as f64;
+        }
+    }
+    (sum, operations)
 }

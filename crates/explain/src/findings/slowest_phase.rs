@@ -17,7 +17,17 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
     };
     let longer = longer(run, cell, arm)?;
     let mean_us = |arm: &str, phase| row(arm, phase).map(|row| row.mean_us);
-    let extra = |phase| mean_us(arm, phase).map(|us| us - mean_us(baseline, phase).unwrap_or(0.0));
+    // Whoever asks for TLS waits there for what an unencrypted login waits for: a process of the server's.
+    let asks = |arm| row(arm, Phase::Preface).is_some_and(|row| row.is_request_for_tls());
+    let begins_otherwise = asks(arm) || asks(baseline);
+    let together = |arm: &str, phase| match phase {
+        Phase::Preface if begins_otherwise => None,
+        Phase::Auth if begins_otherwise => {
+            Some(mean_us(arm, phase)? + mean_us(arm, Phase::Preface).unwrap_or(0.0))
+        }
+        _ => mean_us(arm, phase),
+    };
+    let extra = |phase| together(arm, phase).map(|us| us - together(baseline, phase).unwrap_or(0.0));
     let (phase, most) = Phase::ALL
         .into_iter()
         .filter_map(|phase| Some((phase, extra(phase)?)))
@@ -25,11 +35,15 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
     if most < 0.25 * longer.value {
         return None;
     }
+    let phases = match phase {
+        Phase::Auth if begins_otherwise => "phases TLS request and authentication".to_owned(),
+        _ => format!("phase {phase}"),
+    };
     let in_the_phase = if most <= longer.value {
-        format!("{} of it in the phase {phase}", share(most, longer.value))
+        format!("{} of it in the {phases}", share(most, longer.value))
     } else {
         format!(
-            "{} more in the phase {phase} and {} less in the others",
+            "{} more in the {phases} and {} less in the others",
             rounded::microseconds(most),
             rounded::microseconds(most - longer.value)
         )

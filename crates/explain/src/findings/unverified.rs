@@ -6,13 +6,13 @@ use super::finding::finding;
 
 /// Of a server of the user's own; whether a private one is verified is what a study says.
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
-    let server = run
-        .head
-        .servers
-        .iter()
-        .find(|server| server.placement == ServerPlacement::External)?;
-    let option = match server.product.as_str() {
-        "MongoDB" => "tlsCAFile",
+    let mut servers = run.head.servers.iter();
+    servers.find(|server| server.placement == ServerPlacement::External)?;
+    // Not by the product: those that speak a database's protocol are many.
+    let target = run.head.target.as_deref().unwrap_or_default();
+    let option = match target.split_once("://") {
+        Some(("mongodb", _)) => "tlsCAFile",
+        Some(("postgresql", _)) => "sslrootcert",
         _ => "ssl-ca",
     };
     let is_unverified = |arm: &&ArmRecord| {

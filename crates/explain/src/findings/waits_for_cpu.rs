@@ -22,13 +22,13 @@ pub(super) fn waits_for_cpu(
     arm: &str,
 ) -> Option<Finding> {
     // What carries an arm's connections has work of its own to do in every phase.
-    let has_tunnel = run
+    let has_carrier = run
         .head
         .study
         .arms
         .iter()
-        .any(|other| other.name == arm && other.tunnel.is_some());
-    if cell.asked.load.connections < 2 || has_tunnel {
+        .any(|other| other.name == arm && (other.tunnel.is_some() || other.pooler.is_some()));
+    if cell.asked.load.connections < 2 || has_carrier {
         return None;
     }
     let baseline = &run.head.arms.first()?.name;
@@ -39,7 +39,8 @@ pub(super) fn waits_for_cpu(
             .connect_phases
             .iter()
             .filter(|row| row.cell == cell.asked.name && row.arm == arm);
-        rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth))
+        // Whoever asks for TLS waits there for what an unencrypted login waits for: a process of the server's.
+        rows.filter(|row| !matches!(row.phase, Phase::Tls | Phase::Auth) && !row.is_request_for_tls())
             .map(|row| row.mean_us)
             .sum()
     };

@@ -243,7 +243,53 @@ fn a_verdict_over_many_cells_describes_the_sure_costs_and_counts_the_others() {
     // The server pays in one of them, the client in the other.
     assert_eq!(
         run.verdict,
-        "Against plain, tls costs something in 2 of 2 cells: it costs the server 560 µs more CPU per operation (+700 % \
-         [696, 703]) in connect, and costs the client 2.0 µs more CPU per operation (+20 % [20, 21]) in select."
+        "Against plain, tls costs something in 2 of 2 cells: it costs the server 560 µs more CPU per query (+700 % \
+         [696, 703]) in connect, and costs the client 2.0 µs more CPU per query (+20 % [20, 21]) in select."
     );
+}
+
+#[test]
+fn what_a_pooler_takes_is_told_together_with_what_it_saves_the_server() {
+    let text = STUDY
+        .replace(
+            "name = \"made-up\"",
+            "name = \"made-up\"\nserver = \"postgresql\"",
+        )
+        .replace(
+            "transport = \"tls1.3\"",
+            "transport = \"tls1.3\"\npooler = { pgbouncer = \"session\" }",
+        );
+    let mut head = head(study());
+    head.study = Study::from_toml(&text).unwrap();
+    // The server's 80 µs of a connect become 8; of a query's 20 µs nothing changes.
+    let pooled = |mut sample: Sample| {
+        let of = |us: u64| CpuTime {
+            total_ns: us * 1_000 * OPERATIONS,
+            system_ns: 0,
+        };
+        if sample.slice.arm == "tls" {
+            let is_connect = sample.slice.cell == "connect";
+            if is_connect {
+                sample.server.server_cpu = Some(of(8));
+            }
+            sample.server.pooler_cpu = Some(of(if is_connect { 12 } else { 10 }));
+        }
+        sample
+    };
+    let samples: Vec<Sample> = samples(30).into_iter().map(pooled).collect();
+    let findings = explain(&head, samples.as_slice()).unwrap().findings;
+    let of = |cell: &str| {
+        let mut found = findings.iter().filter(|finding| finding.id == "pooler");
+        let found = found.find(|finding| finding.summary.starts_with(cell));
+        found.unwrap_or_else(|| panic!("{findings:?}")).summary.clone()
+    };
+    let connect = of("connect");
+    for words in [
+        "a connect takes 8.0 µs of the server's CPU instead of 80",
+        "12 µs of the pooler's",
+        "together 75 % less",
+    ] {
+        assert!(connect.contains(words), "{words}: {connect}");
+    }
+    assert!(of("select").contains("together 50 % more"), "{}", of("select"));
 }

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod comparisons;
 mod consequences;
 mod figures;
 mod loads;
 mod made_up;
+mod targets;
+mod waits;

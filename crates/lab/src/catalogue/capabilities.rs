@@ -4,7 +4,7 @@ use std::fmt;
 
 use ciphertax_model::{
     Arm, AuthenticationMethod, Certificate, CertificateKind, Group, PasswordCache, Resumption, TlsLibrary,
-    TlsVersion,
+    TlsNegotiation, TlsVersion,
 };
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub struct Capabilities {
     /// Whether its sessions below TLS 1.3 can be renegotiated safely (RFC 5746). Where not, a client of OpenSSL 3 must
     /// allow legacy connections.
     pub secure_renegotiation: bool,
+    /// Whether it takes a TLS handshake without being asked for one first.
+    pub direct_tls: bool,
 }
 
 /// How sessions of a TLS version can be resumed.
@@ -126,6 +128,7 @@ impl Capabilities {
                 .as_deref()
                 .and_then(|cipher| self.refuse_cipher(cipher)),
             newest.and_then(|version| self.refuse_resumption(arm.tls.resumption, version)),
+            self.refuse_negotiation(arm.tls.negotiation),
         ]
         .into_iter()
         .flatten()
@@ -214,6 +217,11 @@ impl Capabilities {
             format!("resumption by {} in {version}", wanted.name()),
             list(&instead),
         ))
+    }
+
+    fn refuse_negotiation(&self, negotiation: TlsNegotiation) -> Option<Refusal> {
+        let cannot = negotiation == TlsNegotiation::Direct && !self.direct_tls;
+        cannot.then(|| self.refusal("TLS without a request", "TLS after a request".into()))
     }
 
     fn refuse_authentication(&self, arm: &Arm) -> Option<Refusal> {

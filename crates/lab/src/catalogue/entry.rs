@@ -7,6 +7,7 @@ use ciphertax_wire::Protocol;
 use serde::Serialize;
 
 use super::capabilities::Capabilities;
+pub use super::family::Product;
 use super::family::ServerFamily;
 
 /// A server that ciphertax can get, start and stop by itself.
@@ -59,30 +60,6 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Whose server it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Product {
-    /// MariaDB.
-    #[serde(rename = "MariaDB")]
-    MariaDb,
-    /// MySQL of Oracle.
-    #[serde(rename = "MySQL")]
-    MySql,
-    /// MongoDB.
-    #[serde(rename = "MongoDB")]
-    MongoDb,
-}
-
-impl fmt::Display for Product {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MariaDb => "MariaDB",
-            Self::MySql => "MySQL",
-            Self::MongoDb => "MongoDB",
-        })
-    }
-}
-
 /// Where a server comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
@@ -93,6 +70,8 @@ pub(crate) enum Source {
         package: &'static str,
         /// A package unpacked without what it needs: its plugins are wanted, not its dependencies. Empty for none.
         plugins: &'static str,
+        /// Packages unpacked beside it with all they need, each with a program of the same name.
+        beside: &'static [&'static str],
         /// What the package's version begins with, since a suite moves; empty for any.
         version: &'static str,
     },

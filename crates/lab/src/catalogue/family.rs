@@ -1,10 +1,13 @@
 //! The kinds of servers that there are, and what is to be known of each.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_wire::Protocol;
+use serde::Serialize;
 
 use super::mysql_variant::MySqlVariant;
+use super::postgresql_variant::PostgreSqlVariant;
 
 /// Servers of one kind are made, started and asked alike.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +16,8 @@ pub(crate) enum ServerFamily {
     MySql(MySqlVariant),
     /// MongoDB.
     MongoDb,
+    /// PostgreSQL.
+    PostgreSql(PostgreSqlVariant),
 }
 
 impl ServerFamily {
@@ -21,6 +26,7 @@ impl ServerFamily {
         match self {
             Self::MySql(_) => Protocol::MySql,
             Self::MongoDb => Protocol::MongoDb,
+            Self::PostgreSql(_) => Protocol::PostgreSql,
         }
     }
 
@@ -29,7 +35,36 @@ impl ServerFamily {
         match self {
             Self::MySql(_) => MYSQL_PROGRAM,
             Self::MongoDb => MONGODB_PROGRAM,
+            Self::PostgreSql(_) => POSTGRESQL_PROGRAM,
         }
+    }
+}
+
+/// Whose server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Product {
+    /// MariaDB.
+    #[serde(rename = "MariaDB")]
+    MariaDb,
+    /// MySQL of Oracle.
+    #[serde(rename = "MySQL")]
+    MySql,
+    /// MongoDB.
+    #[serde(rename = "MongoDB")]
+    MongoDb,
+    /// PostgreSQL.
+    #[serde(rename = "PostgreSQL")]
+    PostgreSql,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+            Self::MongoDb => "MongoDB",
+            Self::PostgreSql => "PostgreSQL",
+        })
     }
 }
 
@@ -44,6 +79,8 @@ pub(crate) struct ServerProgram {
     pub(crate) version_options: &'static [&'static str],
     /// The word that it prints before its version.
     pub(crate) version_mark: &'static str,
+    /// Other programs in these folders that need its libraries, as far as they are there.
+    pub(crate) companions: &'static [&'static str],
 }
 
 impl ServerProgram {
@@ -59,6 +96,7 @@ const MYSQL_PROGRAM: ServerProgram = ServerProgram {
     folders: &["usr/sbin", "bin", "usr/libexec"],
     version_options: &["--no-defaults", "--version"],
     version_mark: "Ver",
+    companions: &[],
 };
 
 /// `db version v6.0.5`
@@ -67,4 +105,28 @@ const MONGODB_PROGRAM: ServerProgram = ServerProgram {
     folders: &["bin"],
     version_options: &["--version"],
     version_mark: "version",
+    companions: &[],
+};
+
+/// `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`. Debian gives every major version folders of its own, so that
+/// several can be installed, and so none of them is in `PATH`.
+const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
+    names: &["postgres"],
+    folders: &[
+        "usr/lib/postgresql/18/bin",
+        "usr/lib/postgresql/17/bin",
+        "usr/lib/postgresql/16/bin",
+        "usr/lib/postgresql/15/bin",
+        "usr/sbin",
+    ],
+    version_options: &["--version"],
+    version_mark: "(PostgreSQL)",
+    companions: &[
+        "initdb",
+        "pg_basebackup",
+        "pg_isready",
+        "pgbench",
+        "pgbouncer",
+        "psql",
+    ],
 };

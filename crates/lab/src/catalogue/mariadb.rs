@@ -26,11 +26,13 @@ pub static MARIADB: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "",
     },
     family: ServerFamily::MySql(DEBIAN),
@@ -51,6 +53,7 @@ pub static MARIADB_11_8: Entry = Entry {
         suite: Suite::DebianUnstable,
         package: "mariadb-server-core",
         plugins: "mariadb-server",
+        beside: &[],
         version: "11.8",
     },
     family: ServerFamily::MySql(MySqlVariant {

@@ -50,6 +50,7 @@ pub static MARIADB_10_2: Entry = Entry {
         forget_passwords: None,
         several_addresses: false,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Maven {
         group: GROUP,
@@ -97,6 +98,7 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Maven {
         group: GROUP,

@@ -6,13 +6,15 @@
 
 pub(crate) mod capabilities;
 mod entry;
-mod family;
+pub(crate) mod family;
 mod mariadb;
 mod mariadb_upstream;
 mod mongodb;
 mod mysql;
 mod mysql_5_6;
 mod mysql_variant;
+mod postgresql;
+mod postgresql_variant;
 
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
@@ -24,11 +26,13 @@ pub use mongodb::MONGODB;
 pub use mysql::MYSQL;
 pub use mysql_5_6::MYSQL_5_6;
 pub(crate) use mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
+pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 8] = [
+pub static CATALOGUE: [&Entry; 10] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -37,6 +41,8 @@ pub static CATALOGUE: [&Entry; 8] = [
     &MARIADB_10_11_WOLFSSL,
     &MARIADB_11_4_WOLFSSL,
     &MONGODB,
+    &POSTGRESQL,
+    &POSTGRESQL_18,
 ];
 
 /// The server of this name; `None` if there is none.
@@ -47,6 +53,8 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use ciphertax_model::AuthenticationMethod;
 
     use super::*;
 
@@ -66,12 +74,12 @@ mod tests {
         for entry in CATALOGUE {
             let mut methods = entry.capabilities.authentication.iter();
             assert!(methods.len() > 0, "{}", entry.name);
-            let of_mongodb = entry.protocol() == Protocol::MongoDb;
-            assert!(
-                methods.all(|method| method.is_of_mongodb() == of_mongodb),
-                "{}",
-                entry.name
-            );
+            let is_its_own = |method: &AuthenticationMethod| match entry.protocol() {
+                Protocol::MongoDb => method.is_of_mongodb(),
+                Protocol::PostgreSql => method.is_of_postgresql(),
+                Protocol::MySql => !method.is_of_mongodb() && !method.is_of_postgresql(),
+            };
+            assert!(methods.all(is_its_own), "{}", entry.name);
         }
     }
 }

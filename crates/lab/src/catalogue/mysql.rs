@@ -57,11 +57,13 @@ pub static MYSQL: Entry = Entry {
         forget_passwords: Some("FLUSH PRIVILEGES"),
         several_addresses: true,
         secure_renegotiation: true,
+        direct_tls: false,
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,
         package: "mysql-server-core",
         plugins: "",
+        beside: &[],
         version: "9.7",
     },
     family: ServerFamily::MySql(MySqlVariant {

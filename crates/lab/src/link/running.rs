@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_model as model;
 use ciphertax_reactor::stop;
-use ciphertax_supervise::guard::{Guard, GuardProgram, Helper, User};
+use ciphertax_supervise::guard::{Ending, Guard, GuardProgram, Helper, User};
 use ciphertax_supervise::{Conversation, PrivateFolder, Process};
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -219,6 +219,7 @@ impl LinkProcess {
             log: LOG.into(),
             user: User::Owner,
             namespace: None,
+            ending: Ending::Terminate,
         })?)?;
         let conversation = connect(&process, guard.folder())?;
         Ok(Self {

@@ -7,7 +7,6 @@ mod plan;
 mod proof;
 mod statements;
 mod system_tables;
-mod template;
 #[cfg(test)]
 mod testing;
 
@@ -27,6 +26,7 @@ use installation::MySqlInstallation;
 use my_cnf::defaults_file_option;
 use plan::MySqlPlan;
 pub use proof::{prove, select_canary};
+use system_tables::recipe;
 
 impl Family for MySqlVariant {
     /// Known by where its settings are.
@@ -52,7 +52,7 @@ impl Family for MySqlVariant {
 
     fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()> {
         on_step(InstallStep::Initialising);
-        template::prepare(&MySqlInstallation::of(installation, self)?)
+        recipe(&MySqlInstallation::of(installation, self)?).prepare()
     }
 
     fn refusals(&self, spec: &Spec) -> Vec<Refusal> {

@@ -9,10 +9,8 @@ use rustix::process::geteuid;
 use super::installation::MySqlInstallation;
 use crate::error::{Error, Result};
 use crate::log::LOG;
+use crate::template::DATA;
 use ciphertax_supervise::{LONGEST_SOCKET_NAME, create_private_file};
-
-/// The data folder in the folder of a server.
-pub(super) const DATA: &str = "data";
 
 /// The server's socket in its folder.
 pub(super) const SOCKET: &str = "server.sock";

@@ -18,7 +18,7 @@ use super::accounts::{self, account_for};
 use super::installation::MySqlInstallation;
 use super::my_cnf::{MyCnf, SOCKET, defaults_file_option};
 use super::statements::Statements;
-use super::template::{self, NEEDED_MB};
+use super::system_tables::{NEEDED_MB, recipe};
 
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;
@@ -108,7 +108,7 @@ impl Plan for MySqlPlan<'_> {
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
         let mysql = MySqlInstallation::of(&self.installation, self.variant)?;
-        template::provide(&mysql, folder)?;
+        recipe(&mysql).provide(folder)?;
         let dialect = self.variant.dialect;
         let accounts = self.accounts.iter();
         let first = accounts.flat_map(|account| accounts::statements(account, dialect));

@@ -2,28 +2,34 @@
 //! own.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::process::CommandExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use ciphertax_reactor::stop;
-use ciphertax_supervise::child;
 
 use super::installation::MySqlInstallation;
-use super::my_cnf::{DATA, MyCnf, defaults_file_option};
+use super::my_cnf::{MyCnf, defaults_file_option};
 use crate::catalogue::SystemTables;
 use crate::error::{Error, Result};
-use crate::log::{self, LOG, STARTUP};
+use crate::making::{no_system_tables, to_its_end};
+use crate::template::{DATA, Recipe};
 
 /// What MySQL's `--initialize-insecure` leaves open.
 const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
 
-/// Makes a data folder with system tables and no account in `folder`, which must be empty.
-pub(super) fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
+/// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
+pub(super) const NEEDED_MB: u64 = 400;
+
+/// A data folder with system tables and no account.
+pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>) -> Recipe<'a> {
+    Recipe {
+        installation: installation.installation(),
+        needed_mb: NEEDED_MB,
+        make: Box::new(|folder| make(installation, folder)),
+    }
+}
+
+/// Makes it in `folder`, which must be empty.
+fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
     MyCnf::new(installation, folder).write(folder)?;
     match installation.variant().system_tables {
@@ -68,60 +74,17 @@ fn run(
     options: &[OsString],
     statements: &str,
 ) -> Result<()> {
-    let log = folder.join(LOG);
-    let log = File::options()
-        .append(true)
-        .create(true)
-        .open(&log)
-        .map_err(Error::write(&log))?;
     let words = installation.installation().command();
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
         .arg(defaults_file_option(folder))
         .args(options)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .process_group(0);
-    // This thread waits for the end, so it lives as long as the process does.
-    child::die_with_this_thread(&mut command);
-    let failed = |cause| Error::Spawn {
-        program: installation.installation().program().into(),
-        cause,
-    };
-    let mut process = command.spawn().map_err(failed)?;
-    // A server that has ended does not read; its log says why. Closing the pipe ends the bootstrap.
-    let _ = process
-        .stdin
-        .take()
-        .map(|mut stdin| stdin.write_all(statements.as_bytes()));
-    let deadline = Instant::now() + STARTUP;
-    loop {
-        match process.try_wait().map_err(failed)? {
-            Some(status) if status.success() => return Ok(()),
-            Some(_) => {
-                return Err(why_it_failed(installation, folder));
-            }
-            None if !stop::is_over(deadline) => thread::sleep(Duration::from_millis(5)),
-            None => {
-                let _ = process.kill();
-                let _ = process.wait();
-                return Err(Error::NotReady {
-                    seconds: STARTUP.as_secs(),
-                    log: log::tail(folder),
-                });
-            }
-        }
-    }
-}
-
-fn why_it_failed(installation: &MySqlInstallation<'_>, folder: &Path) -> Error {
-    if log::names_a_full_disk(&log::read_from(&folder.join(LOG), 0)) {
-        return Error::disk_filled(installation.installation().entry().name, folder);
-    }
-    Error::Bootstrap {
-        log: log::tail(folder),
+        .stdout(Stdio::null());
+    if to_its_end(&mut command, folder, statements)? {
+        Ok(())
+    } else {
+        Err(no_system_tables(installation.installation().entry(), folder))
     }
 }
 

@@ -6,6 +6,6 @@ use crate::catalogue::{CATALOGUE, Entry, MySqlVariant, ServerFamily};
 pub(super) fn variants() -> impl Iterator<Item = (&'static Entry, MySqlVariant)> {
     CATALOGUE.into_iter().filter_map(|entry| match entry.family {
         ServerFamily::MySql(variant) => Some((entry, variant)),
-        ServerFamily::MongoDb => None,
+        _ => None,
     })
 }

@@ -74,6 +74,11 @@ pub(crate) trait Witnesses {
     /// What every session must be.
     fn expectation(&self) -> &Expectation;
 
+    /// What the server sees of it, where that is something else.
+    fn expectation_of_server(&self) -> &Expectation {
+        self.expectation()
+    }
+
     /// Opens a session as the arm does.
     async fn open(&self, reactor: &Rc<Reactor>) -> Result<(Self::Session, Self::Counted), WireError>;
 
@@ -156,7 +161,9 @@ impl<W: Witnesses> Prover<'_, W> {
         let facts = session.facts().await?;
         let mut proofs = vec![client_evidence(&facts)];
         proofs.extend(self.witnesses.counted(counted)?);
-        let by_server = session.check_by_server(options, expectation).await?;
+        let by_server = session
+            .check_by_server(options, self.witnesses.expectation_of_server())
+            .await?;
         proofs.push(by_server.map_err(Objection::Disproved)?);
         let _ = session.close().await;
         Ok((facts, proofs))
@@ -287,18 +294,18 @@ fn silence(patience: Duration) -> String {
 }
 
 /// What a relay saw of a value that went through it.
-struct Canary {
+pub(crate) struct Canary {
     /// Whether the connection is said to be encrypted.
-    encrypted: bool,
+    pub(crate) encrypted: bool,
     /// Whether the value could be read.
-    seen: bool,
+    pub(crate) seen: bool,
     /// What the relay saw in all, in bytes.
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Canary {
     /// The proof that the connection is what it is said to be, or what it is instead.
-    fn verdict(&self) -> Result<Proof, String> {
+    pub(crate) fn verdict(&self) -> Result<Proof, String> {
         match (self.encrypted, self.seen) {
             (_, false) if self.bytes == 0 => Err("the session did not go through the relay".into()),
             (false, true) => Ok(proof(
@@ -318,7 +325,7 @@ impl Canary {
 }
 
 /// A text that is nowhere else.
-fn random_text(begin: &str) -> Result<String, Error> {
+pub(crate) fn random_text(begin: &str) -> Result<String, Error> {
     let mut random = [0; 16];
     openssl::rand::rand_bytes(&mut random)?;
     Ok(format!("{begin}{}", hexadecimal(&random)))

@@ -85,6 +85,17 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// One more account, for logins by this method of SCRAM with keys of so many iterations, which not every family
+    /// can have; see [`PrivateServer::scram_account`].
+    #[must_use]
+    pub fn scram_account(mut self, method: AuthenticationMethod, iterations: u32) -> Self {
+        let account = (method, iterations);
+        if !self.spec.scram_accounts.contains(&account) {
+            self.spec.scram_accounts.push(account);
+        }
+        self
+    }
+
     /// Whether nobody may do anything without a login, as if nothing else is asked for. A server without access control
     /// has no account, and lets anybody on this machine do everything; not every family can be without.
     #[must_use]
@@ -170,12 +181,15 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
     let capabilities = &spec.entry.capabilities;
     let certificate = spec.key().and_then(|kind| capabilities.refuse_certificate(kind));
     let versions = spec.tls_versions.iter();
-    let methods = spec.accounts.iter();
+    let methods = spec.account_methods();
+    let iterations = (!family(spec.entry).takes_iterations() && !spec.scram_accounts.is_empty())
+        .then(|| spec.refusal("iterations of SCRAM for one account", "its own number"));
     let refusals: Vec<Refusal> = certificate
         .into_iter()
         .chain(versions.filter_map(|version| capabilities.refuse_version(*version)))
         .chain(family(spec.entry).refusals(spec))
-        .chain(methods.filter_map(|method| capabilities.refuse_method(*method)))
+        .chain(iterations)
+        .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
         .collect();
     if refusals.is_empty() {
         Ok(())
@@ -191,7 +205,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     };
     let authority = Authority::new(kind)?;
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
-    Ok(Some((Trust::new(authority, files.ca.clone()), files)))
+    Ok(Some((Trust::new(authority, files.clone()), files)))
 }
 
 /// Makes accounts and replica sets, from where the servers are: some let the first account be made from there alone.

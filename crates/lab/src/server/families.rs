@@ -10,5 +10,6 @@ pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
     match &entry.family {
         ServerFamily::MySql(variant) => variant,
         ServerFamily::MongoDb => &MongoDb,
+        ServerFamily::PostgreSql(variant) => variant,
     }
 }

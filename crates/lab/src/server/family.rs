@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ciphertax_supervise::guard::{Ending, User};
+
 use crate::accounts::Account;
 use crate::catalogue::Refusal;
 use crate::certificates::{CertificateFiles, KeyFormat};
@@ -42,6 +44,11 @@ pub(crate) trait Family: Sync {
 
     /// What servers of this kind cannot be, besides what their entry in the catalogue says.
     fn refusals(&self, spec: &Spec) -> Vec<Refusal>;
+
+    /// True if an account's keys of SCRAM can have another number of iterations than those of the server's other accounts.
+    fn takes_iterations(&self) -> bool {
+        false
+    }
 
     /// Finds what is needed for such servers. Nothing is made yet.
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
@@ -77,6 +84,16 @@ pub(crate) trait Plan: Sync {
 
     /// The command line of a member that listens on a port.
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>>;
+
+    /// Whom the members run as.
+    fn user(&self) -> User {
+        User::Owner
+    }
+
+    /// How a member is asked to end. Its data go with it.
+    fn ending(&self) -> Ending {
+        Ending::Terminate
+    }
 
     /// Does what a starting member waits for; true when that is done. Called again and again until it is.
     fn attend(&self) -> Result<bool> {

@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use crate::error::{Error, Result};
 use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
 use crate::port;
-use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::guard::{Guard, Helper};
 
 use super::families::family;
 use super::family::Plan;
@@ -69,8 +69,9 @@ impl Member {
         let process = Process::open(guard.add(Helper {
             command_line,
             log,
-            user: User::Owner,
+            user: plan.user(),
             namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
+            ending: plan.ending(),
         })?)?;
         Ok(Self {
             process,

@@ -9,7 +9,7 @@ use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret}
 
 use crate::accounts::Account;
 use crate::catalogue::Entry;
-use crate::certificates::ClientCertificateFiles;
+use crate::certificates::{CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
 use ciphertax_supervise::guard::Guard;
 
@@ -89,8 +89,18 @@ impl PrivateServer {
     /// [`PrivateServerBuilder::account`](super::PrivateServerBuilder::account) asked for, else the default account if that
     /// is its method. Without access control that method is `none`.
     pub fn account(&self, method: AuthenticationMethod) -> Option<&Account> {
+        self.account_with(method, None)
+    }
+
+    /// The account for logins by this method of SCRAM with keys of so many iterations, that
+    /// [`PrivateServerBuilder::scram_account`](super::PrivateServerBuilder::scram_account) asked for.
+    pub fn scram_account(&self, method: AuthenticationMethod, iterations: u32) -> Option<&Account> {
+        self.account_with(method, Some(iterations))
+    }
+
+    fn account_with(&self, method: AuthenticationMethod, iterations: Option<u32>) -> Option<&Account> {
         let mut accounts = self.accounts.iter().rev();
-        accounts.find(|account| account.method == method)
+        accounts.find(|account| account.method == method && account.scram_iterations == iterations)
     }
 
     /// The default account; it may do everything. By `none`, without name and password, where there is no access control.
@@ -102,6 +112,16 @@ impl PrivateServer {
     /// The certificate of the authority that clients must trust; `None` for a server without TLS.
     pub fn ca_file(&self) -> Option<&Path> {
         self.trust.as_ref().map(Trust::ca)
+    }
+
+    /// Its certificate, for what stands before it and speaks in its name; `None` for a server without TLS.
+    pub(crate) fn certificate_files(&self) -> Option<&CertificateFiles> {
+        self.trust.as_ref().map(Trust::files)
+    }
+
+    /// All its accounts; the default account is the first.
+    pub(crate) fn accounts(&self) -> &[Account] {
+        &self.accounts
     }
 
     /// A new certificate for clients with a key of this kind, which the server takes; where accounts log in by

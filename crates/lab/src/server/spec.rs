@@ -18,6 +18,8 @@ pub(crate) struct Spec {
     pub(crate) tls_versions: Vec<TlsVersion>,
     /// Methods of the accounts besides the default one, each once.
     pub(crate) accounts: Vec<AuthenticationMethod>,
+    /// Methods and iterations of accounts for SCRAM with keys of their own, each once.
+    pub(crate) scram_accounts: Vec<(AuthenticationMethod, u32)>,
     /// Nobody may do anything without a login.
     pub(crate) access_control: bool,
     pub(crate) replica_set: Option<ReplicaSet>,
@@ -56,6 +58,7 @@ impl Spec {
             chain_length: 1,
             tls_versions: Vec::new(),
             accounts: Vec::new(),
+            scram_accounts: Vec::new(),
             access_control: true,
             replica_set: None,
             cache_mb: None,
@@ -84,6 +87,12 @@ impl Spec {
             .iter()
             .any(|version| *version < TlsVersion::V1_2);
         old || self.key() == Some(CertificateKind::Rsa1024)
+    }
+
+    /// By which methods its accounts log in besides the default one.
+    pub(crate) fn account_methods(&self) -> impl Iterator<Item = AuthenticationMethod> {
+        let scram = self.scram_accounts.iter().map(|(method, _)| *method);
+        self.accounts.iter().copied().chain(scram)
     }
 
     /// Where it is reached without delay.

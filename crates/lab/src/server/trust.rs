@@ -2,28 +2,33 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ciphertax_model::CertificateKind;
 
-use crate::certificates::{Authority, ClientCertificateFiles};
+use crate::certificates::{Authority, CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
 
 /// What clients of a server with TLS trust, and what signs their certificates.
 pub(crate) struct Trust {
-    ca: PathBuf,
+    files: CertificateFiles,
     authority: Authority,
 }
 
 impl Trust {
-    /// The authority, and the file of its certificate.
-    pub(crate) fn new(authority: Authority, ca: PathBuf) -> Self {
-        Self { ca, authority }
+    /// The authority, and the files of the server's certificate.
+    pub(crate) fn new(authority: Authority, files: CertificateFiles) -> Self {
+        Self { files, authority }
     }
 
     /// The certificate of the authority.
     pub(crate) fn ca(&self) -> &Path {
-        &self.ca
+        &self.files.ca
+    }
+
+    /// The server's certificate.
+    pub(crate) fn files(&self) -> &CertificateFiles {
+        &self.files
     }
 
     /// A new certificate for a client of this name with a key of this kind, in a folder of its own below `folder`.
@@ -42,7 +47,7 @@ impl Trust {
 impl fmt::Debug for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Trust")
-            .field("ca", &self.ca)
+            .field("files", &self.files)
             .finish_non_exhaustive()
     }
 }

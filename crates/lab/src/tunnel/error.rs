@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 /// Why a tunnel does not work. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
-    /// A program of the tunnel is not on this machine.
+    /// A program of a tunnel or a pooler is not on this machine.
     #[error(
         "{program} is not installed: it is neither in PATH nor in {searched}; run `scripts/setup.sh tunnels`, or install \
          the package {package}"
@@ -37,15 +37,15 @@ pub enum TunnelError {
         /// The server.
         target: SocketAddr,
     },
-    /// A program of the tunnel ended while it started.
-    #[error("{program} ended while it started the tunnel; it says: {log}")]
+    /// A program of a tunnel or a pooler ended while it started.
+    #[error("{program} ended while it started; it says: {log}")]
     Ended {
         /// The program.
         program: String,
         /// Last lines of its log.
         log: String,
     },
-    /// The tunnel did not become ready.
+    /// A program of a tunnel or a pooler did not become ready.
     #[error("{program} was not ready after {seconds} s; it says: {log}")]
     NotReady {
         /// The program.

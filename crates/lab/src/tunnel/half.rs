@@ -27,7 +27,7 @@ const PORT_ATTEMPTS: u32 = 5;
 
 /// A running program of a tunnel, with the processes that it started.
 #[derive(Debug)]
-pub(super) struct Half {
+pub(crate) struct Half {
     name: &'static str,
     side: Side,
     process: Process,
@@ -48,7 +48,7 @@ impl Half {
     }
 
     /// Starts a program on a port of `ip` that is free, and waits until it listens there.
-    pub(super) fn start_listening(
+    pub(crate) fn start_listening(
         guard: &mut Guard,
         name: &'static str,
         side: Side,
@@ -77,11 +77,11 @@ impl Half {
         Ok(guard.end(self.process.pid())?)
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.process.pid().as_raw_nonzero().get().unsigned_abs()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.process.has_ended()
     }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ciphertax_supervise::create_private_file;
-use ciphertax_supervise::guard::{Helper, User};
+use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::{Error, Result};
 
@@ -60,6 +60,7 @@ impl Haproxy {
             log: format!("{name}.log"),
             user: User::Owner,
             namespace: None,
+            ending: Ending::Terminate,
         })
     }
 

@@ -11,11 +11,11 @@
 
 mod datagram_relay;
 pub(crate) mod error;
-mod half;
+pub(crate) mod half;
 mod haproxy;
 mod pair;
 mod process;
-mod program;
+pub(crate) mod program;
 mod proof;
 mod ssh;
 mod stunnel;

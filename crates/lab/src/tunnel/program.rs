@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An installed program: of the system, or unpacked into the user's cache by `scripts/setup.sh`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Program {
+pub(crate) struct Program {
     path: PathBuf,
     /// Where its shared libraries are; empty for a program of the system.
     libraries: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub(super) struct Program {
 
 impl Program {
     /// The system's program of one of these names; where there is none, the one in the user's cache.
-    pub(super) fn find(names: &[&str], package: &str) -> Result<Self> {
+    pub(crate) fn find(names: &[&str], package: &str) -> Result<Self> {
         let in_cache = cache_root().map(|root| root.join("tunnels"));
         Self::find_in(names, package, &system_folders(), in_cache.as_deref())
     }
@@ -67,8 +67,16 @@ impl Program {
         }
     }
 
+    /// A program that knows its libraries.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            libraries: Vec::new(),
+        }
+    }
+
     /// The words that run it.
-    pub(super) fn command_line<Word: Into<OsString>>(
+    pub(crate) fn command_line<Word: Into<OsString>>(
         &self,
         arguments: impl IntoIterator<Item = Word>,
     ) -> Vec<OsString> {
@@ -78,7 +86,7 @@ impl Program {
     }
 
     /// `name`, and the word that follows `mark` in what it says with `option`.
-    pub(super) fn version(&self, name: &str, option: &str, mark: &str) -> Result<String> {
+    pub(crate) fn version(&self, name: &str, option: &str, mark: &str) -> Result<String> {
         let said = self.says(option, mark)?;
         Ok(format!(
             "{name} {}",
@@ -88,7 +96,7 @@ impl Program {
 
     /// What follows `mark` in the first line with it that the program writes with `option`, as in `-V`. The exit code
     /// does not matter.
-    pub(super) fn says(&self, option: &str, mark: &str) -> Result<String> {
+    pub(crate) fn says(&self, option: &str, mark: &str) -> Result<String> {
         let said = run(&self.command_line([option]), "")?;
         let words = [&said.output, &said.complaints]
             .into_iter()
@@ -99,7 +107,7 @@ impl Program {
 }
 
 /// Writes a file that only its owner may read.
-pub(super) fn write_settings(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
     create_private_file(path)?
         .write_all(text.as_bytes())
         .map_err(Error::write(path))

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ciphertax_model::SshCipher;
-use ciphertax_supervise::guard::{Helper, User};
+use ciphertax_supervise::guard::{Ending, Helper, User};
 use ciphertax_supervise::privilege::NOBODY;
 use rustix::process::geteuid;
 
@@ -134,6 +134,7 @@ impl Pair for Ssh {
             log: format!("sshd-{}.log", listen.port()),
             user: self.user,
             namespace: None,
+            ending: Ending::Terminate,
         })
     }
 
@@ -178,6 +179,7 @@ impl Pair for Ssh {
             log: format!("ssh-{}.log", listen.port()),
             user: User::Owner,
             namespace: None,
+            ending: Ending::Terminate,
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ciphertax_supervise::guard::{Helper, User};
+use ciphertax_supervise::guard::{Ending, Helper, User};
 
 use crate::error::Result;
 
@@ -49,6 +49,7 @@ impl Stunnel {
             log: format!("{name}.log"),
             user: User::Owner,
             namespace: None,
+            ending: Ending::Terminate,
         })
     }
 }

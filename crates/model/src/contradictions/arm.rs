@@ -79,7 +79,7 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
     };
     if arm.authentication.password_cache == PasswordCache::Cold && !method.is_some_and(has_cache) {
         let message = format!(
-            "arm {name:?}: only caching_sha2_password, SCRAM-SHA-1 and SCRAM-SHA-256 have a password cache; leave \
+            "arm {name:?}: only caching_sha2_password and the methods of SCRAM have a password cache; leave \
              password_cache out or set method"
         );
         found.add(authentication.key("password_cache"), message);
@@ -93,13 +93,13 @@ fn check_authentication(arm: &Arm, path: &Path, found: &mut Found) {
         );
         found.add(authentication.key("speculative"), message);
     }
-    if method == Some(AuthenticationMethod::MongodbX509) {
+    if let Some(method) = method.filter(|method| method.is_by_certificate()) {
         if !arm.transport.is_encrypted() {
-            let message = format!("arm {name:?}: MONGODB-X509 is a login by TLS; give it a TLS transport");
+            let message = format!("arm {name:?}: {method} is a login by TLS; give it a TLS transport");
             found.add(authentication.key("method"), message);
         } else if arm.tls.client_certificate.is_none() {
             let message = format!(
-                "arm {name:?}: MONGODB-X509 is a login by certificate; add tls = {{ client_certificate = \"ecdsa-p256\" }}"
+                "arm {name:?}: {method} is a login by certificate; add tls = {{ client_certificate = \"ecdsa-p256\" }}"
             );
             found.add(authentication.key("method"), message);
         }

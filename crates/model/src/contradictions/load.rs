@@ -3,7 +3,6 @@
 use super::found::{Found, Path};
 use crate::load::Load;
 use crate::study::{Cell, Study};
-use crate::tls::{Resumption, TlsLibrary, TlsSettings};
 
 /// Ciphertax makes the load of every workload but `command`.
 pub(super) fn check_engine_load(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
@@ -47,7 +46,7 @@ pub(super) fn check_command(study: &Study, cell: &Cell, path: &Path, found: &mut
         found.add(path.key("load"), message);
     }
     for arm in study.arms_of(cell) {
-        if let Some(setting) = not_for_programs(&arm.tls) {
+        if let Some(setting) = arm.tls.not_for_programs() {
             let message = format!(
                 "cell {name:?}: arm {:?} sets tls.{setting}, which a program of your own cannot be held to; leave the \
                  arm out with arms = […]",
@@ -55,16 +54,6 @@ pub(super) fn check_command(study: &Study, cell: &Cell, path: &Path, found: &mut
             );
             found.add(path.key("workload"), message);
         }
-    }
-}
-
-/// A setting of TLS that has no common word among the options of MySQL's clients.
-fn not_for_programs(tls: &TlsSettings) -> Option<&'static str> {
-    match tls {
-        _ if tls.group.is_some() => Some("group"),
-        _ if tls.resumption != Resumption::Off => Some("resumption"),
-        _ if tls.library != TlsLibrary::OpenSsl => Some("library"),
-        _ => None,
     }
 }
 

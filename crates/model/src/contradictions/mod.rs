@@ -4,6 +4,9 @@ mod arm;
 mod cell;
 mod found;
 mod load;
+mod pgbench;
+mod pooler;
+mod postgresql;
 mod published;
 mod whole;
 
@@ -41,6 +44,7 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     let mut found = Found::default();
     check_names(study, &mut found);
     check_measuring(study, &mut found);
+    pgbench::check_tables(&study.pgbench, &mut found);
     check_placement(study, &mut found);
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);
@@ -49,10 +53,15 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
     for (index, arm) in study.arms.iter().enumerate() {
-        check_arm(arm, &Path::of("arm").entry(index), &mut found);
+        let path = Path::of("arm").entry(index);
+        check_arm(arm, &path, &mut found);
+        pooler::check_arm(arm, &path, &mut found);
+        postgresql::check_arm(arm, &path, &mut found);
     }
     for (index, cell) in study.cells.iter().enumerate() {
-        check_cell(study, cell, &Path::of("cell").entry(index), &mut found);
+        let path = Path::of("cell").entry(index);
+        check_cell(study, cell, &path, &mut found);
+        pooler::check_cell(study, cell, &path, &mut found);
     }
     for (index, row) in study.published.iter().enumerate() {
         check_published(study, row, &Path::of("published").entry(index), &mut found);

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::found::{Found, Path};
+use crate::arm::Arm;
 use crate::dataset::Dataset;
 use crate::study::{BASELINE_AGAIN, Cell, Placement, Precision, Study};
 use crate::ycsb::YcsbTable;
@@ -102,12 +103,13 @@ pub(super) fn check_measuring(study: &Study, found: &mut Found) {
     }
 }
 
-/// A link and a tunnel are processes of their own. On the one CPU of server and load they would be billed to both.
+/// A link, and what carries an arm, are processes of their own. On the one CPU of server and load they would be billed to
+/// both.
 pub(super) fn check_placement(study: &Study, found: &mut Found) {
-    let in_the_way = |cell: &Cell| match study.arms_of(cell).find(|arm| arm.tunnel.is_some()) {
-        _ if study.link(cell).is_some() => Some(format!("the link of cell {:?}", cell.name)),
-        Some(arm) => Some(format!("the tunnel of arm {:?}", arm.name)),
-        None => None,
+    let of_arm = |arm: &Arm| Some(format!("the {} of arm {:?}", arm.is_carried_by()?, arm.name));
+    let in_the_way = |cell: &Cell| match study.link(cell) {
+        Some(_) => Some(format!("the link of cell {:?}", cell.name)),
+        None => study.arms_of(cell).find_map(of_arm),
     };
     let what = study.cells.iter().find_map(in_the_way);
     if let (Placement::Together, Some(what)) = (study.placement, what) {

@@ -11,6 +11,13 @@ use crate::study::Study;
 /// Keys that had another name in former releases: the old one, the new one. Records may still say the old one.
 const RENAMED: [(&str, &str); 1] = [("gather_us", "poll_delay_us")];
 
+/// Poolers that stand before MySQL and are in no package that a package client here has, by the name that a study may
+/// give them; what they are called; what there is instead.
+const UNAVAILABLE: [(&str, &str, &str); 2] = [
+    ("proxysql", "ProxySQL", "pgbouncer"),
+    ("maxscale", "MaxScale", "pgbouncer"),
+];
+
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(Study).to_value());
 
 /// Finds all faults of shape. What is unknown is taken out, so that the rest can still be looked at.
@@ -172,6 +179,13 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
             }
         }
         (Shape::Choice(choices), _) => check_choice(&choices, node, what, faults),
+        (Shape::Table(expected), Content::Scalar(toml::Value::String(name))) => {
+            let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
+            match unavailable(name, &known) {
+                Some((message, _)) => faults.push(Fault::at(node.origin, message)),
+                None => wrong("a table"),
+            }
+        }
         (Shape::Table(_), _) => wrong("a table"),
         (Shape::List(items), Content::Table(_)) if matches!(shape(items), Shape::Table(_)) => {
             let name = what.trim_matches('"');
@@ -217,8 +231,21 @@ fn check_table(
     }
 }
 
+/// What to say of a name that only something that cannot be had has, and which is known instead.
+fn unavailable<'a>(name: &str, known: &[&'a str]) -> Option<(String, Option<&'a str>)> {
+    let (_, what, instead) = UNAVAILABLE.iter().find(|(other, _, _)| *other == name)?;
+    let instead = known.iter().copied().find(|known| known == instead)?;
+    let message = format!(
+        "{what} is not available, since no package client here has it; {instead} is, before PostgreSQL"
+    );
+    Some((message, Some(instead)))
+}
+
 /// What to say of a key that is not `known`, and which was probably meant.
 fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Option<&'a str>) {
+    if let Some(unavailable) = unavailable(key, known) {
+        return unavailable;
+    }
     let renamed = RENAMED.iter().find(|(old, _)| *old == key);
     let now = renamed.and_then(|(_, new)| known.iter().copied().find(|known| known == new));
     match now {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ycsb::YcsbMix;
 
-/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names.
+/// What is asked of a database. The `oltp` and `select` scenarios and `bulk_insert` are those of sysbench 1.0, by its names;
+/// those that begin with `pgbench` are scripts that are built into pgbench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
@@ -42,6 +43,11 @@ pub enum Workload {
     ConnectOnly,
     /// Results of one mebibyte: the record layer.
     BulkRead,
+    /// pgbench's `select-only`: the balance of one account by primary key, prepared.
+    PgbenchSelectOnly,
+    /// pgbench's `tpcb-like`: a transaction that adds to the balances of an account, a teller and a branch, reads the
+    /// account's and keeps a history, prepared.
+    PgbenchTpcbLike,
     /// YCSB's core workload A: half reads, half updates.
     YcsbA,
     /// YCSB's core workload B: reads, and 5 % updates.
@@ -113,6 +119,8 @@ pub enum Tables {
     Bulk,
     /// YCSB's `usertable`.
     Usertable,
+    /// pgbench's `pgbench_accounts`, `pgbench_branches`, `pgbench_tellers` and `pgbench_history`.
+    Pgbench,
     /// Those that a lookup of the client asks: `sbtest1` over SQL, else `usertable`.
     OfLookup,
     /// Whatever the database has first of all: `sbtest…` over SQL, else `usertable`. What a program asks, only the

@@ -130,6 +130,23 @@ const TABLE: &[Descriptor] = &[
         ..READ
     },
     Descriptor {
+        workload: Workload::PgbenchSelectOnly,
+        name: "pgbench_select_only",
+        asks: "the balance of one account by primary key, prepared statement",
+        tables: Some(Tables::Pgbench),
+        operation: Unit::Lookup,
+        kinds: &["select"],
+        ..READ
+    },
+    Descriptor {
+        workload: Workload::PgbenchTpcbLike,
+        name: "pgbench_tpcb_like",
+        asks: "transaction of 3 updates, a select and an insert, prepared statements",
+        tables: Some(Tables::Pgbench),
+        writes: true,
+        ..READ
+    },
+    Descriptor {
         workload: Workload::YcsbA,
         name: "ycsb_a",
         asks: "half reads, half updates of records",

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
 use super::verdict::VerdictView;
-use crate::answer::{Answer, SIDES, answers, estimates, query_heading};
+use crate::answer::{Answer, SIDES, answers, between, estimates, query_heading};
 use crate::{lookup, words};
 
 /// The table of the answer.
@@ -16,6 +16,8 @@ pub(super) struct AnswerView {
     groups: Vec<Group>,
     rows: Vec<Row>,
     baseline: String,
+    /// What takes CPU time besides the two sides.
+    between: Option<&'static str>,
     /// Verdicts that their intervals do not explain.
     explained: Vec<String>,
 }
@@ -41,6 +43,8 @@ struct Part {
     /// The cell, where rows differ in it.
     cell: String,
     sides: Vec<Side>,
+    /// What is between them.
+    between: Option<Figure>,
     /// One if both sides have the same, else one of each.
     verdicts: Vec<VerdictView>,
 }
@@ -101,6 +105,7 @@ impl AnswerView {
                         .collect(),
                 })
                 .collect(),
+            between: between(run, &answers),
             baseline: lookup::baseline(run).map_or_else(String::new, |arm| arm.name.clone()),
             explained: estimates(run, &answers)
                 .into_iter()
@@ -141,6 +146,9 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_ce
                 cost: answer.estimate(run, cell, metric).map(cost),
             })
             .collect(),
+        between: answer
+            .between(run, cell)
+            .map(|(value, unit)| Figure::new(value, format::difference(value, [value; 2], unit).value)),
         verdicts: verdicts(run, answer, cell),
     }
 }

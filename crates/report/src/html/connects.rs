@@ -128,7 +128,7 @@ impl PhaseView {
             first_of_arm,
             phases_of_arm,
             phase: row.phase,
-            label: row.phase.label(),
+            label: row.label(),
             times: [row.mean_us, row.p50_us, row.p95_us, row.p99_us]
                 .map(Figure::microseconds)
                 .into(),
@@ -171,7 +171,7 @@ impl PhaseChart {
             title,
             phases: phases
                 .map(|phase| PhaseName {
-                    label: phase.label(),
+                    label: label(&by_arm, phase),
                     class: class(phase),
                 })
                 .collect(),
@@ -194,6 +194,13 @@ impl PhaseChart {
     }
 }
 
+/// What a phase is called in the legend: as in the first bar that has it.
+fn label(by_arm: &[(&str, Vec<(&PhaseRow, f64)>)], phase: Phase) -> &'static str {
+    let mut rows = by_arm.iter().flat_map(|(_, rows)| rows);
+    rows.find(|(row, _)| row.phase == phase)
+        .map_or(phase.label(), |(row, _)| row.label())
+}
+
 fn piece(row: &PhaseRow, length: f64, total: f64, longest: f64) -> Piece {
     // A number of this many characters fits this share of the longest bar, also on a phone.
     let has_room = length / longest > 0.22;
@@ -205,7 +212,7 @@ fn piece(row: &PhaseRow, length: f64, total: f64, longest: f64) -> Piece {
         } else {
             String::new()
         },
-        words: format!("{}, {}: {}", row.arm, row.phase, format::microseconds(length)),
+        words: format!("{}, {}: {}", row.arm, row.label(), format::microseconds(length)),
     }
 }
 

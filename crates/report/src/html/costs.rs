@@ -30,7 +30,16 @@ struct MetricRow {
     label: String,
     baseline: Option<Figure>,
     floor: Option<Figure>,
-    variants: Vec<Option<ChangeView>>,
+    variants: Vec<VariantView>,
+}
+
+/// What an arm has of a metric.
+#[derive(Serialize, Default)]
+struct VariantView {
+    /// Against the baseline.
+    change: Option<ChangeView>,
+    /// By itself, where it is compared with nobody's.
+    measured: Option<Figure>,
 }
 
 impl CellView {
@@ -38,7 +47,6 @@ impl CellView {
         let mut notes = Vec::new();
         notes.extend(describe::time_wanted(cell));
         notes.extend(describe::batches_in_words(run, cell));
-        notes.extend(describe::tunnels_in_words(run, &cell.found.name));
         Self {
             name: cell.found.name.clone(),
             load: describe::load_in_words(run, cell),
@@ -60,17 +68,25 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     let metrics = Metric::compared(record.asked.load.pace())
         .iter()
         .chain(&Metric::COMPARED_OF_CONNECTS);
-    let of_all_kinds = metrics
-        .map(|&metric| MetricRow {
-            label: metric.label().to_owned(),
-            baseline: measured(run, cell, baseline, metric),
-            floor: floor(run, cell, metric),
-            variants: lookup::variants_in(run, record)
-                .map(|arm| variant(run, cell, &arm.name, metric))
-                .collect(),
-        })
-        .filter(MetricRow::has_any);
-    of_all_kinds.chain(kind_rows(run, record)).collect()
+    let row = |metric: Metric| MetricRow {
+        label: metric.label().to_owned(),
+        baseline: measured(run, cell, baseline, metric),
+        floor: floor(run, cell, metric),
+        variants: lookup::variants_in(run, record)
+            .map(|arm| variant(run, cell, &arm.name, metric))
+            .collect(),
+    };
+    let mut rows = Vec::new();
+    for &metric in metrics {
+        rows.push(row(metric));
+        // Whose CPU it is besides stands beside theirs.
+        if metric == Metric::ServerCpuPerOp {
+            rows.extend(lookup::between(run, cell).map(row));
+        }
+    }
+    rows.retain(MetricRow::has_any);
+    rows.extend(kind_rows(run, record));
+    rows
 }
 
 /// The metrics of each kind of operation, where there are several.
@@ -97,7 +113,10 @@ fn kind_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
             baseline: first.map(|row| Figure::quantity(row.estimate.baseline, &row.estimate.unit)),
             floor: first.and_then(|row| Some(Figure::floor(row.estimate.floor?, row.estimate.metric))),
             variants: lookup::variants_in(run, record)
-                .map(|arm| of(kind, metric, &arm.name).map(|row| ChangeView::of(run, row)))
+                .map(|arm| VariantView {
+                    change: of(kind, metric, &arm.name).map(|row| ChangeView::of(run, row)),
+                    measured: None,
+                })
                 .collect(),
         }
     };
@@ -106,7 +125,8 @@ fn kind_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
 
 impl MetricRow {
     fn has_any(&self) -> bool {
-        self.baseline.is_some() || self.variants.iter().any(Option::is_some)
+        let has_any = |variant: &VariantView| variant.change.is_some() || variant.measured.is_some();
+        self.baseline.is_some() || self.variants.iter().any(has_any)
     }
 }
 
@@ -114,10 +134,18 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
     lookup::measured(run, cell, arm, metric).map(|(value, unit)| Figure::quantity(value, unit))
 }
 
-fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<ChangeView> {
-    run.results
-        .estimate(cell, arm, metric)
-        .map(|row| ChangeView::of(run, row))
+fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> VariantView {
+    if Metric::OF_WHAT_IS_BETWEEN.contains(&metric) {
+        return VariantView {
+            change: None,
+            measured: measured(run, cell, arm, metric),
+        };
+    }
+    let estimate = run.results.estimate(cell, arm, metric);
+    VariantView {
+        change: estimate.map(|row| ChangeView::of(run, row)),
+        measured: None,
+    }
 }
 
 fn floor(run: &Run, cell: &str, metric: Metric) -> Option<Figure> {

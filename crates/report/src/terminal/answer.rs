@@ -1,10 +1,11 @@
 //! What each arm takes more, per query and per new connection.
 
 use ciphertax_records::{EstimateRow, Run};
+use ciphertax_stats::format::{self, ABSENT};
 use comfy_table::Cell;
 
-use super::page::{Page, Tone, harmless};
-use crate::answer::{Answer, SIDES, lacks_blocks, needs_blocks, query_heading};
+use super::page::{Page, Tone, harmless, right};
+use crate::answer::{Answer, SIDES, between, lacks_blocks, needs_blocks, query_heading};
 use crate::{lookup, words};
 
 /// What each arm takes more, per query and per new connection, on both sides. `answered` are the estimates of the answers.
@@ -23,10 +24,14 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
         "CPU time that each arm takes more than {}",
         baseline.name
     ));
+    let between = between(run, answers);
     let header = [(has_query, query), (has_connection, "connection")]
         .into_iter()
         .filter(|(has, _)| *has)
-        .flat_map(|(_, what)| ["server", "client"].map(|side| format!("{what}: {side}")));
+        .flat_map(|(_, what)| {
+            let sides = ["server", "client"].into_iter().chain(between);
+            sides.map(move |side| format!("{what}: {side}"))
+        });
     let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
     let mut table = page.table(header.iter().map(String::as_str));
     for answer in answers {
@@ -37,7 +42,16 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
         let cells = [(has_query, answer.query), (has_connection, answer.connection)]
             .into_iter()
             .filter(|(has, _)| *has)
-            .flat_map(|(_, cell)| SIDES.map(|metric| page.cost(run, answer.estimate(run, cell, metric))));
+            .flat_map(|(_, cell)| {
+                let sides = SIDES.map(|metric| page.cost(run, answer.estimate(run, cell, metric)));
+                let by_itself = between.map(|_| {
+                    let value = answer.between(run, cell);
+                    right(value.map_or(ABSENT.into(), |(value, unit)| {
+                        format::difference(value, [value; 2], unit).value
+                    }))
+                });
+                sides.into_iter().chain(by_itself)
+            });
         let cells: Vec<Cell> = cells.collect();
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }

@@ -69,17 +69,24 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     }
 
     let metrics = lookup::headline(cell);
-    let mut table = page.table(std::iter::once("").chain(metrics.map(heading)));
+    let mut columns = metrics.to_vec();
+    // Whose CPU it is besides stands beside theirs.
+    columns.splice(2..2, lookup::between(run, &cell.found.name));
+    let mut table = page.table(std::iter::once("").chain(columns.iter().map(|metric| heading(*metric))));
+    let by_itself = |arm: &str, metric| {
+        let value = lookup::measured(run, &cell.found.name, arm, metric);
+        right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
+    };
     if let Some(arm) = lookup::baseline(run) {
-        table.add_row(std::iter::once(left(&arm.name)).chain(metrics.map(|metric| {
-            let value = lookup::measured(run, &cell.found.name, &arm.name, metric);
-            right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
-        })));
+        let values = columns.iter().map(|metric| by_itself(&arm.name, *metric));
+        table.add_row(std::iter::once(left(&arm.name)).chain(values));
     }
     for arm in lookup::variants_in(run, cell) {
-        table.add_row(std::iter::once(left(&arm.name)).chain(
-            metrics.map(|metric| page.change(run, run.results.estimate(&cell.found.name, &arm.name, metric))),
-        ));
+        let values = columns.iter().map(|metric| match metrics.contains(metric) {
+            true => page.change(run, run.results.estimate(&cell.found.name, &arm.name, *metric)),
+            false => by_itself(&arm.name, *metric),
+        });
+        table.add_row(std::iter::once(left(&arm.name)).chain(values));
     }
     page.add_table(&table);
     for arm in lookup::variants_in(run, cell) {
@@ -91,11 +98,7 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
         }
     }
     kinds(page, run, cell);
-    let batches = describe::batches_in_words(run, cell);
-    for words in batches
-        .into_iter()
-        .chain(describe::tunnels_in_words(run, &cell.found.name))
-    {
+    if let Some(words) = describe::batches_in_words(run, cell) {
         page.paragraph(&words, Tone::Plain);
     }
 }
@@ -149,6 +152,8 @@ fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::ClientCpuPerOp => "client CPU/op",
         Metric::ServerCpuPerOp => "server CPU/op",
+        Metric::TunnelCpuPerOp => "tunnel CPU/op",
+        Metric::PoolerCpuPerOp => "pooler CPU/op",
         Metric::ResponseP50 => "median response",
         Metric::ResponseP99 => "p99 response",
         other => other.label(),

@@ -38,9 +38,20 @@ pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>)
         false => page.heading(HEADING),
     }
     page.paragraph(
-        &format!("{}: mean wall time of each phase, by arm", cell.found.name),
+        &format!(
+            "{}: mean wall time of each phase, by arm; flights: how often the client waits for the server",
+            cell.found.name
+        ),
         Tone::Plain,
     );
+    let name = |phase: Phase| {
+        let mut rows = by_arm.iter().flat_map(|(_, rows)| rows);
+        rows.find(|row| row.phase == phase)
+            .map_or(short(phase), |row| match phase {
+                Phase::Preface => row.label(),
+                _ => short(phase),
+            })
+    };
     let mean = |rows: &[&PhaseRow], phase: Phase| {
         let row = rows.iter().find(|row| row.phase == phase);
         right(row.map_or(ABSENT.into(), |row| format::microseconds(row.mean_us)))
@@ -49,25 +60,35 @@ pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>)
         let total: f64 = rows.iter().map(|row| row.mean_us).sum();
         right(format::microseconds(total))
     };
+    let waits = |rows: &[&PhaseRow]| {
+        let flights: f64 = rows.iter().map(|row| row.flights).sum();
+        right(format::plain(flights))
+    };
     // The fewer go across, so that no figure is broken.
     if by_arm.len() < shown.len() {
         let arms = by_arm.iter().map(|(arm, _)| harmless(arm)).collect::<Vec<_>>();
         let mut table = page.table(std::iter::once("").chain(arms.iter().map(String::as_str)));
         for phase in &shown {
             let means = by_arm.iter().map(|(_, rows)| mean(rows, *phase));
-            table.add_row(std::iter::once(left(short(*phase))).chain(means));
+            table.add_row(std::iter::once(left(name(*phase))).chain(means));
         }
         let totals = by_arm.iter().map(|(_, rows)| total(rows));
         table.add_row(std::iter::once(left("total")).chain(totals));
+        let waits = by_arm.iter().map(|(_, rows)| waits(rows));
+        table.add_row(std::iter::once(left(WAITS)).chain(waits));
         page.add_table(&table);
     } else {
         let header = std::iter::once("")
-            .chain(shown.iter().map(|phase| short(*phase)))
-            .chain(["total"]);
+            .chain(shown.iter().map(|phase| name(*phase)))
+            .chain(["total", WAITS]);
         let mut table = page.table(header);
         for (arm, rows) in &by_arm {
             let means = shown.iter().map(|phase| mean(rows, *phase));
-            table.add_row(std::iter::once(left(arm)).chain(means).chain([total(rows)]));
+            table.add_row(
+                std::iter::once(left(arm))
+                    .chain(means)
+                    .chain([total(rows), waits(rows)]),
+            );
         }
         page.add_table(&table);
     }
@@ -89,6 +110,9 @@ pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>)
         }
     }
 }
+
+/// How often a connect waits for the server before it can go on.
+const WAITS: &str = "flights";
 
 /// Names that fit the columns of a narrow table.
 fn short(phase: Phase) -> &'static str {

@@ -42,6 +42,7 @@ impl Environment {
             line: command.run.iter().map(|word| reached.filled_in(word)).collect(),
             variables: named
                 .map(|(name, value)| (format!("{PREFIX}{name}"), value))
+                .chain(D::variables(reached))
                 .collect(),
         })
     }

@@ -69,6 +69,7 @@ impl CommandLoad {
                     login: D::expectation(arm, &reached.login)
                         .login
                         .map(|login| login.method),
+                    is_counted: D::COUNTS_HANDSHAKES,
                     programs_read: D::PROGRAMS_READ,
                     counters_need: D::COUNTERS_NEED,
                 },
@@ -257,6 +258,7 @@ mod tests {
             password: Secret::new("s3cret"),
             expected: Expected {
                 is_encrypted: false,
+                is_counted: true,
                 login: None,
                 programs_read: "its file",
                 counters_need: "a user who may count",

@@ -18,6 +18,8 @@ pub(super) struct Watcher {
     /// True if the arm says which cipher suite. Else every library has its own favourite.
     is_suite_pinned: bool,
     tls_begins_at: fn(&[u8]) -> Option<usize>,
+    /// False where the server does not count TLS handshakes: then nobody else sees a connection in plaintext.
+    is_counted: bool,
     /// How else than by the environment a program is configured.
     programs_read: &'static str,
 }
@@ -61,6 +63,7 @@ impl Watcher {
             expected,
             is_suite_pinned: arm.tls.cipher.is_some(),
             tls_begins_at: D::tls_begins_at,
+            is_counted: D::COUNTS_HANDSHAKES,
             programs_read: D::PROGRAMS_READ,
         })))
     }
@@ -82,17 +85,25 @@ impl Watcher {
                     .into(),
             );
         }
+        let connections = seen.len();
         let mut seen = seen.into_iter().flatten();
         let Some(expected) = self.expected else {
             return match seen.next() {
                 None => Ok(()),
                 Some(seen) => Err(format!(
-                    "the program negotiated {seen}, in a plaintext arm; tell it not to, by CIPHERTAX_SSL_MODE (now DISABLED) or \
-                     {}",
+                    "the program negotiated {seen}, in a plaintext arm; tell it not to, by CIPHERTAX_SSL_MODE or {}",
                     self.programs_read
                 )),
             };
         };
+        let encrypted = seen.clone().count();
+        if !self.is_counted && encrypted < connections {
+            return Err(format!(
+                "of {connections} connections of the program {encrypted} were over TLS, in a TLS arm; tell it to use TLS on all, \
+                 by {}",
+                self.programs_read
+            ));
+        }
         let is_as_expected = |seen: &Chosen| {
             seen.is_of_version(expected) && (!self.is_suite_pinned || seen.suite == expected.suite)
         };

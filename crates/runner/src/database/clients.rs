@@ -1,6 +1,7 @@
 //! How clients of a database log in: those of ciphertax, and programs of the user's own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_lab::Account;
 use ciphertax_model::command::Placeholder;
@@ -9,6 +10,8 @@ use ciphertax_wire::tls::TlsConnector;
 use ciphertax_wire::{Client, Expectation};
 
 use super::endpoint::Endpoint;
+use super::program::ProgramTrust;
+use crate::patience::PATIENCE;
 
 /// What clients of a database need to know. The value itself is what one group of servers needs to remember.
 pub(crate) trait Clients: Sized + 'static {
@@ -18,6 +21,8 @@ pub(crate) trait Clients: Sized + 'static {
     const DENIAL_MAY_MEAN_TLS: bool;
     /// The built-in study that compares TLS versions with each other on it.
     const TLS_VERSIONS_STUDY: &'static str;
+    /// The protocol that TLS connections of arms are said to be for (ALPN); `None` where nothing is said of it.
+    const ALPN: Option<&'static str> = None;
 
     /// Who logs in, and how.
     type Login: Clone;
@@ -38,6 +43,11 @@ pub(crate) trait Clients: Sized + 'static {
     /// The same for an arm.
     fn options_of_arm(&self, options: Self::Options, arm: &Arm) -> Self::Options;
 
+    /// How long the first connection to a server may take.
+    fn patience(_login: &Self::Login) -> Duration {
+        PATIENCE
+    }
+
     /// True if a password is empty that should not be.
     fn lacks_password(options: &Self::Options) -> bool;
 
@@ -53,6 +63,9 @@ pub(crate) trait Clients: Sized + 'static {
     fn is_over_socket(_arm: &Arm) -> bool {
         false
     }
+
+    /// What the database's own clients call what they must see of a server.
+    fn ssl_mode(trust: ProgramTrust) -> &'static str;
 
     /// The name of the file that a placeholder of a program's arguments stands for; `None` where the database has no such
     /// file, and for placeholders of something else.

@@ -9,10 +9,7 @@ use ciphertax_workload::dataset::DatasetError;
 
 use super::clients::Clients;
 use crate::error::RunError;
-use crate::patience::{unusable, wait_for};
-
-/// How long a server may take to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+use crate::patience::{PATIENCE, unusable, wait_for};
 
 /// How much longer than the first that answers others are waited for that come before it.
 const GRACE: Duration = Duration::from_secs(1);
@@ -35,6 +32,8 @@ pub(crate) struct Ways<D: Clients> {
     pub(crate) is_encrypted: bool,
     /// Ways over TLS, tried only to tell a server that demands TLS from one that does not answer or a wrong password.
     pub(crate) encrypted: Vec<D::Options>,
+    /// How long connecting may take.
+    pub(crate) patience: Duration,
 }
 
 impl<D: Clients> Control<D> {
@@ -46,11 +45,11 @@ impl<D: Clients> Control<D> {
         let broken = |problem: String| unusable(server, problem);
         let reactor = Reactor::new().map_err(|error| broken(error.to_string()))?;
         let connecting = first_that_answers::<D>(&reactor, &ways.default);
-        let connected = reactor.run_one(connecting, Instant::now() + PATIENCE);
+        let connected = reactor.run_one(connecting, Instant::now() + ways.patience);
         match connected.map_err(|error| broken(error.to_string()))? {
             None => Err(broken(format!(
                 "no answer within {} s; is it reachable from here?",
-                PATIENCE.as_secs()
+                ways.patience.as_secs()
             ))),
             Some(Ok(session)) => Ok(Self {
                 reactor,
@@ -65,7 +64,11 @@ impl<D: Clients> Control<D> {
                 D::TLS_VERSIONS_STUDY,
                 url.unwrap_or("TARGET")
             ))),
-            Some(Err(error)) if error.is_access_denied() && ways.default.iter().any(D::lacks_password) => {
+            Some(Err(error))
+                if error.is_access_denied()
+                    && !error.is_of_pg_hba()
+                    && ways.default.iter().any(D::lacks_password) =>
+            {
                 Err(broken(format!(
                     "{error}; give the password in the environment variable CIPHERTAX_PASSWORD"
                 )))
@@ -104,12 +107,12 @@ impl<D: Clients> Control<D> {
         match error {
             DatasetError::Stopped => error.into(),
             // Whatever is wrong with the server keeps everything else from being made too.
-            DatasetError::Wire(error)
-                if !matches!(error, WireError::Server { .. } | WireError::Command { .. }) =>
-            {
-                self.unusable(error.to_string())
-            }
+            DatasetError::Wire(error) if !error.is_refusal() => self.unusable(error.to_string()),
             DatasetError::Failed(failure) => self.unusable(failure.message()),
+            DatasetError::Wire(refusal) => {
+                let remedy = refusal.remedy(D::Session::PROTOCOL);
+                self.unusable(format!("{}{remedy}", DatasetError::Wire(refusal)))
+            }
             error => self.unusable(error.to_string()),
         }
     }
@@ -184,7 +187,6 @@ impl<D: Clients> Ways<D> {
         if self.is_encrypted || !may_mean_it {
             return false;
         }
-        let says_so = error.is_tls_demanded() && !matches!(error, WireError::HungUp { .. });
         let takes = |options| {
             let connecting = D::Session::connect(reactor, options);
             matches!(
@@ -192,7 +194,7 @@ impl<D: Clients> Ways<D> {
                 Ok(Some(Ok(_)))
             )
         };
-        says_so || self.encrypted.iter().any(takes)
+        error.is_tls_demanded_of_all() || self.encrypted.iter().any(takes)
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_wire::Expectation;
@@ -21,10 +22,10 @@ use crate::error::RunError;
 use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
-pub(crate) use control::{Control, PATIENCE, Ways};
+pub(crate) use control::{Control, Ways};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
-pub(crate) use program::{Reached, encoded};
+pub(crate) use program::{ProgramTrust, Reached, encoded};
 pub(crate) use reached::ReachedArm;
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
@@ -37,6 +38,8 @@ pub(crate) trait Database: Clients {
     /// Whom a server shows its counters to, as the rest of a sentence.
     const COUNTERS_NEED: &'static str;
 
+    /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
+    const COUNTS_HANDSHAKES: bool = true;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
 
@@ -149,6 +152,12 @@ pub(crate) trait Database: Clients {
     /// The arm as the URL that everybody knows; it may hold a password.
     fn url(reached: &Reached<'_, Self>) -> String;
 
+    /// Names and values of further variables of a program's environment, by which the database's own programs are told of an
+    /// arm. None is the password.
+    fn variables(_reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Files for a program besides the environment, by name: for an arm that is reached so.
     ///
     /// # Errors
@@ -181,6 +190,8 @@ pub(crate) struct Conditions<'a, D: Database> {
     pub(crate) is_private: bool,
     /// Where the servers are reached by measured connections.
     pub(crate) measured: &'a [Endpoint],
+    /// What stands between its clients and the server, which sees the connections of the pooler alone.
+    pub(crate) pooler: Option<&'a RunningPooler>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<D::Options>,
 }

@@ -13,6 +13,19 @@ use super::endpoint::Endpoint;
 use super::reached::ReachedArm;
 use crate::error::RunError;
 
+/// What a program must see of a server before it trusts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgramTrust {
+    /// Nothing; it does not ask for TLS.
+    Plaintext,
+    /// TLS, and no matter whose.
+    Anybody,
+    /// A certificate of the authority.
+    Ca,
+    /// The same, of the host's name.
+    HostName,
+}
+
 /// How a program reaches an arm.
 pub(crate) struct Reached<'a, D: Clients> {
     pub(crate) arm: &'a Arm,
@@ -124,14 +137,19 @@ impl<'a, D: Clients> Reached<'a, D> {
         matches!(verification, Some(Verification::HostName(_, name)) if *name == self.endpoint.host)
     }
 
-    /// `DISABLED`, `REQUIRED`, `VERIFY_CA` or `VERIFY_IDENTITY`.
-    pub(crate) fn ssl_mode(&self) -> &'static str {
+    /// What a program must see of the server before it trusts it.
+    pub(crate) fn trust(&self) -> ProgramTrust {
         match self.policy.map(|policy| &policy.verification) {
-            None => "DISABLED",
-            Some(Verification::None) => "REQUIRED",
-            Some(_) if self.verifies_name() => "VERIFY_IDENTITY",
-            Some(Verification::Ca(_) | Verification::HostName(..)) => "VERIFY_CA",
+            None => ProgramTrust::Plaintext,
+            Some(Verification::None) => ProgramTrust::Anybody,
+            Some(_) if self.verifies_name() => ProgramTrust::HostName,
+            Some(Verification::Ca(_) | Verification::HostName(..)) => ProgramTrust::Ca,
         }
+    }
+
+    /// The same in the words of the database's own clients.
+    pub(crate) fn ssl_mode(&self) -> &'static str {
+        D::ssl_mode(self.trust())
     }
 
     /// A file that goes into one of the program's own.

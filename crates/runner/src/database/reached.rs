@@ -36,7 +36,11 @@ impl<D: Clients> ReachedArm<D> {
         database: &D,
         arm: &Arm,
     ) -> Result<D::Options, RunError> {
-        let tls = policy.map(TlsConnector::new).transpose()?;
+        let policy = policy.map(|policy| TlsPolicy {
+            alpn: D::ALPN,
+            ..policy.clone()
+        });
+        let tls = policy.as_ref().map(TlsConnector::new).transpose()?;
         let options = D::options(&self.endpoint, &self.login, tls.map(Arc::new));
         Ok(database.options_of_arm(options, arm))
     }

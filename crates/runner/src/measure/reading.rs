@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ciphertax_model::Tunnel;
+use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, SystemCpu, Usage, Used};
 use ciphertax_records::CpuTime;
 
@@ -32,27 +32,21 @@ struct Clocks {
     machine: SystemCpu,
     /// `None` without a tunnel.
     tunnel: Option<Usage>,
+    /// `None` without a pooler.
+    pooler: Option<Usage>,
 }
 
 impl Reading {
-    pub(super) fn before(
-        server: &mut dyn Server,
-        tunnel: Option<Tunnel>,
-        machine: Machine<'_>,
-    ) -> Result<Self, RunError> {
+    pub(super) fn before(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
         let counters = server.counters()?;
         Ok(Self {
             counters,
-            clocks: Clocks::read(server, tunnel, machine)?,
+            clocks: Clocks::read(server, arm, machine)?,
         })
     }
 
-    pub(super) fn after(
-        server: &mut dyn Server,
-        tunnel: Option<Tunnel>,
-        machine: Machine<'_>,
-    ) -> Result<Self, RunError> {
-        let clocks = Clocks::read(server, tunnel, machine)?;
+    pub(super) fn after(server: &mut dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
+        let clocks = Clocks::read(server, arm, machine)?;
         Ok(Self {
             counters: server.counters()?,
             clocks,
@@ -65,6 +59,10 @@ impl Reading {
 
     pub(super) fn tunnel_cpu_since(&self, before: &Self) -> Option<CpuTime> {
         used(before.clocks.tunnel.as_ref(), self.clocks.tunnel.as_ref()).cpu
+    }
+
+    pub(super) fn pooler_cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        used(before.clocks.pooler.as_ref(), self.clocks.pooler.as_ref()).cpu
     }
 
     pub(super) fn machine_since(&self, before: &Self) -> SystemCpu {
@@ -83,15 +81,18 @@ impl Reading {
 }
 
 impl Clocks {
-    fn read(server: &dyn Server, tunnel: Option<Tunnel>, machine: Machine<'_>) -> Result<Self, RunError> {
+    fn read(server: &dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
         let meter = server.meter();
         // A server that has ended has no clock; that is noticed by whoever asks it something.
         let _ = meter.settle(QUIET, QUIET_AT_MOST);
-        let tunnel = tunnel.and_then(|tunnel| server.tunnel_meter(tunnel));
+        let (tunnel, pooler) = (server.tunnel_meter(arm), server.pooler_meter(arm));
+        // A connection that was closed is not forgotten at once.
+        let _ = pooler.map(|pooler| pooler.settle(QUIET, QUIET_AT_MOST));
         Ok(Self {
             server: meter.read().ok(),
             machine: machine()?,
             tunnel: tunnel.and_then(|meter| meter.read().ok()),
+            pooler: pooler.and_then(|meter| meter.read().ok()),
         })
     }
 }

@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::Failure;
-use ciphertax_records::{Sample, ServerSide, Yield};
+use ciphertax_model::Arm;
+use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
 use super::reading::{Machine, QUIET, Reading};
 use crate::error::RunError;
@@ -32,13 +33,13 @@ impl SliceMeter<'_> {
         if let Err(failure) = self.load.prepare(id.arm_index)? {
             return Ok(self.unmeasured(id, since_start, &failure));
         }
-        let Ok(before) = Reading::before(self.server, id.arm.tunnel, self.machine) else {
+        let Ok(before) = Reading::before(self.server, id.arm, self.machine) else {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(id, since_start, &gone));
         };
         let mut slice = self.load.slice(id.arm_index, duration)?;
         // A server that does not answer makes the slice void, which is noted there.
-        let after = Reading::after(self.server, id.arm.tunnel, self.machine).ok();
+        let after = Reading::after(self.server, id.arm, self.machine).ok();
         if let Some(after) = &after {
             let seen = Seen {
                 counters: &after.counters,
@@ -51,7 +52,7 @@ impl SliceMeter<'_> {
     }
 
     fn unmeasured(&self, id: &PlannedSlice<'_>, since_start: Duration, failure: &Failure) -> Measured {
-        let death = self.death_after(Some(failure));
+        let death = self.death_after(Some(failure), id.arm);
         Measured {
             sample: Sample {
                 slice: id.id(),
@@ -61,7 +62,7 @@ impl SliceMeter<'_> {
                     ..Yield::default()
                 },
                 server: ServerSide::default(),
-                void: Some(reason_of(failure, 1, death.as_deref())),
+                void: Some(reason_of(failure, 1, death.as_ref())),
             },
             kept: Vec::new(),
         }
@@ -87,8 +88,8 @@ impl SliceMeter<'_> {
             is_silent: after.is_none(),
             is_restarted: after.is_some_and(|after| after.restarted_since(before)),
             death: match after {
-                Some(_) => self.death_after(yielded.first_failure.as_ref()),
-                None => self.server.death(),
+                Some(_) => self.death_after(yielded.first_failure.as_ref(), id.arm),
+                None => self.death(id.arm),
             },
             steal: machine.map_or(0.0, |machine| {
                 machine.steal_ns as f64 / (machine.total_ns as f64).max(1.0)
@@ -101,6 +102,7 @@ impl SliceMeter<'_> {
             server = ServerSide {
                 server_cpu: used.cpu,
                 tunnel_cpu: after.tunnel_cpu_since(before),
+                pooler_cpu: after.pooler_cpu_since(before),
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
                 server_counters: after.counters_since(before),
@@ -119,18 +121,31 @@ impl SliceMeter<'_> {
         }
     }
 
-    /// Why the server is gone, if it is, after a failure. A process that ends closes its sockets before it has ended.
-    fn death_after(&self, failure: Option<&Failure>) -> Option<String> {
+    /// That the server is gone, or the arm's pooler, if one is, after a failure. A process that ends closes its sockets
+    /// before it has ended.
+    fn death_after(&self, failure: Option<&Failure>, arm: &Arm) -> Option<VoidReason> {
         let Some(Failure::Disconnected(_)) = failure else {
             return None;
         };
         let deadline = Instant::now() + DYING;
         loop {
-            let death = self.server.death();
+            let death = self.death(arm);
             if death.is_some() || Instant::now() >= deadline {
                 return death;
             }
             thread::sleep(QUIET);
         }
+    }
+
+    fn death(&self, arm: &Arm) -> Option<VoidReason> {
+        let server = self.server.death();
+        let pooler = || {
+            Some(VoidReason::PoolerDied {
+                detail: self.server.pooler_death(arm)?,
+            })
+        };
+        server
+            .map(|detail| VoidReason::ServerDied { detail })
+            .or_else(pooler)
     }
 }

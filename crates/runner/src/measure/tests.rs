@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, SliceYield};
-use ciphertax_model::{Arm, Study, Tunnel};
+use ciphertax_model::{Arm, Study};
 use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
 use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
@@ -51,7 +51,15 @@ impl Server for FakeServer {
         self.meter.as_ref()
     }
 
-    fn tunnel_meter(&self, _tunnel: Tunnel) -> Option<&dyn Meter> {
+    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
         None
     }
 

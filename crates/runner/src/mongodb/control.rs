@@ -17,8 +17,9 @@ use super::clients::MongoDb;
 use super::counted::{HANDSHAKES, LOGINS};
 use crate::connections::Limit;
 use crate::counters::UPTIME;
-use crate::database::{Control, Description, Endpoint, PATIENCE};
+use crate::database::{Control, Description, Endpoint};
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// How long servers may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ciphertax_lab::catalogue::Entry;
 use ciphertax_records::counter;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
@@ -11,8 +12,9 @@ use ciphertax_workload::mysql;
 use super::clients::MySql;
 use super::product::product;
 use crate::connections::Limit;
-use crate::database::{Control, Description, PATIENCE};
+use crate::database::{Control, Description};
 use crate::error::RunError;
+use crate::patience::PATIENCE;
 
 /// Counters of a slice; all are cheap to read on every MySQL-compatible server.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
@@ -94,17 +96,22 @@ impl Control<MySql> {
         }))
     }
 
-    /// Which server it is, by its own words.
-    pub(super) fn describe(&mut self) -> Result<Description, RunError> {
+    /// Which server it is, by its own words. `private` is its entry in the catalogue, which knows the TLS library of a server
+    /// that does not say it.
+    pub(super) fn describe(&mut self, private: Option<&Entry>) -> Result<Description, RunError> {
         let identity = [VERSION, VERSION_COMMENT, TLS_LIBRARY];
         let names: Vec<&str> = identity.into_iter().chain(SETTINGS).collect();
         let mut variables = self.variables(&names)?;
         let mut taken = |name: &str| variables.remove(name).unwrap_or_default();
         let (version, comment) = (taken(VERSION), taken(VERSION_COMMENT));
+        let tls_library = match (taken(TLS_LIBRARY), private) {
+            (unsaid, Some(entry)) if unsaid.is_empty() => entry.tls_library.to_owned(),
+            (said, _) => said,
+        };
         Ok(Description {
             product: product(&version, &comment).to_owned(),
             version,
-            tls_library: taken(TLS_LIBRARY),
+            tls_library,
             settings: variables,
         })
     }

@@ -86,9 +86,9 @@ impl Database for MySql {
     fn describe(
         &self,
         control: &mut Control<Self>,
-        _private: Option<&Entry>,
+        private: Option<&Entry>,
     ) -> Result<Description, RunError> {
-        control.describe()
+        control.describe(private)
     }
 
     fn prove(

@@ -123,7 +123,10 @@ impl<'a> Rounds<'a> {
             }
             let Some(reason) = sample.void else { continue };
             progress.void(&slice.cell.name, &slice.arm.name, &reason.to_string());
-            if matches!(reason, VoidReason::ServerDied { .. }) {
+            if matches!(
+                reason,
+                VoidReason::ServerDied { .. } | VoidReason::PoolerDied { .. }
+            ) {
                 return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
             }
         }

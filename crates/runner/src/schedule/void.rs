@@ -28,8 +28,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) is_silent: bool,
     /// True if the server began anew during the slice.
     pub(crate) is_restarted: bool,
-    /// Why the server is gone, if it is known to be.
-    pub(crate) death: Option<String>,
+    /// That the server is gone, or the arm's pooler, if it is known to be.
+    pub(crate) death: Option<VoidReason>,
     /// Stolen share of all CPU time, as a fraction.
     pub(crate) steal: f64,
 }
@@ -37,15 +37,14 @@ pub(crate) struct Outcome<'a> {
 /// The gravest reason why a slice does not count; `None` if it does. First what makes its arm a lie, then what ends the run,
 /// then what failed, and last what may pass by itself.
 pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
-    let failure = |failure| reason_of(failure, outcome.failures, outcome.death.as_deref());
+    let failure = |failure| reason_of(failure, outcome.failures, outcome.death.as_ref());
     if let Some(differs @ Failure::FactsDiffer(_)) = outcome.first_failure {
         return Some(failure(differs));
     }
     if outcome.is_silent {
-        let detail = outcome.death.clone();
-        return Some(VoidReason::ServerDied {
-            detail: detail.unwrap_or_else(|| "it does not answer any more".into()),
-        });
+        return Some(outcome.death.clone().unwrap_or_else(|| VoidReason::ServerDied {
+            detail: "it does not answer any more".into(),
+        }));
     }
     if outcome.is_restarted {
         return Some(VoidReason::ServerDied {
@@ -76,15 +75,14 @@ pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
     })
 }
 
-/// What a failure makes of a slice, of which so many operations failed. `death` is why the server is gone, if it is.
-pub(crate) fn reason_of(failure: &Failure, count: u64, death: Option<&str>) -> VoidReason {
+/// What a failure makes of a slice, of which so many operations failed. `death` says that the server is gone, or the arm's
+/// pooler, if it is.
+pub(crate) fn reason_of(failure: &Failure, count: u64, death: Option<&VoidReason>) -> VoidReason {
     match (failure, death) {
         (Failure::FactsDiffer(detail), _) => VoidReason::FactsDiffer {
             detail: detail.clone(),
         },
-        (Failure::Disconnected(_), Some(detail)) => VoidReason::ServerDied {
-            detail: detail.to_owned(),
-        },
+        (Failure::Disconnected(_), Some(death)) => death.clone(),
         (Failure::Disconnected(message) | Failure::Error(message), _) => VoidReason::Errors {
             count,
             first: message.clone(),
@@ -216,7 +214,7 @@ mod tests {
             void_reason(&Outcome {
                 first_failure: Some(&lost),
                 failures: 3,
-                death: death.map(str::to_owned),
+                death: death.map(died),
                 ..fine()
             })
         };
@@ -224,14 +222,14 @@ mod tests {
         assert_eq!(broken(Some("its process ended")), Some(died("its process ended")));
         let silent = Outcome {
             is_silent: true,
-            death: Some("its process ended".into()),
+            death: Some(died("its process ended")),
             ..fine()
         };
         assert_eq!(void_reason(&silent), Some(died("its process ended")));
         // An error that the server itself tells is none of its death.
         let error = Failure::Error("disk full".into());
         assert_eq!(
-            reason_of(&error, 3, Some("its process ended")),
+            reason_of(&error, 3, Some(&died("its process ended"))),
             errors("disk full")
         );
     }

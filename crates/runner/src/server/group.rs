@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_model::{Arm, Link, ServerSpec, Study, Tunnel};
+use ciphertax_model::{Arm, Link, ServerSpec, Study};
 use ciphertax_observe::Meter;
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
@@ -138,6 +138,7 @@ impl<D: Database> GroupServer<D> {
                 default: ways::<D>(&route.control, &target.login, route.default_tls.as_ref()),
                 is_encrypted: route.default_tls.is_some(),
                 encrypted: Vec::new(),
+                patience: D::patience(&target.login),
             };
             Control::<D>::connect(&target.display, ways, Some(&target.url))
         };
@@ -196,6 +197,7 @@ impl<D: Database> GroupServer<D> {
         let conditions = Conditions {
             is_private: self.is_private(),
             measured: &self.route.measured,
+            pooler: self.route.pooler_of(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -317,7 +319,15 @@ impl<D: Database> Server for GroupServer<D> {
         Some(format!("{death}{}", log.unwrap_or_default()))
     }
 
-    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
-        self.route.tunnel_meter(tunnel)
+    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.tunnel_meter(arm)
+    }
+
+    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.pooler_meter(arm)
+    }
+
+    fn pooler_death(&self, arm: &Arm) -> Option<String> {
+        self.route.pooler_of(arm)?.death()
     }
 }

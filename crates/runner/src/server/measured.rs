@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_model::Tunnel;
+use ciphertax_model::Arm;
 use ciphertax_observe::Meter;
 
 use crate::error::RunError;
@@ -21,6 +21,12 @@ pub(crate) trait Server {
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
 
-    /// Reads what a tunnel uses, on both its sides; `None` where there is no such tunnel.
-    fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter>;
+    /// Reads what an arm's tunnel uses, on both its sides; `None` for an arm without a tunnel.
+    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
+
+    /// Reads what an arm's pooler uses; `None` for an arm without a pooler.
+    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
+
+    /// Which pooler of an arm is gone, and its last words; `None` while it lives, or for an arm without a pooler.
+    fn pooler_death(&self, arm: &Arm) -> Option<String>;
 }

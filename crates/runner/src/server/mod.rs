@@ -2,6 +2,7 @@
 
 mod group;
 mod measured;
+mod pooler;
 mod private;
 mod processes;
 mod reach;

@@ -30,8 +30,12 @@ pub(super) fn start(
         builder = builder.tls_versions(entry.capabilities.tls_versions);
     }
     let arms = group.set_up_for.iter();
-    for method in arms.filter_map(|arm| arm.authentication.method) {
-        builder = builder.account(method);
+    for authentication in arms.map(|arm| &arm.authentication) {
+        builder = match (authentication.method, authentication.scram_iterations) {
+            (None, _) => builder,
+            (Some(method), None) => builder.account(method),
+            (Some(method), Some(iterations)) => builder.scram_account(method, iterations),
+        };
     }
     if let Some(replica_set) = spec.replica_set {
         builder = builder.replica_set(replica_set);

@@ -25,10 +25,12 @@ pub(super) fn reached<D: Clients>(
         .is_encrypted()
         .then(|| route.trust.policy(arm))
         .transpose()?;
-    let method = arm.authentication.method;
     let account = private
-        .zip(method)
-        .and_then(|(server, method)| server.account(method));
+        .zip(arm.authentication.method)
+        .and_then(|(server, method)| match arm.authentication.scram_iterations {
+            None => server.account(method),
+            Some(iterations) => server.scram_account(method, iterations),
+        });
     let mut endpoint = route.endpoint_of(arm);
     if D::is_over_socket(arm)
         && let Some(socket) = private.and_then(PrivateServer::socket)
@@ -63,6 +65,7 @@ pub(super) fn connect<D: Clients>(
         default: ways::<D>(&route.control, login, route.default_tls.as_ref()),
         is_encrypted: route.default_tls.is_some(),
         encrypted: encrypted.collect(),
+        patience: D::patience(login),
     };
     Control::connect(&route.trust.display, ways, url)
 }

@@ -58,7 +58,11 @@ pub(super) fn described(
         same_host: processes.same_host,
         cpu_unread: processes.cpu_unread(),
         settings: match private {
-            Some(server) => server.settings().clone(),
+            Some(server) => {
+                let mut settings = server.settings().clone();
+                settings.extend(route.pooler_settings());
+                settings
+            }
             None => description.settings,
         },
         link: None,

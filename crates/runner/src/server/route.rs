@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{Arm, CertificateKind, Link, ServerSpec, Study, Tunnel};
@@ -12,6 +13,7 @@ use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
+use super::pooler::Poolers;
 use crate::database::Endpoint;
 use crate::distance::Distance;
 use crate::error::RunError;
@@ -28,6 +30,7 @@ pub(crate) struct Route {
     pub(crate) among_themselves: Vec<Endpoint>,
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
+    poolers: Poolers,
     distance: Option<Distance>,
     pub(crate) trust: Trust,
     /// TLS for what is not measured; `None` for none.
@@ -53,9 +56,10 @@ impl Route {
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
         let tunnels = tunnels(&server, link.as_ref(), spec, group, guard)?;
+        let poolers = Poolers::start(group.arms.iter().copied(), &server, link.as_ref(), guard)?;
         let distance = Distance::to(&addresses, link, study, spec, guard)?;
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
-        let tunnels = tunnels;
+        let (tunnels, poolers) = (tunnels, poolers);
         let server = server;
         let (measured, among_themselves) = match &distance {
             Some(distance) => (
@@ -87,6 +91,7 @@ impl Route {
             measured,
             among_themselves: endpoints(among_themselves),
             tunnels,
+            poolers,
             distance,
             trust,
             default_tls: None,
@@ -101,6 +106,7 @@ impl Route {
             measured: endpoints.to_vec(),
             among_themselves: endpoints.to_vec(),
             tunnels: BTreeMap::new(),
+            poolers: Poolers::none(),
             distance: None,
             trust,
             default_tls: None,
@@ -109,6 +115,9 @@ impl Route {
 
     /// Where an arm connects to: of several servers to the first.
     pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
+        if let Some(pooler) = self.poolers.of(arm) {
+            return pooler.address().into();
+        }
         match arm.tunnel.and_then(|kind| self.tunnels.get(&kind)) {
             Some(tunnel) => tunnel.tunnel.address().into(),
             None => self.measured[0].clone(),
@@ -130,10 +139,25 @@ impl Route {
         Some(&mut tunnel.tunnel)
     }
 
-    /// Reads what a tunnel uses, on both its sides.
-    pub(crate) fn tunnel_meter(&self, tunnel: Tunnel) -> Option<&dyn Meter> {
-        let tunnel = self.tunnels.get(&tunnel)?;
+    /// Reads what an arm's tunnel uses, on both its sides.
+    pub(crate) fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        let tunnel = self.tunnels.get(&arm.tunnel?)?;
         Some(&tunnel.meter)
+    }
+
+    /// The pooler that an arm goes through.
+    pub(crate) fn pooler_of(&self, arm: &Arm) -> Option<&RunningPooler> {
+        self.poolers.of(arm)
+    }
+
+    /// Reads what an arm's pooler uses.
+    pub(crate) fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.poolers.meter_of(arm)
+    }
+
+    /// What the poolers were started with, for the record.
+    pub(crate) fn pooler_settings(&self) -> BTreeMap<String, String> {
+        self.poolers.settings()
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
@@ -161,7 +185,7 @@ impl Route {
     /// Removes all that leads to servers which are gone.
     pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
         let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
-        let stopped = tunnels.fold(Ok(()), Result::and);
+        let stopped = tunnels.fold(self.poolers.stop(), Result::and);
         stopped.and(self.distance.map_or(Ok(()), Distance::stop))
     }
 }

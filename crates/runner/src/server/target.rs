@@ -7,7 +7,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Negotiated, Session, WireError};
 
-use crate::database::{Clients, Endpoint, PATIENCE};
+use crate::database::{Clients, Endpoint};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 use crate::trust::Trust;
@@ -62,6 +62,6 @@ impl<D: Clients> TargetServers<D> {
             session.close().await?;
             Ok(version)
         };
-        wait_for(&reactor, &self.display, PATIENCE, negotiated)
+        wait_for(&reactor, &self.display, D::patience(&self.login), negotiated)
     }
 }

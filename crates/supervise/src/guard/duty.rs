@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-use super::order::{Answer, Helper, Order, User};
+use super::order::{Answer, Ending, Helper, Order, User};
 use crate::child::{adopt_orphans, die_with_this_thread, with_many_files};
 use crate::conversation::Conversation;
 use crate::folder::{MARKER, PREFIX, lock_shared, remove_folder};
 use crate::namespace::run_inside;
-use crate::privilege::run_as_nobody;
+use crate::privilege::{run_as_nobody, run_as_reader};
 use crate::process_tree::kill_descendants;
 use crate::say::say;
 
@@ -52,6 +52,7 @@ struct Watch {
 /// A program, and the other end of its standard input: whoever reads that waits for as long as it runs.
 struct Running {
     process: Child,
+    ending: Signal,
     _input: PipeWriter,
 }
 
@@ -98,7 +99,7 @@ impl Watch {
             Order::Add(helper) => {
                 let mut command = program(&helper, &self.folder)?;
                 with_many_files(&mut command);
-                self.start(command)
+                self.start(command, helper.ending)
             }
             Order::End(pid) => {
                 let is_asked_for =
@@ -110,7 +111,7 @@ impl Watch {
     }
 
     /// Starts a program that dies with this process.
-    fn start(&mut self, mut command: Command) -> io::Result<Answer> {
+    fn start(&mut self, mut command: Command, ending: Ending) -> io::Result<Answer> {
         // The last step before exec, because a change of user would undo it.
         die_with_this_thread(&mut command);
         let (theirs, ours) = io::pipe()?;
@@ -118,6 +119,10 @@ impl Watch {
         let pid = Pid::from_child(&process).as_raw_nonzero().get();
         self.programs.push(Running {
             process,
+            ending: match ending {
+                Ending::Terminate => Signal::TERM,
+                Ending::Quit => Signal::QUIT,
+            },
             _input: ours,
         });
         Ok(Answer::Started(pid))
@@ -136,7 +141,7 @@ fn refusal(error: io::Error) -> Answer {
 /// Ends programs, all at once: politely, and after [`GRACE`] for good.
 fn end(mut programs: Vec<Running>) {
     for program in &programs {
-        let _ = kill_process(Pid::from_child(&program.process), Signal::TERM);
+        let _ = kill_process(Pid::from_child(&program.process), program.ending);
     }
     let deadline = Instant::now() + GRACE;
     loop {
@@ -206,8 +211,10 @@ fn program(helper: &Helper, folder: &Path) -> io::Result<Command> {
         // Before the rights for it are given up.
         run_inside(&mut command, namespace)?;
     }
-    if helper.user == User::Nobody {
-        run_as_nobody(&mut command);
+    match helper.user {
+        User::Owner => {}
+        User::Nobody => run_as_nobody(&mut command),
+        User::Own(user) => run_as_reader(&mut command, user),
     }
     Ok(command)
 }

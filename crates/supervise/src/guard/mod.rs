@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::folder::{PrivateFolder, remove_folder};
 pub use duty::main;
 use order::{Answer, Order};
-pub use order::{Helper, User};
+pub use order::{Ending, Helper, User};
 pub use program::GuardProgram;
 
 /// How long the owner waits for an answer of its guard; ending takes a few seconds, and so may removing the folder.

@@ -16,6 +16,18 @@ pub struct Helper {
     pub user: User,
     /// The network namespace it runs in; `None` for that of the guard.
     pub namespace: Option<PathBuf>,
+    /// How it is asked to end.
+    pub ending: Ending,
+}
+
+/// How a program is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Ending {
+    /// By `SIGTERM`, as most programs are.
+    #[default]
+    Terminate,
+    /// By `SIGQUIT`, for programs that wait for their clients after `SIGTERM`.
+    Quit,
 }
 
 /// Whom a program runs as.
@@ -25,6 +37,9 @@ pub enum User {
     Owner,
     /// Nobody, which only root can become (see [`crate::privilege`]).
     Nobody,
+    /// A user of the program's own, which only root can make (see
+    /// [`own_user`](crate::privilege::own_user)).
+    Own(u32),
 }
 
 /// What an owner asks.
@@ -68,6 +83,7 @@ mod tests {
             log: "echo.log".into(),
             user: User::Nobody,
             namespace: Some("/proc/1/ns/net".into()),
+            ending: Ending::Quit,
         };
         let text = serde_json::to_string(&Order::Add(helper.clone())).unwrap();
         assert!(!text.contains('\n'));

@@ -1,6 +1,15 @@
 //! Who logs in by SCRAM.
 
-use ciphertax_model::{AuthenticationMethod, Secret};
+use ciphertax_model::Secret;
+
+use crate::scram::{self, Mechanism, Rules};
+
+/// MongoDB's specification and RFC 7677, section 4, name 4,096 iterations.
+pub(crate) const RULES: Rules = Rules {
+    fewest_iterations: 4096,
+    names_user: true,
+    takes_any_password: false,
+};
 
 /// Who logs in by SCRAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,21 +24,15 @@ pub struct Account {
     pub source: String,
 }
 
-/// SCRAM with one of its hashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// RFC 5802, over the MD5 of user and password.
-    ScramSha1,
-    /// RFC 7677.
-    ScramSha256,
-}
-
-impl Mechanism {
-    /// The method that it is.
-    pub fn method(self) -> AuthenticationMethod {
-        match self {
-            Self::ScramSha1 => AuthenticationMethod::ScramSha1,
-            Self::ScramSha256 => AuthenticationMethod::ScramSha256,
+impl Account {
+    /// The same, for the exchange.
+    pub(super) fn scram(&self) -> scram::Account<'_> {
+        scram::Account {
+            rules: RULES,
+            mechanism: self.mechanism,
+            user: &self.user,
+            realm: &self.source,
+            password: &self.password,
         }
     }
 }

@@ -9,12 +9,12 @@ use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
 use super::account::Account;
 use super::counters::authenticated_users;
 use super::options::{ConnectOptions, Login};
-use super::scram::ScramKeys;
 use super::session::Session;
 use crate::client::{self, Client, Endpoint};
 use crate::error::WireError;
 use crate::expectation::Expectation;
 use crate::protocol::Protocol;
+use crate::scram::ScramKeys;
 use crate::traffic::Traffic;
 
 impl client::Session for Session {

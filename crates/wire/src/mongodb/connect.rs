@@ -1,6 +1,5 @@
 //! From an address to a session that can be asked.
 
-use std::io;
 use std::rc::Rc;
 
 use bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
@@ -12,11 +11,11 @@ use super::login::{self, Attempt};
 use super::message::Messages;
 use super::options::{ConnectOptions, Login};
 use super::reply::number;
-use super::scram::ScramKeys;
 use super::session::Session;
 use super::unreadable;
 use crate::error::WireError;
 use crate::resolve::resolve;
+use crate::scram::ScramKeys;
 use crate::stream::Stream;
 use crate::tls::Offer;
 use crate::trace::Tracer;
@@ -53,7 +52,7 @@ impl Session {
             session.close().await
         };
         if let (Login::Scram(account), keys @ ScramKeys::Kept(_)) = (&options.login, &options.scram_keys)
-            && !keys.has(account)
+            && !keys.has(account.scram())
         {
             handshake().await?;
         }
@@ -79,7 +78,7 @@ async fn connect(
 
     if let Some(tls) = &options.tls {
         let shaken = stream.start_tls(tls, offer).await;
-        let cpu_ns = shaken.map_err(|error| hung_up(error, &stream, true))?;
+        let cpu_ns = shaken.map_err(|error| stream.hung_up(error, true))?;
         tracer.end(Phase::Tls, stream.traffic(), Some(cpu_ns));
     }
 
@@ -89,7 +88,7 @@ async fn connect(
         .filter(|_| options.speculative)
         .map(Attempt::speculative_step);
     let greeted = greet(&mut messages, step.as_deref()).await;
-    let answer = greeted.map_err(|error| hung_up(error, &messages.stream, options.tls.is_some()))?;
+    let answer = greeted.map_err(|error| messages.stream.hung_up(error, options.tls.is_some()))?;
     tracer.end(Phase::Preface, messages.stream.traffic(), None);
 
     let mut path = LoginPath::Single;
@@ -136,21 +135,4 @@ async fn greet(
         messages.limit(usize::try_from(longest).unwrap_or(0));
     }
     Ok(step)
-}
-
-/// A connection that ended before the server said anything: it does not want what the client began with.
-fn hung_up(error: WireError, stream: &Stream, encrypted: bool) -> WireError {
-    let ended = match &error {
-        WireError::Closed => true,
-        WireError::Io(error) => matches!(
-            error.kind(),
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
-        ),
-        _ => false,
-    };
-    if ended && stream.traffic().received == 0 {
-        WireError::HungUp { encrypted }
-    } else {
-        error
-    }
 }

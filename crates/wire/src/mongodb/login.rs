@@ -8,9 +8,9 @@ use ciphertax_records::{AuthenticationFacts, LoginPath};
 use super::message::Messages;
 use super::options::{ConnectOptions, Login};
 use super::reply::number;
-use super::scram::Exchange;
 use super::unreadable;
 use crate::error::WireError;
+use crate::scram::{Binding, Exchange};
 
 /// The database of users that something else than the server knows.
 const EXTERNAL: &str = "$external";
@@ -38,7 +38,7 @@ impl<'a> Attempt<'a> {
         match &options.login {
             Login::None => Ok(None),
             Login::Scram(account) => Ok(Some(Self::Scram {
-                exchange: Exchange::new(account, &options.scram_keys)?,
+                exchange: Exchange::new(account.scram(), &options.scram_keys, Binding::None)?,
                 source: &account.source,
                 mechanism: account.mechanism.method().name(),
             })),

@@ -11,24 +11,25 @@ mod op_msg;
 mod options;
 mod reply;
 mod request;
-mod scram;
 mod session;
 mod silence;
 mod topology;
 
 pub use bson;
 
-pub use account::{Account, Mechanism};
+pub use account::Account;
+#[cfg(test)]
+pub(crate) use account::RULES;
 pub use address::Address;
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use options::{ConnectOptions, Login};
 pub use reply::{Batch, Reply};
 pub use request::{DocumentWriter, Request, SequenceWriter};
-pub use scram::ScramKeys;
 pub use session::Session;
 pub use topology::{Member, Role, Topology};
 
 pub use crate::expectation::{Expectation, ExpectedLogin};
+pub use crate::scram::{Mechanism, ScramKeys};
 
 use crate::error::WireError;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ciphertax_model::{AuthenticationMethod, Secret};
 
-use super::account::{Account, Mechanism};
-use super::scram::ScramKeys;
+use super::account::Account;
+use crate::scram::{Mechanism, ScramKeys};
 use crate::tls::TlsConnector;
 
 /// What a connection needs to know.
@@ -65,11 +65,7 @@ impl Login {
             AuthenticationMethod::ScramSha256 => Some(Self::Scram(scram(Mechanism::ScramSha256))),
             AuthenticationMethod::MongodbX509 => Some(Self::X509),
             AuthenticationMethod::NoLogin => Some(Self::None),
-            AuthenticationMethod::MysqlNativePassword
-            | AuthenticationMethod::CachingSha2Password
-            | AuthenticationMethod::Sha256Password
-            | AuthenticationMethod::Ed25519
-            | AuthenticationMethod::UnixSocket => None,
+            _ => None,
         }
     }
 

@@ -15,9 +15,10 @@ mod statement;
 pub use cold_accounts::ColdAccounts;
 pub use options::ConnectOptions;
 pub use query::Query;
-pub use result::{BinaryTexts, ResultSummary, TextRow};
+pub use result::{BinaryTexts, TextRow};
 pub use session::Session;
 pub use session_status::SessionStatus;
 pub use statement::{Parameter, Statement};
 
 pub use crate::expectation::{Expectation, ExpectedLogin};
+pub use crate::summary::ResultSummary;

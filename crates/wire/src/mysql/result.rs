@@ -7,17 +7,7 @@ use mysql_common::proto::MyDeserialize;
 
 use super::framing::Framed;
 use crate::error::WireError;
-
-/// How much an answer held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ResultSummary {
-    /// Rows.
-    pub rows: u64,
-    /// Bytes of all rows, as the protocol carries them.
-    pub row_bytes: u64,
-    /// Rows that the statement changed; 0 for one that asks.
-    pub affected_rows: u64,
-}
+use crate::summary::ResultSummary;
 
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
 const MOST_COLUMNS: u64 = 4096;

@@ -7,10 +7,11 @@ use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet};
 use super::query::Query;
-use super::result::{self, ResultSummary, TextRow};
+use super::result::{self, TextRow};
 use super::statement::{Parameter, Statement};
 use crate::error::WireError;
 use crate::expectation::Negotiated;
+use crate::summary::ResultSummary;
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
 

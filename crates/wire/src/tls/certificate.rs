@@ -1,10 +1,13 @@
 //! What a server's certificate says.
 
 use ciphertax_records::CertificateFacts;
+use openssl::error::ErrorStack;
+use openssl::hash::{MessageDigest, hash};
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKeyRef, Public};
 use openssl::x509::X509Ref;
 
+use super::openssl::bindings;
 use crate::error::WireError;
 
 /// Facts of the server's certificates. In a resumed session they are those of the session that was taken up, and none
@@ -14,8 +17,7 @@ pub(super) fn facts<'a>(
     chain: impl Iterator<Item = &'a X509Ref>,
     resumed: bool,
 ) -> Result<CertificateFacts, WireError> {
-    let leaf = leaf.ok_or_else(|| WireError::Tls("the server sent no certificate".into()))?;
-    let unreadable = |error| WireError::Tls(format!("the server's certificate cannot be read: {error}"));
+    let leaf = leaf.ok_or_else(none_sent)?;
     let mut chain_bytes = 0;
     let mut chain_length = 0;
     if !resumed {
@@ -31,6 +33,34 @@ pub(super) fn facts<'a>(
         chain_bytes,
         chain_length,
     })
+}
+
+/// The hash of a certificate (`tls-server-end-point`, RFC 5929, section 4.1): by the hash of its signature, but by SHA-256
+/// for those that are no longer thought safe.
+pub(super) fn end_point(leaf: Option<&X509Ref>) -> Result<Vec<u8>, WireError> {
+    let leaf = leaf.ok_or_else(none_sent)?;
+    let digest = match bindings::signature_digest(leaf) {
+        Some(Nid::MD5 | Nid::SHA1) => Some(MessageDigest::sha256()),
+        Some(digest) => MessageDigest::from_nid(digest),
+        None => None,
+    };
+    let digest = digest.ok_or_else(|| {
+        WireError::Tls(
+            "the signature of the server's certificate has no hash, so no login can be tied to it (SCRAM-SHA-256-PLUS)"
+                .into(),
+        )
+    })?;
+    let der = leaf.to_der().map_err(unreadable)?;
+    Ok(hash(digest, &der).map_err(unreadable)?.to_vec())
+}
+
+fn none_sent() -> WireError {
+    WireError::Tls("the server sent no certificate".into())
+}
+
+/// A certificate that is none.
+pub(super) fn unreadable(error: ErrorStack) -> WireError {
+    WireError::Tls(format!("the server's certificate cannot be read: {error}"))
 }
 
 fn describe_key(key: &PKeyRef<Public>) -> String {

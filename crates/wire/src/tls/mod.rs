@@ -136,6 +136,11 @@ pub(crate) trait TlsSession {
     fn incoming(&mut self) -> &mut ReadBuffer;
     /// What is cheap to know of the session.
     fn summary(&self) -> TlsSummary;
+    /// The protocol that the server agreed to, of those that the client offered (ALPN).
+    fn alpn(&self) -> Option<&[u8]>;
+    /// What a login is tied to that must go over this very session: the hash of the server's certificate
+    /// (`tls-server-end-point`, RFC 5929).
+    fn end_point(&self) -> Result<Vec<u8>, WireError>;
     /// Everything that was negotiated.
     fn facts(&self) -> Result<TlsFacts, WireError>;
 }

@@ -1,6 +1,6 @@
 //! The OpenSSL back end (vendored, 3.5 LTS series).
 
-mod bindings;
+pub(super) mod bindings;
 mod context;
 mod session;
 

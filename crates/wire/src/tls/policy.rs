@@ -24,6 +24,8 @@ pub struct TlsPolicy {
     pub verification: Verification,
     /// The client's own certificate (mutual TLS); `None` for none.
     pub client_certificate: Option<ClientCertificate>,
+    /// The protocol that the connection is said to be for (ALPN, RFC 7301); `None` where nothing is said of it.
+    pub alpn: Option<&'static str>,
     /// The library that does it.
     pub library: TlsLibrary,
     /// Takes servers that are no longer thought safe: without secure renegotiation (RFC 5746; yaSSL, wolfSSL below TLS
@@ -44,6 +46,7 @@ impl TlsPolicy {
             resumption: Resumption::Off,
             verification,
             client_certificate: None,
+            alpn: None,
             library: TlsLibrary::OpenSsl,
             legacy: false,
         }

@@ -2,6 +2,8 @@
 
 mod mongodb;
 mod mysql;
+mod pgpass;
+mod postgresql;
 
 use std::fmt;
 
@@ -12,6 +14,7 @@ use crate::protocol::Protocol;
 
 pub use mongodb::MongoDbTarget;
 pub use mysql::MySqlTarget;
+pub use postgresql::PostgreSqlTarget;
 
 /// A server given by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub enum Target {
     MySql(MySqlTarget),
     /// `mongodb://user:password@host:port,host2:port/`
     MongoDb(MongoDbTarget),
+    /// `postgresql://user:password@host:port/database`
+    PostgreSql(PostgreSqlTarget),
 }
 
 impl Target {
@@ -31,6 +36,7 @@ impl Target {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         match scheme.to_ascii_lowercase().as_str() {
             "mongodb" => MongoDbTarget::parse(rest, password).map(Self::MongoDb),
+            "postgres" | "postgresql" => PostgreSqlTarget::parse(text, password).map(Self::PostgreSql),
             "mongodb+srv" => Err(TargetError::HostsInDns),
             _ => MySqlTarget::parse(text, password).map(Self::MySql),
         }
@@ -41,6 +47,7 @@ impl Target {
         match self {
             Self::MySql(target) => target.url(),
             Self::MongoDb(target) => target.url(),
+            Self::PostgreSql(target) => target.url(),
         }
     }
 
@@ -49,6 +56,7 @@ impl Target {
         match self {
             Self::MySql(_) => Protocol::MySql,
             Self::MongoDb(_) => Protocol::MongoDb,
+            Self::PostgreSql(_) => Protocol::PostgreSql,
         }
     }
 }
@@ -59,6 +67,7 @@ impl fmt::Display for Target {
         match self {
             Self::MySql(target) => target.fmt(f),
             Self::MongoDb(target) => target.fmt(f),
+            Self::PostgreSql(target) => target.fmt(f),
         }
     }
 }
@@ -67,11 +76,15 @@ impl fmt::Display for Target {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TargetError {
     /// Not a URL at all.
-    #[error("the target is not a URL ({0}); expected {url}, or {other}", url = mysql::FORM, other = mongodb::FORM)]
+    #[error(
+        "the target is not a URL ({0}); expected {mysql}, {postgresql}, or {mongodb}",
+        mysql = mysql::FORM, postgresql = postgresql::FORM, mongodb = mongodb::FORM
+    )]
     NotAUrl(String),
     /// A database that is not supported.
     #[error(
-        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL-compatible servers), or mongodb:// (MongoDB)"
+        "the target's scheme is {0}://; expected mysql:// or mariadb:// (MySQL-compatible servers), postgres:// \
+         (PostgreSQL), or mongodb:// (MongoDB)"
     )]
     Scheme(String),
     /// Hosts that have to be looked up.
@@ -94,6 +107,17 @@ pub enum TargetError {
          around an IPv6 address"
     )]
     Hosts,
+    /// Hosts of which the client would choose one.
+    #[error("the target names several hosts, of which a client takes one; name the one to be measured")]
+    SeveralHosts,
+    /// A file with passwords that cannot be used.
+    #[error("the password file {path} cannot be used: {problem}")]
+    PasswordFile {
+        /// The file.
+        path: String,
+        /// Why.
+        problem: String,
+    },
     /// A character with a meaning of its own where it has none.
     #[error(
         "the target's user, password or options have a character that means something else in a URL; write %40 for @, \
@@ -126,6 +150,14 @@ pub enum TargetError {
         name: String,
         /// Those that are known.
         known: &'static [&'static str],
+    },
+    /// An option of other clients that says nothing here.
+    #[error("the target's option {name} is not read, so leave it out: {reason}")]
+    NotRead {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: &'static str,
     },
     /// An option with a value that is not known.
     #[error("the target's option {name}={value} is not understood; expected {expected}")]
@@ -217,6 +249,8 @@ mod tests {
             ("mariadb://a:b@h/", Protocol::MySql),
             ("mongodb://h/", Protocol::MongoDb),
             ("MongoDB://a:b@h1,h2/", Protocol::MongoDb),
+            ("postgres://a:b@h/", Protocol::PostgreSql),
+            ("PostgreSQL://a:b@h/db", Protocol::PostgreSql),
         ] {
             assert_eq!(Target::parse(url, None).unwrap().protocol(), protocol, "{url}");
         }
@@ -225,7 +259,7 @@ mod tests {
     #[test]
     fn another_scheme_is_refused_with_those_there_are() {
         let message = |text: &str| Target::parse(text, None).unwrap_err().to_string();
-        for text in ["postgres://a:b@h/", "localhost:3306", "h", "mongo://h/"] {
+        for text in ["oracle://a:b@h/", "localhost:3306", "h", "mongo://h/"] {
             let message = message(text);
             assert!(
                 message.contains("mysql://") && message.contains("mongodb://"),

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use ciphertax_model::{Secret, TlsVersion};
 use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::postgresql;
 use ciphertax_wire::tls::Verification;
 
 /// The password that fake servers must never learn.
@@ -45,6 +46,11 @@ impl FakeServer {
     pub(crate) fn options(&self) -> ConnectOptions {
         let (host, port) = (self.address.ip().to_string(), self.address.port());
         ConnectOptions::new(host, port, "somebody", Secret::new(PASSWORD))
+    }
+
+    pub(crate) fn postgresql_options(&self) -> postgresql::ConnectOptions {
+        let (host, port) = (self.address.ip().to_string(), self.address.port());
+        postgresql::ConnectOptions::new(host, port, "somebody", Secret::new(PASSWORD))
     }
 
     pub(crate) fn encrypted_options(&self) -> ConnectOptions {

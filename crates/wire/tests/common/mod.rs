@@ -6,6 +6,8 @@
 mod fake_server;
 pub(crate) mod op_msg;
 pub(crate) mod packets;
+pub(crate) mod pg_messages;
+pub(crate) mod postgres;
 mod tampering;
 
 use std::path::Path;

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use ciphertax_model::workload::{Tables, Vocabulary};
-use ciphertax_model::{Dataset, Study, YcsbTable};
+use ciphertax_model::{Dataset, Pgbench, Study, YcsbTable};
 
 /// Changes with what the `oltp` tables hold, so that nothing of another version is taken for right.
 const SBTEST_CONTENT: &str = "content 2";
 /// The same for YCSB's table.
 const USERTABLE_CONTENT: &str = "content 1";
+/// The same for pgbench's tables.
+const PGBENCH_CONTENT: &str = "content 1";
 
 /// Which tables a data set has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,31 +19,43 @@ pub struct Contents {
     pub sbtest: Option<Dataset>,
     /// YCSB's table.
     pub usertable: Option<YcsbTable>,
+    /// pgbench's tables.
+    pub pgbench: Option<Pgbench>,
 }
 
 impl Contents {
+    const NOTHING: Self = Self {
+        sbtest: None,
+        usertable: None,
+        pgbench: None,
+    };
+
     /// What the workloads of a study ask of a database whose client speaks these vocabularies. Over SQL, `sbtest` is
-    /// made for all but YCSB's, whether or not they ask it: programs and workloads with tables of their own run beside
-    /// it.
+    /// made for all but YCSB's and pgbench's, whether or not they ask it: programs and workloads with tables of their own
+    /// run beside it.
     pub fn of(study: &Study, spoken: &[Vocabulary]) -> Self {
         let has_sql = spoken.contains(&Vocabulary::Sql);
         let tables = || study.cells.iter().map(|cell| cell.workload.descriptor().tables);
-        let is_sbtest = |tables| has_sql && tables != Some(Tables::Usertable);
+        let has_others = |tables| matches!(tables, Some(Tables::Usertable | Tables::Pgbench));
+        let is_sbtest = |tables| has_sql && !has_others(tables);
         let is_usertable = |tables| match tables {
             Some(Tables::Usertable) => true,
             Some(Tables::OfLookup | Tables::All) => !has_sql,
-            Some(Tables::Sbtest | Tables::Bulk) | None => false,
+            Some(Tables::Sbtest | Tables::Bulk | Tables::Pgbench) | None => false,
         };
+        let is_pgbench = |tables| has_sql && tables == Some(Tables::Pgbench);
         Self {
             sbtest: tables().any(is_sbtest).then_some(study.dataset),
             usertable: tables().any(is_usertable).then_some(study.ycsb),
+            pgbench: tables().any(is_pgbench).then_some(study.pgbench),
         }
     }
 
     /// Rows of all tables.
     pub fn rows(&self) -> u64 {
         let records = |table: YcsbTable| table.record_count.into();
-        self.sbtest.map_or(0, |dataset| dataset.rows()) + self.usertable.map_or(0, records)
+        let of_pgbench = self.pgbench.map_or(0, |tables| tables.rows());
+        self.sbtest.map_or(0, |dataset| dataset.rows()) + self.usertable.map_or(0, records) + of_pgbench
     }
 
     /// How long it may take to make, on a slow server.
@@ -66,7 +80,8 @@ impl Contents {
                  {USERTABLE_CONTENT}"
             )
         });
-        let parts: Vec<String> = sbtest.into_iter().chain(usertable).collect();
+        let pgbench = self.pgbench.map(|tables| format!("{tables}, {PGBENCH_CONTENT}"));
+        let parts: Vec<String> = sbtest.into_iter().chain(usertable).chain(pgbench).collect();
         parts.join("; ")
     }
 }
@@ -76,7 +91,7 @@ impl From<Dataset> for Contents {
     fn from(dataset: Dataset) -> Self {
         Self {
             sbtest: Some(dataset),
-            usertable: None,
+            ..Self::NOTHING
         }
     }
 }
@@ -85,8 +100,18 @@ impl From<Dataset> for Contents {
 impl From<YcsbTable> for Contents {
     fn from(table: YcsbTable) -> Self {
         Self {
-            sbtest: None,
             usertable: Some(table),
+            ..Self::NOTHING
+        }
+    }
+}
+
+/// pgbench's tables alone.
+impl From<Pgbench> for Contents {
+    fn from(tables: Pgbench) -> Self {
+        Self {
+            pgbench: Some(tables),
+            ..Self::NOTHING
         }
     }
 }
@@ -101,13 +126,14 @@ mod tests {
     #[test]
     fn a_database_holds_what_its_workloads_ask_in_the_vocabularies_of_its_client() {
         for (workload, of_mysql, of_mongodb) in [
-            ("oltp_point_select", (true, false), None),
-            ("bulk_read", (true, false), None),
-            ("connect_insert_count", (true, false), None),
-            ("connect", (true, false), Some((false, true))),
-            ("connect_only", (true, false), Some((false, false))),
-            ("ycsb_a", (false, true), Some((false, true))),
-            ("ycsb_load", (false, true), Some((false, true))),
+            ("oltp_point_select", [true, false, false], None),
+            ("bulk_read", [true, false, false], None),
+            ("connect_insert_count", [true, false, false], None),
+            ("connect", [true, false, false], Some([false, true, false])),
+            ("connect_only", [true, false, false], Some([false, false, false])),
+            ("ycsb_a", [false, true, false], Some([false, true, false])),
+            ("ycsb_load", [false, true, false], Some([false, true, false])),
+            ("pgbench_tpcb_like", [false, false, true], None),
         ] {
             let text = format!(
                 "name = \"mine\"\nquestion = \"?\"\ntime_s = 1\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n\
@@ -117,7 +143,11 @@ mod tests {
             let study = Study::from_toml(&text).unwrap();
             let tables = |spoken| {
                 let contents = Contents::of(&study, spoken);
-                (contents.sbtest.is_some(), contents.usertable.is_some())
+                [
+                    contents.sbtest.is_some(),
+                    contents.usertable.is_some(),
+                    contents.pgbench.is_some(),
+                ]
             };
             assert_eq!(tables(MysqlAccess::VOCABULARIES), of_mysql, "{workload}");
             if let Some(expected) = of_mongodb {

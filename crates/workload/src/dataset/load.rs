@@ -7,10 +7,10 @@ use ciphertax_model::Dataset;
 use super::error::DatasetError;
 use super::parallel;
 use super::sbtest::{self, Chunk};
-use crate::sql::session::SqlSession;
+use crate::sql::session::DataSession;
 
 /// Makes of the tables what is not there. `progress` hears the rows that are there, each time that it is more.
-pub(super) async fn tables<S: SqlSession>(
+pub(super) async fn tables<S: DataSession>(
     sessions: &mut [S],
     dataset: &Dataset,
     mut progress: impl FnMut(u64),
@@ -42,7 +42,8 @@ pub(super) async fn tables<S: SqlSession>(
     .await?;
 
     parallel::each(sessions, 1..=dataset.tables, async |session, table| {
-        sbtest::create_index(session, table).await
+        sbtest::create_index(session, table).await?;
+        sbtest::settle(session, table, dataset).await
     })
     .await
 }

@@ -30,15 +30,14 @@ pub(super) enum Found {
 ///
 /// # Errors
 /// When it is somebody else's, or nobody can tell whose.
-pub(super) async fn find(session: &mut impl SqlSession) -> Result<Found, DatasetError> {
-    let schema = format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{SCHEMA}'");
-    if session.query(&schema).await?.is_empty() {
+pub(super) async fn find<S: SqlSession>(session: &mut S) -> Result<Found, DatasetError> {
+    if session.query(&(S::DIALECT.schema)(SCHEMA)).await?.is_empty() {
         return Ok(Found::Nothing);
     }
     let tables = format!("SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}'");
     let tables = session.query(&tables).await?;
     if tables.is_empty() {
-        return match holds_programs(session).await? {
+        return match holds_others(session).await? {
             false => Ok(Found::Empty),
             true => Err(DatasetError::NotOurs("schema")),
         };
@@ -57,23 +56,32 @@ pub(super) async fn find(session: &mut impl SqlSession) -> Result<Found, Dataset
     }
 }
 
-/// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is.
-pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<(), DatasetError> {
+/// Drops the schema, the mark last: whoever looks meanwhile, or after the server was cut off, sees whose it is. False if
+/// an empty schema stays, because the account was given it and could not make it again.
+pub(super) async fn drop_schema<S: SqlSession>(session: &mut S) -> Result<bool, DatasetError> {
+    let dialect = S::DIALECT;
     let tables = format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' AND table_name <> '{TABLE}' \
          AND table_type = 'BASE TABLE'"
     );
     for row in session.query(&tables).await? {
-        let table = S::DIALECT.quoted(&row.text(0));
+        let table = dialect.quoted(&row.text(0));
         run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{table}")).await?;
     }
-    Ok(run(session, &format!("DROP SCHEMA {SCHEMA}")).await?)
+    if let Some(must_stay) = dialect.must_stay
+        && !session.query(&must_stay(SCHEMA)).await?.is_empty()
+    {
+        run(session, &format!("DROP TABLE IF EXISTS {SCHEMA}.{TABLE}")).await?;
+        return Ok(false);
+    }
+    let with_contents = dialect.with_contents;
+    run(session, &format!("DROP SCHEMA {SCHEMA}{with_contents}")).await?;
+    Ok(true)
 }
 
-/// True if a schema without tables has routines or events, which somebody wrote.
-async fn holds_programs(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
-    for (of, schema) in [("routines", "routine_schema"), ("events", "event_schema")] {
-        let look = format!("SELECT 1 FROM information_schema.{of} WHERE {schema} = '{SCHEMA}'");
+/// True if a schema without tables has something else in it, such as routines, which somebody wrote.
+async fn holds_others<S: SqlSession>(session: &mut S) -> Result<bool, DatasetError> {
+    for look in (S::DIALECT.other_objects)(SCHEMA) {
         match session.query(&look).await {
             Ok(rows) if rows.is_empty() => {}
             Ok(_) => return Ok(true),
@@ -100,12 +108,14 @@ async fn has_our_columns(session: &mut impl SqlSession) -> Result<bool, DatasetE
 /// Makes sure that there is a schema of ciphertax's own for this data set; what it holds of it stays.
 pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) -> Result<(), DatasetError> {
     let description = contents.description();
-    match find(session).await? {
+    let is_gone = match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
         Found::Ours { .. } | Found::Empty => drop_schema(session).await?,
-        Found::Nothing => {}
+        Found::Nothing => true,
+    };
+    if is_gone {
+        run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     }
-    run(session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
     run(
         session,
         &format!("CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)"),

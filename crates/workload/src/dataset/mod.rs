@@ -6,7 +6,8 @@ mod error;
 mod load;
 mod mark;
 pub(crate) mod parallel;
-mod question;
+mod pgbench;
+pub(crate) mod question;
 mod sbtest;
 pub(crate) mod schema;
 pub(crate) mod usertable;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use ciphertax_model::Dataset;
 use ciphertax_reactor::Reactor;
 
+use crate::sql::SqlLoader;
 use crate::sql::session::{DataSession, SqlSession};
 use crate::ycsb::key_value::{Loader, Table};
 
@@ -70,14 +72,37 @@ pub async fn prepare_contents<S: DataSession>(
         for _ in 0..table.load_threads {
             let (session, _) = S::connect(reactor, &inside).await?;
             opened.push(session.id());
-            loaders.push(session.into_loader(Table::Usertable, table));
+            loaders.push(SqlLoader::new(session, Table::Usertable, table));
         }
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
+        loaders[0].settle().await?;
+        there += u64::from(table.record_count);
         for loader in loaders {
             loader.close().await?;
         }
     }
+    if let Some(tables) = &contents.pgbench {
+        let mut sessions = open_loaders::<S>(reactor, &inside, opened).await?;
+        pgbench::load(&mut sessions, tables, |rows| progress(there + rows)).await?;
+        for session in sessions {
+            session.close().await?;
+        }
+    }
     Ok(())
+}
+
+async fn open_loaders<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    inside: &S::Options,
+    opened: &mut Vec<u32>,
+) -> Result<Vec<S>, DatasetError> {
+    let mut sessions = Vec::with_capacity(LOADERS);
+    for _ in 0..LOADERS {
+        let (session, _) = S::connect(reactor, inside).await?;
+        opened.push(session.id());
+        sessions.push(session);
+    }
+    Ok(sessions)
 }
 
 async fn prepare_sbtest<S: DataSession>(
@@ -87,12 +112,7 @@ async fn prepare_sbtest<S: DataSession>(
     opened: &mut Vec<u32>,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let mut sessions = Vec::with_capacity(LOADERS);
-    for _ in 0..LOADERS {
-        let (session, _) = S::connect(reactor, inside).await?;
-        opened.push(session.id());
-        sessions.push(session);
-    }
+    let mut sessions = open_loaders::<S>(reactor, inside, opened).await?;
     load::tables(&mut sessions, dataset, progress).await?;
     bulk::load(&mut sessions[0]).await?;
     parallel::each(&mut sessions, 1..=dataset.tables, async |session, table| {
@@ -124,7 +144,21 @@ pub async fn check(session: &mut impl SqlSession, dataset: &Dataset) -> Result<(
 pub async fn remove(session: &mut impl SqlSession) -> Result<bool, DatasetError> {
     match mark::find(session).await? {
         mark::Found::Nothing => Ok(false),
-        mark::Found::Ours { .. } | mark::Found::Empty => mark::drop_schema(session).await.map(|()| true),
+        mark::Found::Ours { .. } => mark::drop_schema(session).await.map(|_| true),
+        mark::Found::Empty => mark::drop_schema(session).await,
+    }
+}
+
+/// Removes the data set if it is another than this, and tells whether there was one.
+///
+/// # Errors
+/// As [`remove`].
+pub async fn remove_other(session: &mut impl SqlSession, contents: &Contents) -> Result<bool, DatasetError> {
+    match mark::find(session).await? {
+        mark::Found::Ours { dataset } if dataset != contents.description() => {
+            mark::drop_schema(session).await.map(|_| true)
+        }
+        mark::Found::Ours { .. } | mark::Found::Empty | mark::Found::Nothing => Ok(false),
     }
 }
 

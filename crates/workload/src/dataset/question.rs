@@ -6,8 +6,16 @@ use super::error::DatasetError;
 use crate::sql::session::{Row, SqlSession};
 
 /// Runs a statement whose rows nobody needs.
-pub(super) async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
+pub(crate) async fn run(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
     session.command(sql).await.map(drop)
+}
+
+/// Clears a table of old versions of its rows and has it counted for the planner, where the server leaves that for later.
+pub(crate) async fn vacuum<S: SqlSession>(session: &mut S, table: &str) -> Result<(), WireError> {
+    match S::DIALECT.vacuum {
+        Some(vacuum) => run(session, &format!("{vacuum}{table}")).await,
+        None => Ok(()),
+    }
 }
 
 /// Makes sure that a question about a table has this answer.

@@ -5,11 +5,12 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::error::DatasetError;
-use super::question::{expect, run};
+use super::question::{expect, run, vacuum};
 use super::schema::SCHEMA;
-use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups, push_number};
+use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::sql::distribution::Picker;
-use crate::sql::session::{Query, Row, SqlSession};
+use crate::sql::rows::{Rows, statement};
+use crate::sql::session::{DataSession, Query, Row, SqlSession};
 
 /// Rows that are written by one statement.
 pub(super) const CHUNK_ROWS: u32 = 1000;
@@ -91,13 +92,35 @@ pub(super) async fn missing(
 
 /// Writes a chunk in the place of whatever is there of it: damaged rows, or what a session that was cut off a moment
 /// ago has still written. Its rows depend on nothing else, so that the same are made every time.
-pub(super) async fn write<S: SqlSession>(
+pub(super) async fn write<S: DataSession>(
     session: &mut S,
     chunk: Chunk,
     dataset: &Dataset,
 ) -> Result<(), DatasetError> {
-    session.run(&mut statement::<S>(chunk, dataset)).await?;
+    let mut rows = rows::<S>(chunk, dataset);
+    match session.load(&mut rows).await {
+        Err(error) if S::is_duplicate(&error) => {
+            let Chunk { table, first, last } = chunk;
+            let there = format!("DELETE FROM sbtest{table} WHERE id BETWEEN {first} AND {last}");
+            run(session, &there).await?;
+            session.load(&mut rows).await?;
+        }
+        loaded => drop(loaded?),
+    }
     Ok(())
+}
+
+/// Has the server know how large the table is, and count on after its rows.
+pub(super) async fn settle<S: SqlSession>(
+    session: &mut S,
+    table: u32,
+    dataset: &Dataset,
+) -> Result<(), DatasetError> {
+    let name = format!("sbtest{table}");
+    if let Some(continue_identity) = S::DIALECT.continue_identity {
+        run(session, &continue_identity(&name, dataset.table_size)).await?;
+    }
+    Ok(vacuum(session, &name).await?)
 }
 
 /// Makes sure that the table holds what was written; reads all of it, so that it is in memory.
@@ -132,25 +155,22 @@ async fn index<S: SqlSession>(session: &mut S, table: u32) -> Result<Vec<String>
     Ok(rows.iter().map(|row| row.text(0)).collect())
 }
 
-fn statement<S: SqlSession>(chunk: Chunk, dataset: &Dataset) -> S::Query {
+fn rows<S: DataSession>(chunk: Chunk, dataset: &Dataset) -> S::Rows {
     let Chunk { table, first, last } = chunk;
     let mut random = Pcg64Mcg::seed_from_u64(u64::from(table) << 32 | u64::from(first));
     let picker = Picker::new(dataset.distribution, 1..=dataset.table_size);
-    let [before, after] = S::DIALECT.around_replace;
-    let mut query = S::Query::new(&format!("{before}sbtest{table}(id, k, c, pad) VALUES"));
+    let loading = S::DIALECT.loading;
+    let mut buffer = S::Rows::new(&statement(loading, &format!("sbtest{table}(id, k, c, pad)")));
+    let mut rows = Rows::after(loading, &mut buffer);
     for id in first..=last {
-        query.push(if id == first { b"(" } else { b",(" });
-        push_number(&mut query, id);
-        query.push(b",");
-        push_number(&mut query, picker.pick(&mut random));
-        query.push(b",'");
-        fill_groups(query.push_blank(C_LENGTH), &mut random);
-        query.push(b"','");
-        fill_groups(query.push_blank(PAD_LENGTH), &mut random);
-        query.push(b"')");
+        rows.begin_row();
+        rows.number(id);
+        rows.number(picker.pick(&mut random));
+        rows.text(C_LENGTH, |c| fill_groups(c, &mut random));
+        rows.text(PAD_LENGTH, |pad| fill_groups(pad, &mut random));
+        rows.end_row();
     }
-    query.push(after.as_bytes());
-    query
+    buffer
 }
 
 #[cfg(test)]

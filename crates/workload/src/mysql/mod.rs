@@ -1,8 +1,7 @@
-//! What is MySQL's alone, and that of the servers compatible with it: sessions, their dialect, YCSB's table in columns.
+//! What is MySQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
 mod access;
 mod leftovers;
-mod records;
 mod session;
 
 use ciphertax_engine::{Engine, EngineError};
@@ -11,14 +10,16 @@ use ciphertax_model::{Cell, Study};
 
 use crate::driver::Driver;
 use crate::job::Job;
-use crate::sql::{self, SelectRow, Tables};
+use crate::sql::{self, SelectRow, SqlTable, Tables};
 use crate::{connect, ycsb};
 
 pub use access::MysqlAccess;
 pub use leftovers::{end_sessions, refuse_without_drop};
-pub use records::{MysqlConnection, MysqlLoader, MysqlTable};
 #[cfg(test)]
 pub(crate) use session::DIALECT;
+
+/// YCSB's table on MySQL.
+pub type MysqlTable = SqlTable<MysqlAccess>;
 
 impl Driver for MysqlAccess {
     type Lookup = SelectRow;

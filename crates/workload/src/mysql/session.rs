@@ -2,13 +2,12 @@
 
 use std::future::Future;
 
-use ciphertax_model::YcsbTable;
 use ciphertax_wire::WireError;
-use ciphertax_wire::mysql::{self, ConnectOptions, ResultSummary, TextRow};
+use ciphertax_wire::mysql::{self, BinaryTexts, ConnectOptions, ResultSummary, TextRow};
 
-use super::records::MysqlLoader;
-use crate::sql::{Answer, DataSession, Dialect, Parameter, Placeholders, Query, Row, SqlSession, Statement};
-use crate::ycsb::Table;
+use crate::sql::{
+    Answer, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession, Statement,
+};
 
 /// How MySQL and the servers compatible with it spell things.
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -17,12 +16,39 @@ pub(crate) const DIALECT: Dialect = Dialect {
     identity: "INTEGER NOT NULL AUTO_INCREMENT",
     next_identity: Some("0"),
     last_identity: "LAST_INSERT_ID()",
+    continue_identity: None,
     storage: " /*! ENGINE = innodb */",
     bytes: "MEDIUMBLOB",
     around_bytes: ["X'", "'"],
-    around_replace: ["REPLACE INTO ", ""],
+    text,
+    bytewise: "",
+    loading: Loading::Replace,
+    vacuum: None,
+    end: "COMMIT",
+    primary_key: |_| "PRIMARY".to_owned(),
     index_columns,
+    schema: |schema| format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{schema}'"),
+    other_objects,
+    must_stay: None,
+    with_contents: "",
 };
+
+/// The longest value of a column of the type TEXT.
+const LONGEST_TEXT: usize = 65_535;
+
+fn text(length: usize) -> &'static str {
+    match length {
+        ..=LONGEST_TEXT => "TEXT",
+        _ => "MEDIUMTEXT",
+    }
+}
+
+/// Routines and events.
+fn other_objects(schema: &str) -> Vec<String> {
+    [("routines", "routine_schema"), ("events", "event_schema")]
+        .map(|(of, column)| format!("SELECT 1 FROM information_schema.{of} WHERE {column} = '{schema}'"))
+        .to_vec()
+}
 
 fn index_columns(schema: &str, table: &str, index: &str) -> String {
     format!(
@@ -35,6 +61,7 @@ fn index_columns(schema: &str, table: &str, index: &str) -> String {
 /// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK.
 const BEGIN_ANEW: [u16; 3] = [1020, 1205, 1213];
 const ER_UNSUPPORTED_PS: u16 = 1295;
+const ER_DUP_ENTRY: u16 = 1062;
 
 impl SqlSession for mysql::Session {
     type Statement = mysql::Statement;
@@ -81,7 +108,7 @@ impl SqlSession for mysql::Session {
 }
 
 impl DataSession for mysql::Session {
-    type Loader = MysqlLoader;
+    type Rows = mysql::Query;
 
     fn within(options: &ConnectOptions, schema: Option<&str>) -> ConnectOptions {
         ConnectOptions {
@@ -94,8 +121,33 @@ impl DataSession for mysql::Session {
         self.id()
     }
 
-    fn into_loader(self, table: Table, shape: &YcsbTable) -> MysqlLoader {
-        MysqlLoader::new(self, table, shape)
+    fn is_duplicate(error: &WireError) -> bool {
+        matches!(
+            error,
+            WireError::Server {
+                code: ER_DUP_ENTRY,
+                ..
+            }
+        )
+    }
+
+    async fn load(&mut self, rows: &mut mysql::Query) -> Result<u64, WireError> {
+        Ok(mysql::Session::run(self, rows).await?.affected_rows)
+    }
+
+    async fn execute_rows(
+        &mut self,
+        statement: &mut mysql::Statement,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        self.execute_raw(statement, on_row).await.map(Answer::from)
+    }
+
+    fn texts(
+        row: &[u8],
+        columns: usize,
+    ) -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError> {
+        BinaryTexts::of(row, columns)
     }
 }
 
@@ -106,6 +158,10 @@ impl Statement for mysql::Statement {
 
     fn text_mut(&mut self, index: usize) -> &mut [u8] {
         self.text_mut(index)
+    }
+
+    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        self.set_short_text(index, text)
     }
 }
 
@@ -142,6 +198,7 @@ impl From<Parameter> for mysql::Parameter {
         match parameter {
             Parameter::Integer => Self::Integer,
             Parameter::Text(length) => Self::Text(length),
+            Parameter::ShortText => Self::ShortText,
         }
     }
 }

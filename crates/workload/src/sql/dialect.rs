@@ -13,17 +13,39 @@ pub struct Dialect {
     pub next_identity: Option<&'static str>,
     /// The value that the session was given last.
     pub last_identity: &'static str,
+    /// Has the server count on from the value of this column `id` of this table; `None` where it does by itself, whoever
+    /// chose the values so far.
+    pub continue_identity: Option<fn(&str, u32) -> String>,
     /// What follows the columns of a new table.
     pub storage: &'static str,
     /// The type of a column for 64 KiB of bytes.
     pub bytes: &'static str,
     /// What stands around the hexadecimal digits of a value of that type.
     pub around_bytes: [&'static str; 2],
-    /// What stands around the table, columns and rows of an insert into `sbtest…` that takes the place of rows of the
-    /// same id.
-    pub around_replace: [&'static str; 2],
+    /// The type of a text of so many characters.
+    pub text: fn(usize) -> &'static str,
+    /// What follows the type of a text that is compared byte by byte, where that is not so anyway.
+    pub bytewise: &'static str,
+    /// How many rows are loaded at a time.
+    pub loading: Loading,
+    /// What stands before the name of a table that is cleared of old versions of its rows and counted for the planner;
+    /// `None` where the server does both by itself in time.
+    pub vacuum: Option<&'static str>,
+    /// Ends a transaction, as pgbench says it wherever that is understood.
+    pub end: &'static str,
+    /// The name of a table's primary key among its indexes.
+    pub primary_key: fn(&str) -> String,
     /// Asks for the columns of an index, by schema, table and index.
     pub index_columns: fn(&str, &str, &str) -> String,
+    /// Asks whether there is a schema of this name, whoever may use it.
+    pub schema: fn(&str) -> String,
+    /// Ask whether a schema of this name, without tables, has something else in it.
+    pub other_objects: fn(&str) -> Vec<String>,
+    /// Asks whether a schema of this name must stay, because the account could not make it again; `None` where whoever
+    /// may drop one may make it.
+    pub must_stay: Option<fn(&str) -> String>,
+    /// What follows the name of a schema that is dropped with what is in it.
+    pub with_contents: &'static str,
 }
 
 /// What stands for the parameters of a prepared statement.
@@ -33,6 +55,18 @@ pub enum Placeholders {
     QuestionMarks,
     /// `$1`, `$2`, …
     Numbered,
+}
+
+/// How many rows are written at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loading {
+    /// `INSERT INTO … VALUES (…),(…)`: rows of the same key are an error.
+    Insert,
+    /// MySQL's `REPLACE INTO … VALUES (…),(…)`, which takes the place of rows of the same key.
+    Replace,
+    /// PostgreSQL's `COPY … FROM STDIN` in text format, with numbers and plain text in it: rows of the same key are an
+    /// error.
+    Copy,
 }
 
 impl Dialect {

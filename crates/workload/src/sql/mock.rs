@@ -10,27 +10,12 @@ use ciphertax_records::{AuthenticationFacts, ConnectTrace, PhaseTrace};
 use ciphertax_wire::tls::TlsSummary;
 use ciphertax_wire::{Expectation, Negotiated, Session, Traffic, WireError};
 
-use super::dialect::{Dialect, Placeholders};
+use super::dialect::Dialect;
 use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement};
 use crate::client::Client;
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
-/// As sysbench spells it for PostgreSQL.
-pub(super) const POSTGRESQL: Dialect = Dialect {
-    placeholders: Placeholders::Numbered,
-    quote: '"',
-    identity: "SERIAL",
-    next_identity: None,
-    last_identity: "lastval()",
-    storage: "",
-    bytes: "BYTEA",
-    around_bytes: ["'\\x", "'"],
-    around_replace: [
-        "INSERT INTO ",
-        " ON CONFLICT (id) DO UPDATE SET k = excluded.k, c = excluded.c, pad = excluded.pad",
-    ],
-    index_columns: |_, _, _| String::new(),
-};
+pub(super) const POSTGRESQL: Dialect = crate::postgresql::DIALECT;
 
 /// The code of an error after which an operation is begun anew.
 const RESTART: u16 = 1;
@@ -225,6 +210,7 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
         let blank = |parameter: &Parameter| match parameter {
             Parameter::Integer => Slot::Integer(0),
             Parameter::Text(length) => Slot::Text(vec![b' '; *length]),
+            Parameter::ShortText => Slot::Text(Vec::new()),
         };
         Ok(MockStatement {
             sql: sql.to_owned(),
@@ -242,7 +228,7 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
     }
 
     async fn run(&mut self, query: &mut MockQuery) -> Result<Answer, WireError> {
-        self.answer(Asked::Text(String::from_utf8(query.0.clone()).unwrap()))
+        self.answer(Asked::Text(query.text()))
     }
 
     async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
@@ -279,9 +265,20 @@ impl Statement for MockStatement {
             Slot::Integer(_) => panic!("parameter {index} of {} is an integer", self.sql),
         }
     }
+
+    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        self.values[index] = Slot::Text(text.to_vec());
+        Ok(())
+    }
 }
 
 pub(super) struct MockQuery(Vec<u8>);
+
+impl MockQuery {
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.clone()).unwrap()
+    }
+}
 
 impl Query for MockQuery {
     fn new(text: &str) -> Self {

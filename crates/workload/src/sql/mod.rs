@@ -1,4 +1,5 @@
-//! What is asked over SQL: sysbench's scenarios (release 1.0), results of a mebibyte, and short connections that write.
+//! What is asked over SQL: sysbench's scenarios (release 1.0), pgbench's built-in scripts, results of a mebibyte, short
+//! connections that write, and YCSB's table.
 
 mod bulk_insert;
 mod bulk_read;
@@ -10,13 +11,17 @@ mod insert;
 #[cfg(test)]
 mod mock;
 mod oltp;
+mod pgbench;
 mod point_select;
 mod prepared;
+mod records;
+pub(crate) mod rows;
 mod select_random;
 pub(crate) mod session;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod transaction;
 pub(crate) mod trouble;
 
 use ciphertax_engine::{Engine, EngineError};
@@ -28,11 +33,13 @@ use crate::job::Job;
 pub use bulk_insert::BulkInsert;
 pub use bulk_read::BulkRead;
 pub use connect::{InsertAndCount, SelectRow};
-pub use dialect::{Dialect, Placeholders};
+pub use dialect::{Dialect, Loading, Placeholders};
 pub use distribution::Picker;
 pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
+pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::PointSelect;
+pub use records::{SqlConnection, SqlLoader, SqlTable};
 pub use select_random::{Random, SelectRandom};
 pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement};
 pub use tables::Tables;
@@ -62,6 +69,14 @@ pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engin
         Workload::SelectRandomRanges => select(Random::Ranges),
         Workload::BulkInsert => job.start(each().map(BulkInsert::new)),
         Workload::BulkRead => job.start(each().map(|access| BulkRead { access })),
+        Workload::PgbenchSelectOnly => job.start(each().map(|access| SelectOnly {
+            access,
+            tables: job.study.pgbench,
+        })),
+        Workload::PgbenchTpcbLike => job.start(each().map(|access| TpcbLike {
+            access,
+            tables: job.study.pgbench,
+        })),
         Workload::ConnectInsertCount => job.start(each().map(|access| Connect {
             access,
             task: InsertAndCount,

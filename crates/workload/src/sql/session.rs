@@ -2,12 +2,10 @@
 
 use std::future::Future;
 
-use ciphertax_model::YcsbTable;
 use ciphertax_wire::{Session, WireError};
 
 use super::dialect::Dialect;
 use crate::client::Client;
-use crate::ycsb::key_value::{Loader, Table};
 
 /// A session of a database that speaks SQL. Statements are the database's own: what differs between databases is looked
 /// up in its [`Dialect`].
@@ -54,10 +52,10 @@ pub trait Sql: Client<Session: SqlSession> {}
 
 impl<C: Client<Session: SqlSession>> Sql for C {}
 
-/// What making the data set needs besides.
+/// What making the data set and asking for its records needs besides.
 pub trait DataSession: SqlSession {
-    /// What fills YCSB's table over such a session.
-    type Loader: Loader;
+    /// Rows of a table, after the statement that they are part of.
+    type Rows: Query;
 
     /// The same way, to a session whose tables are looked for in this schema; `None` for none.
     fn within(options: &Self::Options, schema: Option<&str>) -> Self::Options;
@@ -65,8 +63,22 @@ pub trait DataSession: SqlSession {
     /// The number by which the server knows the connection.
     fn id(&self) -> u32;
 
-    /// What fills a table of YCSB's over this session.
-    fn into_loader(self, table: Table, shape: &YcsbTable) -> Self::Loader;
+    /// True if a row of the same key was there.
+    fn is_duplicate(error: &WireError) -> bool;
+
+    /// Loads rows, and returns how many the server took.
+    fn load(&mut self, rows: &mut Self::Rows) -> impl Future<Output = Result<u64, WireError>>;
+
+    /// Executes a prepared statement with the values that were set and hands over each row where it was received.
+    fn execute_rows(
+        &mut self,
+        statement: &mut Self::Statement,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> impl Future<Output = Result<Answer, WireError>>;
+
+    /// The values of a row that was handed over and is known to have so many columns of text, NULL as an empty one.
+    fn texts(row: &[u8], columns: usize)
+    -> Result<impl Iterator<Item = Result<&[u8], WireError>>, WireError>;
 }
 
 /// A prepared statement of one session. Values are written where they will be sent.
@@ -76,6 +88,12 @@ pub trait Statement {
 
     /// The bytes of a text parameter, counted from 0, to be written over.
     fn text_mut(&mut self, index: usize) -> &mut [u8];
+
+    /// Sets a short text parameter, counted from 0.
+    ///
+    /// # Errors
+    /// When it is too long for one.
+    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError>;
 }
 
 /// A text statement in a buffer of its own, which is written again and again.
@@ -109,6 +127,8 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
+    /// Text of any length up to 250 bytes.
+    ShortText,
 }
 
 /// What came back for a statement.

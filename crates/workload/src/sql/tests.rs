@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, SliceYield, Workload};
-use ciphertax_model::{Dataset, Distribution, Load};
+use ciphertax_model::{Dataset, Distribution, Load, Pgbench};
 
 use super::mock::{Asked, Mock, Value};
 use super::*;
@@ -245,6 +245,107 @@ fn bulk_inserts_fill_sysbenchs_buffer_with_consecutive_rows() {
             next += 1;
         }
     }
+}
+
+#[test]
+fn pgbenchs_scripts_are_asked_as_pgbench_prepares_them() {
+    let tables = Pgbench { scale: 3 };
+    let database = Mock::<true>::new();
+    let select = SelectOnly {
+        access: database.clone(),
+        tables,
+    };
+    let (asked, yielded) = ran(&database, select);
+    let [Asked::Execute(sql, values)] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(sql, "SELECT abalance FROM pgbench_accounts WHERE aid = $1");
+    assert!(matches!(values.as_slice(), [Value::Integer(1..=300_000)]));
+    assert_eq!(yielded.queries, 1);
+
+    let tpcb = || TpcbLike {
+        access: database.clone(),
+        tables,
+    };
+    let mut engine = engine(tpcb());
+    engine.prepare(0).unwrap().unwrap();
+    let text = |text: &str| Asked::Text(text.into());
+    let before: Vec<Asked> = database.asked();
+    for asked in [
+        text("VACUUM ANALYZE pgbench_branches"),
+        text("VACUUM ANALYZE pgbench_tellers"),
+        text("TRUNCATE TABLE pgbench_history"),
+        Asked::Prepare("END".into()),
+    ] {
+        assert!(before.contains(&asked), "{asked:?} is not in {before:?}");
+    }
+
+    let (asked, yielded) = ran_times(&database, tpcb(), 50);
+    assert_eq!((asked.len(), yielded.queries), (7 * 50, 7 * 50));
+    let mut deltas = Vec::new();
+    for transaction in asked.chunks(7) {
+        let executed = |index: usize| match &transaction[index] {
+            Asked::Execute(sql, values) => (sql.as_str(), integers(values)),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(transaction[0], text("BEGIN"), "this server does not prepare it");
+        let (sql, values) = executed(1);
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_accounts SET abalance = abalance + $1 WHERE aid = $2"
+        );
+        let [delta, aid] = values[..] else {
+            panic!("{values:?}")
+        };
+        assert!((-5000..=5000).contains(&delta) && (1..=300_000).contains(&aid));
+        let select = "SELECT abalance FROM pgbench_accounts WHERE aid = $1";
+        assert_eq!(executed(2), (select, vec![aid]));
+        let (sql, values) = executed(3);
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2"
+        );
+        let tid = values[1];
+        assert!(values[0] == delta && (1..=30).contains(&tid));
+        let (sql, values) = executed(4);
+        assert_eq!(
+            sql,
+            "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2"
+        );
+        let bid = values[1];
+        assert!(values[0] == delta && (1..=3).contains(&bid));
+        let insert = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)";
+        assert_eq!(executed(5), (insert, vec![tid, bid, aid, delta]));
+        assert_eq!(executed(6), ("END", vec![]));
+        deltas.push(delta);
+    }
+    assert!(deltas.iter().any(|delta| *delta < 0) && deltas.iter().any(|delta| *delta > 0));
+}
+
+#[test]
+fn a_transaction_of_pgbenchs_that_the_server_gives_up_is_made_again_with_the_same_values() {
+    // After the history was emptied, the update of the teller.
+    let database = Mock::<false>::giving_up(&[5]);
+    let tpcb = TpcbLike {
+        access: database.clone(),
+        tables: Pgbench::default(),
+    };
+    let (asked, yielded) = ran(&database, tpcb);
+    assert_eq!(
+        (asked.len(), yielded.restarts, yielded.queries),
+        (4 + 1 + 7, 1, 3 + 1 + 7)
+    );
+    assert_eq!(asked[4], Asked::Text("ROLLBACK".into()));
+    assert_eq!(asked[..4], asked[5..9]);
+    assert_eq!(asked[11], Asked::Execute("COMMIT".into(), vec![]));
+}
+
+fn integers(values: &[Value]) -> Vec<i64> {
+    let integer = |value: &Value| match value {
+        Value::Integer(value) => *value,
+        Value::Text(text) => panic!("{text}"),
+    };
+    values.iter().map(integer).collect()
 }
 
 #[test]

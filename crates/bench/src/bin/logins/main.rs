@@ -1,11 +1,9 @@
 //! Logins to MongoDB: what each mechanism costs client and server, and how near the client is to what it cannot do without.
 
-mod derivation;
-
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, MongodbGround, Repeats, Result, Slice, Table};
+use ciphertax_bench::{Document, MongodbGround, Repeats, Result, Slice, Table, derivation};
 use ciphertax_engine::Engine;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;

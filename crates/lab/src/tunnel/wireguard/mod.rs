@@ -53,7 +53,7 @@ use std::{io, thread};
 
 use ciphertax_model::Tunnel;
 use ciphertax_reactor::stop;
-use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 use ciphertax_supervise::namespace::inside;
 
 use crate::error::{Error, Result};
@@ -269,6 +269,7 @@ impl Wireguard {
                 log: log.into(),
                 user: User::Owner,
                 namespace: None,
+                ending: Ending::Terminate,
             },
         )?;
         let socket = self.shelter.path(&format!("run/wireguard/{device}.sock"));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ciphertax_supervise::guard::{Guard, Helper, User};
+use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 
 use crate::error::Result;
 use crate::link::FarSide;
@@ -35,6 +35,7 @@ impl Shelter {
             log: "namespace.log".into(),
             user: User::Owner,
             namespace: None,
+            ending: Ending::Terminate,
         };
         let holder = Half::start(guard, "unshare", Side::Server, helper)?;
         let shelter = Self {

@@ -1,11 +1,14 @@
 //! Functions of OpenSSL that its bindings do not have yet.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::ptr;
 
 use foreign_types::{ForeignType, ForeignTypeRef};
+use openssl::nid::Nid;
 use openssl::ssl::{SslCipher, SslContextBuilder, SslRef, SslSession, SslSessionRef};
 use openssl::stack::StackRef;
-use openssl_sys::{SSL, SSL_CTX, SSL_SESSION, stack_st_SSL_CIPHER};
+use openssl::x509::X509Ref;
+use openssl_sys::{SSL, SSL_CTX, SSL_SESSION, X509, stack_st_SSL_CIPHER};
 
 unsafe extern "C" {
     /// Since OpenSSL 3.2.
@@ -13,6 +16,14 @@ unsafe extern "C" {
     safe fn SSL_SESSION_is_resumable(session: *const SSL_SESSION) -> c_int;
     safe fn SSL_SESSION_dup(session: *const SSL_SESSION) -> *mut SSL_SESSION;
     safe fn SSL_SESSION_has_ticket(session: *const SSL_SESSION) -> c_int;
+    /// Writes through each pointer that is not null.
+    fn X509_get_signature_info(
+        certificate: *mut X509,
+        digest: *mut c_int,
+        key: *mut c_int,
+        bits: *mut c_int,
+        flags: *mut u32,
+    ) -> c_int;
     safe fn SSL_CTX_get_ciphers(context: *const SSL_CTX) -> *mut stack_st_SSL_CIPHER;
 }
 
@@ -52,4 +63,20 @@ pub(super) fn cipher_names(context: &SslContextBuilder) -> Vec<&'static str> {
     // SAFETY: a list that is not null is a stack of suites that lives as long as the context.
     let suites = unsafe { StackRef::<SslCipher>::from_ptr(suites) };
     suites.iter().map(|suite| suite.name()).collect()
+}
+
+/// The hash of a certificate's signature; `None` where the signature has none of its own, as that of Ed25519.
+pub(in super::super) fn signature_digest(certificate: &X509Ref) -> Option<Nid> {
+    let mut digest = 0;
+    // SAFETY: the certificate lives, and the one pointer that is not null is to a number that outlives the call.
+    let known = unsafe {
+        X509_get_signature_info(
+            certificate.as_ptr(),
+            &mut digest,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+        )
+    };
+    (known == 1 && digest != Nid::UNDEF.as_raw()).then(|| Nid::from_raw(digest))
 }

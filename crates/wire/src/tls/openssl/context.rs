@@ -41,6 +41,10 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<(SslContext, Option<Arc<Sess
     if let Some(certificate) = &policy.client_certificate {
         present(&mut context, certificate)?;
     }
+    if let Some(protocol) = policy.alpn {
+        let offered = [&[protocol.len() as u8], protocol.as_bytes()].concat();
+        context.set_alpn_protos(&offered).map_err(broken)?;
+    }
     let sessions = keep_sessions(&mut context, policy.resumption);
     Ok((context.build(), sessions))
 }

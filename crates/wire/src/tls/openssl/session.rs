@@ -113,6 +113,14 @@ impl TlsSession for Session {
         }
     }
 
+    fn alpn(&self) -> Option<&[u8]> {
+        self.stream.ssl().selected_alpn_protocol()
+    }
+
+    fn end_point(&self) -> Result<Vec<u8>, WireError> {
+        certificate::end_point(self.stream.ssl().peer_certificate().as_deref())
+    }
+
     fn facts(&self) -> Result<TlsFacts, WireError> {
         let ssl = self.stream.ssl();
         let hello = &self.stream.get_ref().hello;

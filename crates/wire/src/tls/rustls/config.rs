@@ -35,6 +35,11 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<ClientConfig, WireError> {
         }
     };
     config.resumption = rustls::client::Resumption::disabled();
+    config.alpn_protocols = policy
+        .alpn
+        .iter()
+        .map(|protocol| protocol.as_bytes().to_vec())
+        .collect();
     config.enable_sni = matches!(policy.verification, Verification::HostName(..));
     Ok(config)
 }

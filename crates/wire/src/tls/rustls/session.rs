@@ -298,6 +298,16 @@ impl TlsSession for Session {
         }
     }
 
+    fn alpn(&self) -> Option<&[u8]> {
+        self.connection.alpn_protocol()
+    }
+
+    fn end_point(&self) -> Result<Vec<u8>, WireError> {
+        let chain = self.connection.peer_certificates();
+        let leaf = chain.and_then(<[_]>::first).map(|leaf| X509::from_der(leaf));
+        certificate::end_point(leaf.transpose().map_err(certificate::unreadable)?.as_deref())
+    }
+
     fn facts(&self) -> Result<TlsFacts, WireError> {
         let summary = self.summary();
         let chain: Vec<X509> = self
@@ -307,7 +317,7 @@ impl TlsSession for Session {
             .flatten()
             .map(|certificate| X509::from_der(certificate))
             .collect::<Result<_, _>>()
-            .map_err(|error| WireError::Tls(format!("the server's certificate cannot be read: {error}")))?;
+            .map_err(certificate::unreadable)?;
         let leaf = chain.first().map(|leaf| &**leaf);
         let certificates = chain.iter().map(|certificate| &**certificate);
         Ok(TlsFacts {

@@ -15,8 +15,9 @@ use rand_pcg::Pcg64Mcg;
 use crate::client::failure;
 use crate::sql::distribution::Picker;
 use crate::sql::prepared::operation;
-use crate::sql::session::{Answer, Query, Sql, SqlSession};
+use crate::sql::session::{Answer, Sql, SqlSession};
 use crate::sql::tables::Tables;
+use crate::sql::transaction::Transaction;
 use crate::sql::trouble::Trouble;
 
 pub use scenario::Scenario;
@@ -38,24 +39,11 @@ pub struct Connection<S: SqlSession> {
     /// Those of the first table in the scenario's order, then those of the second, and so on.
     statements: Vec<S::Statement>,
     /// Around the statements, if the scenario is a transaction.
-    bounds: Option<Bounds<S>>,
+    bounds: Option<Transaction<S>>,
     ids: Picker,
     random: Pcg64Mcg,
     /// Statements answered so far.
     queries: u64,
-}
-
-/// What begins and ends a transaction.
-struct Bounds<S: SqlSession> {
-    begin: Command<S>,
-    commit: Command<S>,
-    rollback: S::Query,
-}
-
-/// Prepared where the server can prepare it, else as text, which is what sysbench does too.
-enum Command<S: SqlSession> {
-    Prepared(S::Statement),
-    Text(S::Query),
 }
 
 impl<C: Sql> Workload for Oltp<C> {
@@ -100,11 +88,7 @@ impl<C: Sql> Oltp<C> {
     ) -> Result<Connection<C::Session>, WireError> {
         let dataset = &self.tables.dataset;
         let bounds = if self.scenario.is_transaction() {
-            Some(Bounds {
-                begin: Command::prepare(&mut session, "BEGIN").await?,
-                commit: Command::prepare(&mut session, "COMMIT").await?,
-                rollback: Query::new("ROLLBACK"),
-            })
+            Some(Transaction::prepare(&mut session, "COMMIT").await?)
         } else {
             None
         };
@@ -158,11 +142,8 @@ impl<S: SqlSession> Connection<S> {
 
     async fn begin(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            bounds
-                .begin
-                .run(&mut self.session)
-                .await
-                .map_err(Trouble::of::<S>)?;
+            let begun = bounds.begin(&mut self.session).await;
+            begun.map_err(Trouble::of::<S>)?;
             self.queries += 1;
         }
         Ok(())
@@ -170,38 +151,18 @@ impl<S: SqlSession> Connection<S> {
 
     async fn commit(&mut self) -> Result<(), Trouble> {
         if let Some(bounds) = &mut self.bounds {
-            bounds
-                .commit
-                .run(&mut self.session)
-                .await
-                .map_err(Trouble::of::<S>)?;
+            let ended = bounds.end(&mut self.session).await;
+            ended.map_err(Trouble::of::<S>)?;
             self.queries += 1;
         }
         Ok(())
     }
 
-    /// After a lock wait that took too long, the statements before are still in force.
     async fn roll_back(&mut self) -> Result<(), WireError> {
         if let Some(bounds) = &mut self.bounds {
-            self.session.run(&mut bounds.rollback).await?;
+            bounds.roll_back(&mut self.session).await?;
             self.queries += 1;
         }
         Ok(())
-    }
-}
-
-impl<S: SqlSession> Command<S> {
-    async fn prepare(session: &mut S, sql: &str) -> Result<Self, WireError> {
-        match session.prepare(sql, &[]).await {
-            Err(error) if S::is_not_preparable(&error) => Ok(Self::Text(Query::new(sql))),
-            prepared => Ok(Self::Prepared(prepared?)),
-        }
-    }
-
-    async fn run(&mut self, session: &mut S) -> Result<Answer, WireError> {
-        match self {
-            Self::Prepared(statement) => session.execute(statement).await,
-            Self::Text(query) => session.run(query).await,
-        }
     }
 }

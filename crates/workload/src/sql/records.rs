@@ -1,4 +1,4 @@
-//! YCSB's table on MySQL and the servers compatible with it, with the columns that YCSB's JDBC binding documents
+//! YCSB's table over SQL, with the columns that YCSB's JDBC binding documents
 //! (`jdbc/src/main/resources/sql/create_table.sql`, release 0.17).
 
 use std::fmt::Write as _;
@@ -8,13 +8,15 @@ use std::rc::Rc;
 use ciphertax_engine::{Failure, Slot};
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
-use ciphertax_wire::mysql::{BinaryTexts, Parameter, Query, Session, Statement};
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
-use super::access::MysqlAccess;
+use super::dialect::Loading;
+use super::rows::{Rows, statement};
+use super::session::{DataSession, Parameter, Query, Row, SqlSession, Statement};
+use super::trouble::Trouble;
 use crate::client::{Client, failure};
-use crate::sql::trouble::Trouble;
+use crate::dataset::question::vacuum;
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 
@@ -22,47 +24,46 @@ use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 const LONG_STATEMENT: usize = 1 << 20;
 /// Keys that one statement names.
 const KEYS_AT_A_TIME: usize = 1000;
-/// The longest value of a column of the type TEXT.
-const LONGEST_TEXT: usize = 65_535;
 
 /// YCSB's table as an arm reaches it.
-pub struct MysqlTable {
+pub struct SqlTable<C> {
     /// How the arm reaches its server.
-    pub access: MysqlAccess,
+    pub access: C,
     /// What the records are.
     pub table: YcsbTable,
 }
 
-impl KeyValue for MysqlTable {
-    type Connection = MysqlConnection;
-    type Loader = MysqlLoader;
+impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
+    type Connection = SqlConnection<C::Session>;
+    type Loader = SqlLoader<C::Session>;
 
-    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<MysqlConnection, Failure> {
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let session = self.access.open(reactor, slot.index).await?;
-        MysqlConnection::prepare(session, Layout::of(&self.table))
+        SqlConnection::prepare(session, Layout::of(&self.table))
             .await
             .map_err(failure)
     }
 
-    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MysqlLoader, Failure> {
+    async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Loader, Failure> {
         let session = self.access.open(reactor, 0).await?;
-        Ok(MysqlLoader::new(session, table, &self.table))
+        Ok(SqlLoader::new(session, table, &self.table))
     }
 }
 
 /// A session with its statements.
-pub struct MysqlConnection {
-    session: Session,
-    read: Statement,
+pub struct SqlConnection<S: SqlSession> {
+    session: S,
+    read: S::Statement,
     /// One a field.
-    updates: Vec<Statement>,
-    insert: Statement,
-    scan: Statement,
+    updates: Vec<S::Statement>,
+    insert: S::Statement,
+    scan: S::Statement,
     layout: Layout,
 }
 
-impl MysqlConnection {
-    async fn prepare(mut session: Session, layout: Layout) -> Result<Self, WireError> {
+impl<S: SqlSession> SqlConnection<S> {
+    async fn prepare(mut session: S, layout: Layout) -> Result<Self, WireError> {
+        let dialect = S::DIALECT;
         let table = Table::Usertable.name();
         let read = format!("SELECT * FROM {table} WHERE YCSB_KEY = ?");
         let scan = format!("SELECT * FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
@@ -71,24 +72,22 @@ impl MysqlConnection {
         let mut columns = String::new();
         for number in 0..layout.field_count {
             let update = format!("UPDATE {table} SET FIELD{number} = ? WHERE YCSB_KEY = ?");
-            updates.push(
-                session
-                    .prepare_with(&update, &[field, Parameter::ShortText])
-                    .await?,
-            );
+            let update = dialect.prepared(&update);
+            updates.push(session.prepare(&update, &[field, Parameter::ShortText]).await?);
             // Writing to a text cannot fail.
             let _ = write!(columns, ", FIELD{number}");
         }
         let blanks = ", ?".repeat(layout.field_count.into());
         let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
+        let [read, insert, scan] = [read, insert, scan].map(|sql| dialect.prepared(&sql));
         let mut of_insert = vec![Parameter::ShortText];
         of_insert.resize(1 + usize::from(layout.field_count), field);
         Ok(Self {
-            read: session.prepare_with(&read, &[Parameter::ShortText]).await?,
+            read: session.prepare(&read, &[Parameter::ShortText]).await?,
             updates,
-            insert: session.prepare_with(&insert, &of_insert).await?,
+            insert: session.prepare(&insert, &of_insert).await?,
             scan: session
-                .prepare_with(&scan, &[Parameter::ShortText, Parameter::Integer])
+                .prepare(&scan, &[Parameter::ShortText, Parameter::Integer])
                 .await?,
             session,
             layout,
@@ -96,7 +95,7 @@ impl MysqlConnection {
     }
 }
 
-impl Connection for MysqlConnection {
+impl<S: DataSession> Connection for SqlConnection<S> {
     async fn read(&mut self, key: &Key) -> Result<bool, Failure> {
         let Self {
             session,
@@ -107,7 +106,9 @@ impl Connection for MysqlConnection {
         read.set_short_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
         let answer = session
-            .execute_raw(read, |row| note(&mut right, check_row(*layout, row, Some(key))))
+            .execute_rows(read, |row| {
+                note(&mut right, check_row::<S>(*layout, row, Some(key)))
+            })
             .await
             .map_err(failure)?;
         right?;
@@ -124,7 +125,7 @@ impl Connection for MysqlConnection {
         let update = &mut updates[usize::from(field)];
         Value::another(key, field, values).write(update.text_mut(0));
         update.set_short_text(1, key.as_bytes()).map_err(failure)?;
-        let answer = session.execute_bound(update).await.map_err(failure)?;
+        let answer = session.execute(update).await.map_err(failure)?;
         match answer.affected_rows {
             1 => Ok(()),
             // The server does not count a row that had the very value already, which short ones may.
@@ -147,7 +148,7 @@ impl Connection for MysqlConnection {
         for field in 0..layout.field_count {
             Value::inserted(key, field).write(insert.text_mut(1 + usize::from(field)));
         }
-        let answer = session.execute_bound(insert).await.map_err(failure)?;
+        let answer = session.execute(insert).await.map_err(failure)?;
         match answer.affected_rows {
             1 => Ok(()),
             rows => Err(changed(
@@ -170,8 +171,8 @@ impl Connection for MysqlConnection {
         let mut last: Option<Key> = None;
         let mut has_first = false;
         let answer = session
-            .execute_raw(scan, |row| {
-                let checked = check_row(*layout, row, None).and_then(|key| {
+            .execute_rows(scan, |row| {
+                let checked = check_row::<S>(*layout, row, None).and_then(|key| {
                     has_first |= key == *first;
                     let before = last.replace(key);
                     in_order(before.as_ref(), &key)
@@ -196,57 +197,72 @@ impl Connection for MysqlConnection {
 }
 
 /// A session that writes and looks at many records at a time.
-pub struct MysqlLoader {
-    session: Session,
+pub struct SqlLoader<S: DataSession> {
+    session: S,
     table: Table,
     layout: Layout,
-    query: Query,
+    query: S::Query,
+    /// What an insert begins with.
+    insert: String,
 }
 
-impl MysqlLoader {
+impl<S: DataSession> SqlLoader<S> {
     /// Writes over this session, whose schema is ciphertax's own.
-    pub(crate) fn new(session: Session, table: Table, shape: &YcsbTable) -> Self {
+    pub(crate) fn new(session: S, table: Table, shape: &YcsbTable) -> Self {
         Self {
             session,
             table,
             layout: Layout::of(shape),
             query: Query::new(""),
+            insert: statement(Loading::Insert, table.name()),
         }
+    }
+
+    /// Has the server know how large the table is.
+    pub(crate) async fn settle(&mut self) -> Result<(), WireError> {
+        vacuum(&mut self.session, self.table.name()).await
     }
 
     async fn run(&mut self, sql: &str) -> Result<(), Failure> {
-        let outcome = self.session.query_raw(sql, |_| Ok(())).await;
-        outcome.map(|_| ()).map_err(failure)
-    }
-
-    /// Appends a row with what parts it from the one before.
-    fn push_record(&mut self, separator: &[u8], number: u64) {
-        let key = Key::of(number);
-        let query = &mut self.query;
-        query.push(separator);
-        query.push(b"('");
-        query.push(key.as_bytes());
-        for field in 0..self.layout.field_count {
-            query.push(b"','");
-            Value::inserted(&key, field).write(query.push_blank(self.layout.field_length));
-        }
-        query.push(b"')");
+        self.session.command(sql).await.map(drop).map_err(failure)
     }
 
     /// Runs the statement in the buffer: anew when the server gave up on it for the sake of another session's.
     async fn run_query(&mut self) -> Result<u64, Failure> {
         loop {
-            match self
-                .session
-                .run(&mut self.query)
-                .await
-                .map_err(Trouble::of::<Session>)
-            {
+            match self.session.run(&mut self.query).await {
                 Ok(answer) => return Ok(answer.affected_rows),
-                Err(Trouble::Restart) => {}
-                Err(Trouble::Failed(failure)) => return Err(failure),
+                Err(error) if S::is_duplicate(&error) => return Err(failure(error)),
+                Err(error) => match Trouble::of::<S>(error) {
+                    Trouble::Restart => {}
+                    Trouble::Failed(failure) => return Err(failure),
+                },
             }
         }
+    }
+
+    /// Inserts the next of these records in one statement, and returns the number of the first that is left.
+    async fn insert_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        self.query.truncate(0);
+        self.query.push(self.insert.as_bytes());
+        let rows = Rows::after(Loading::Insert, &mut self.query);
+        let next = push_records(rows, self.layout, numbers.clone());
+        let inserted = self.run_query().await?;
+        all_inserted(inserted, next - numbers.start)?;
+        Ok(next)
+    }
+
+    /// The same by what loads most at least cost.
+    async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        let mut rows: S::Rows = Query::new(&statement(Loading::Copy, self.table.name()));
+        let next = push_records(
+            Rows::after(Loading::Copy, &mut rows),
+            self.layout,
+            numbers.clone(),
+        );
+        let inserted = self.session.load(&mut rows).await.map_err(failure)?;
+        all_inserted(inserted, next - numbers.start)?;
+        Ok(next)
     }
 
     /// `… WHERE YCSB_KEY IN (…)`
@@ -262,22 +278,20 @@ impl MysqlLoader {
     }
 }
 
-impl Loader for MysqlLoader {
+impl<S: DataSession> Loader for SqlLoader<S> {
     async fn create(&mut self) -> Result<(), Failure> {
-        let kind = if self.layout.field_length > LONGEST_TEXT {
-            "MEDIUMTEXT"
-        } else {
-            "TEXT"
-        };
+        let dialect = S::DIALECT;
+        let kind = (dialect.text)(self.layout.field_length);
         let mut sql = format!(
-            "CREATE TABLE IF NOT EXISTS {} (YCSB_KEY VARCHAR(255) PRIMARY KEY",
-            self.table.name()
+            "CREATE TABLE IF NOT EXISTS {} (YCSB_KEY VARCHAR(255){} PRIMARY KEY",
+            self.table.name(),
+            dialect.bytewise
         );
         for field in 0..self.layout.field_count {
             // Writing to a text cannot fail.
             let _ = write!(sql, ", FIELD{field} {kind}");
         }
-        sql.push_str(") /*! ENGINE = innodb */");
+        let _ = write!(sql, "){}", dialect.storage);
         self.run(&sql).await
     }
 
@@ -305,25 +319,17 @@ impl Loader for MysqlLoader {
     }
 
     async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
+        // What is measured is what YCSB's clients send: batches of inserts.
+        let copies = S::DIALECT.loading == Loading::Copy && self.table == Table::Usertable;
         let mut requests = 0;
         let mut next = numbers.start;
         while next < numbers.end {
-            let first = next;
-            self.query.truncate(0);
-            self.query.push(b"INSERT INTO ");
-            self.query.push(self.table.name().as_bytes());
-            while next < numbers.end && self.query.len() < LONG_STATEMENT {
-                self.push_record(if next == first { b" VALUES " } else { b"," }, next);
-                next += 1;
-            }
-            let inserted = self.run_query().await?;
+            let left = next..numbers.end;
+            next = match copies {
+                true => self.load_some(left).await?,
+                false => self.insert_some(left).await?,
+            };
             requests += 1;
-            if inserted != next - first {
-                let records = next - first;
-                return Err(Failure::Error(format!(
-                    "{inserted} of {records} records were inserted"
-                )));
-            }
         }
         Ok(requests)
     }
@@ -344,7 +350,11 @@ impl Loader for MysqlLoader {
         let mut sql = String::from("SELECT COUNT(*)");
         for field in 0..self.layout.field_count {
             // Writing to a text cannot fail.
-            let _ = write!(sql, ", SUM(LENGTH(FIELD{field}) = {})", self.layout.field_length);
+            let length = self.layout.field_length;
+            let _ = write!(
+                sql,
+                ", COUNT(CASE WHEN LENGTH(FIELD{field}) = {length} THEN 1 END)"
+            );
         }
         let _ = write!(sql, " FROM {}", self.table.name());
         let rows = self.session.query(&sql).await.map_err(failure)?;
@@ -354,8 +364,7 @@ impl Loader for MysqlLoader {
             let whole = row
                 .map(|row| row.text(1 + usize::from(field)))
                 .unwrap_or_default();
-            // A sum over no rows is NULL.
-            if whole != count.to_string() && count > 0 {
+            if whole != count.to_string() {
                 let table = self.table.name();
                 return Err(Failure::Error(format!(
                     "of {count} records of {table}, {whole} have a field{field} of {} bytes",
@@ -391,10 +400,38 @@ impl Loader for MysqlLoader {
     }
 }
 
+/// Writes records until they are many, and returns the number of the first that is left.
+fn push_records<Q: Query>(mut rows: Rows<'_, Q>, layout: Layout, numbers: Range<u64>) -> u64 {
+    for number in numbers.clone() {
+        let key = Key::of(number);
+        rows.begin_row();
+        rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
+        for field in 0..layout.field_count {
+            rows.text(layout.field_length, |text| {
+                Value::inserted(&key, field).write(text)
+            });
+        }
+        rows.end_row();
+        if rows.length() >= LONG_STATEMENT {
+            return number + 1;
+        }
+    }
+    numbers.end
+}
+
+fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
+    match inserted == records {
+        true => Ok(()),
+        false => Err(Failure::Error(format!(
+            "{inserted} of {records} records were inserted"
+        ))),
+    }
+}
+
 /// Checks a row, of the record `expected` if that is known, and returns its key.
-fn check_row(layout: Layout, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
+fn check_row<S: DataSession>(layout: Layout, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
     let columns = 1 + usize::from(layout.field_count);
-    let mut texts = BinaryTexts::of(row, columns).map_err(failure)?;
+    let mut texts = S::texts(row, columns).map_err(failure)?;
     let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
     let key = match expected {
         Some(expected) if expected.as_bytes() == text => *expected,

@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ciphertax_bench::Result;
 use ciphertax_observe::ThreadUsage;
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
+
+use crate::Result;
 
 /// Characters of the accounts' passwords.
 const PASSWORD: [u8; 32] = [b'p'; 32];
@@ -16,7 +17,10 @@ const SALT: [u8; 28] = [7; 28];
 const KEY: usize = 32;
 
 /// CPU time of one derivation in microseconds: the mean of as many as this thread does in `duration`.
-pub(crate) fn measure_us(iterations: usize, duration: Duration) -> Result<f64> {
+///
+/// # Errors
+/// OpenSSL's own.
+pub fn measure_us(iterations: usize, duration: Duration) -> Result<f64> {
     let before = ThreadUsage::now();
     let deadline = Instant::now() + duration;
     let mut derivations = 0_u32;

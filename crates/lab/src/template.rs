@@ -13,16 +13,11 @@ use ciphertax_reactor::stop;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::installation::MySqlInstallation;
-use super::my_cnf::DATA;
-use super::system_tables;
 use crate::error::{Error, Result};
 use crate::files::remove;
+use crate::locate::Installation;
 use crate::search::cache_root;
 use ciphertax_supervise::free_mb;
-
-/// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
-pub(super) const NEEDED_MB: u64 = 400;
 
 /// Counts up whenever templates are made in another way, so that old ones are made again.
 const FORMAT: u32 = 1;
@@ -30,29 +25,47 @@ const FORMAT: u32 = 1;
 /// How often a lock that somebody else holds is tried again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// The data folder in the folder of a server.
+pub(crate) const DATA: &str = "data";
+
 /// A file in a template: what it was made by.
 const MADE_BY: &str = "made-by";
 
-/// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be kept,
-/// it is made on the spot.
-pub(super) fn provide(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
-    match Template::open(installation) {
-        Some(template) => template.copy_to(folder),
-        None => make_at(installation, folder, &folder.join("template.partial")),
-    }
+/// Makes a data folder in a folder.
+type Make<'a> = dyn Fn(&Path) -> Result<()> + 'a;
+
+/// How servers of a family come by their first data folder.
+pub(crate) struct Recipe<'a> {
+    /// Whose data folder it is.
+    pub(crate) installation: &'a Installation,
+    /// Space that is left free for servers, in megabytes: with less, no template is kept.
+    pub(crate) needed_mb: u64,
+    /// Makes the folder [`DATA`] in a folder, which is empty.
+    pub(crate) make: Box<Make<'a>>,
 }
 
-/// Makes the template if it is not there, so that the next start need not.
-pub(super) fn prepare(installation: &MySqlInstallation<'_>) -> Result<()> {
-    match Template::open(installation) {
-        Some(template) => template.locked().map(drop),
-        None => Ok(()),
+impl Recipe<'_> {
+    /// Gives `folder` a data folder with system tables and no account: a copy of the template. Where nothing can be
+    /// kept, it is made on the spot.
+    pub(crate) fn provide(&self, folder: &Path) -> Result<()> {
+        match Template::open(self) {
+            Some(template) => template.copy_to(folder),
+            None => make_at(self, folder, &folder.join("template.partial")),
+        }
+    }
+
+    /// Makes the template if it is not there, so that the next start need not.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        match Template::open(self) {
+            Some(template) => template.locked().map(drop),
+            None => Ok(()),
+        }
     }
 }
 
 /// The place of a template in the cache.
 struct Template<'a> {
-    installation: &'a MySqlInstallation<'a>,
+    recipe: &'a Recipe<'a>,
     folder: PathBuf,
     partial: PathBuf,
     lock: File,
@@ -60,17 +73,17 @@ struct Template<'a> {
 
 impl<'a> Template<'a> {
     /// `None` if this user cannot keep files.
-    fn open(installation: &'a MySqlInstallation<'a>) -> Option<Self> {
+    fn open(recipe: &'a Recipe<'a>) -> Option<Self> {
         let templates = cache_root()?.join("templates");
         fs::create_dir_all(&templates).ok()?;
-        let name = installation.installation().entry().name;
+        let name = recipe.installation.entry().name;
         let template = Self {
-            installation,
+            recipe,
             folder: templates.join(name),
             partial: templates.join(format!(".{name}.partial")),
             lock: File::create(templates.join(format!(".{name}.lock"))).ok()?,
         };
-        let room = || free_mb(&templates).is_ok_and(|free| free >= NEEDED_MB);
+        let room = || free_mb(&templates).is_ok_and(|free| free >= recipe.needed_mb);
         (template.is_current() || room()).then_some(template)
     }
 
@@ -115,9 +128,9 @@ impl<'a> Template<'a> {
         fs::create_dir(partial).map_err(Error::write(partial))?;
         let new = partial.join("new");
         fs::create_dir(&new).map_err(Error::write(&new))?;
-        let made = make_at(self.installation, &new, &partial.join("making")).and_then(|()| {
+        let made = make_at(self.recipe, &new, &partial.join("making")).and_then(|()| {
             let made_by = new.join(MADE_BY);
-            fs::write(&made_by, made_by_text(self.installation)).map_err(Error::write(&made_by))?;
+            fs::write(&made_by, made_by_text(self.recipe.installation)).map_err(Error::write(&made_by))?;
             fs::rename(&new, &self.folder).map_err(Error::write(&self.folder))
         });
         let removed = remove(partial);
@@ -126,22 +139,22 @@ impl<'a> Template<'a> {
 
     fn is_current(&self) -> bool {
         fs::read_to_string(self.folder.join(MADE_BY))
-            .is_ok_and(|text| text == made_by_text(self.installation))
+            .is_ok_and(|text| text == made_by_text(self.recipe.installation))
     }
 }
 
 /// Makes a data folder in `folder` by way of the folder `workshop` on the same disk.
-fn make_at(installation: &MySqlInstallation<'_>, folder: &Path, workshop: &Path) -> Result<()> {
+fn make_at(recipe: &Recipe<'_>, folder: &Path, workshop: &Path) -> Result<()> {
     fs::create_dir(workshop).map_err(Error::write(workshop))?;
-    system_tables::make(installation, workshop)?;
+    (recipe.make)(workshop)?;
     let data = folder.join(DATA);
     fs::rename(workshop.join(DATA), &data).map_err(Error::write(&data))?;
     remove(workshop)
 }
 
 /// The server program, with its size and the time of its last change: another one makes other tables.
-fn made_by_text(installation: &MySqlInstallation<'_>) -> String {
-    let program = installation.installation().program();
+fn made_by_text(installation: &Installation) -> String {
+    let program = installation.program();
     let state = |metadata: Metadata| {
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
         format!("{} bytes of {seconds}.{nanoseconds:09}", metadata.len())

@@ -1,0 +1,310 @@
+//! The scenarios on PostgreSQL beside sysbench and pgbench themselves, on the same server: the same statements in the same
+//! order, prepared or not, by the server's own log. `scripts/setup.sh test` installs both.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ciphertax_bench::pgbench::{Call, Limit, Pgbench, Script};
+use ciphertax_bench::{Login, PostgresqlGround, child};
+use ciphertax_engine::{Engine, Workload};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::POSTGRESQL;
+use ciphertax_model::{Arm, AuthenticationMethod, Dataset, Distribution, Load, Transport};
+use ciphertax_workload::postgresql::PostgresqlAccess;
+use ciphertax_workload::sql::{
+    BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectOnly, SelectRandom, Tables, TpcbLike,
+};
+
+const DATASET: Dataset = Dataset {
+    tables: 2,
+    table_size: 2000,
+    distribution: Distribution::Uniform,
+};
+/// The whole of it is there: oltp_delete comes last.
+const TABLES: Tables = Tables {
+    dataset: DATASET,
+    thinned: false,
+};
+const SCALE: ciphertax_model::Pgbench = ciphertax_model::Pgbench { scale: 1 };
+const METHOD: AuthenticationMethod = AuthenticationMethod::Trust;
+
+/// Transactions of sysbench and pgbench.
+const FEW: u64 = 20;
+const SLICE: Duration = Duration::from_millis(200);
+
+ciphertax_testkit::plays_roles!();
+
+#[test]
+fn every_scenario_sends_the_statements_that_sysbench_sends() {
+    let mut bed = Bed::new();
+    bed.ground.load(METHOD, DATASET).unwrap();
+    bed.compare("oltp_point_select", 1, |access| PointSelect {
+        access,
+        tables: TABLES,
+    });
+    for (name, of) in [
+        ("select_random_points", Random::Points),
+        ("select_random_ranges", Random::Ranges),
+    ] {
+        bed.compare(name, 1, |access| SelectRandom {
+            access,
+            tables: TABLES,
+            of,
+        });
+    }
+    for (name, statements, scenario) in [
+        ("oltp_read_only", 16, Scenario::ReadOnly),
+        ("oltp_read_write", 20, Scenario::ReadWrite),
+        ("oltp_update_index", 1, Scenario::UpdateIndex),
+        ("oltp_update_non_index", 1, Scenario::UpdateNonIndex),
+        ("oltp_write_only", 6, Scenario::WriteOnly),
+    ] {
+        bed.compare(name, statements, |access| Oltp {
+            access,
+            tables: TABLES,
+            scenario,
+        });
+    }
+    bed.compare("oltp_insert", 1, |access| Insert {
+        access,
+        tables: TABLES,
+    });
+    bed.compare("oltp_delete", 1, |access| Oltp {
+        access,
+        tables: TABLES,
+        scenario: Scenario::Delete,
+    });
+    bed.compare_bulk_inserts();
+}
+
+#[test]
+fn pgbenchs_workloads_send_the_statements_that_pgbench_sends() {
+    let mut bed = Bed::new();
+    bed.ground.load(METHOD, SCALE).unwrap();
+    let pgbench = Pgbench::set_up(&mut bed.ground).unwrap();
+    let login = bed.login();
+    let mut theirs = |script| {
+        let call = Call {
+            login: &login,
+            script,
+            connections: 1,
+            threads: 1,
+        };
+        let logged = bed.logged(|_| pgbench.run(&call, Limit::Transactions(FEW)).map(drop).unwrap());
+        // What it asks before, about its tables, is not prepared.
+        logged
+            .into_iter()
+            .filter(|statement| statement.is_prepared)
+            .collect::<Vec<_>>()
+    };
+    let (select_only, tpcb_like) = (theirs(Script::SelectOnly), theirs(Script::TpcbLike));
+    let tables = SCALE;
+    bed.expect("select-only", &select_only, 1, |access| SelectOnly {
+        access,
+        tables,
+    });
+    bed.expect("tpcb-like", &tpcb_like, 7, |access| TpcbLike { access, tables });
+}
+
+/// A statement as the server logged it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Statement {
+    is_prepared: bool,
+    /// One text for all tables and values; parameters are as they were written.
+    text: String,
+}
+
+impl Statement {
+    /// `None` for other lines.
+    fn of(line: &str) -> Option<Self> {
+        let (_, said) = line.split_once("LOG:  ")?;
+        let (is_prepared, text) = match said.strip_prefix("statement: ") {
+            Some(text) => (false, without_values(text)),
+            None => (
+                true,
+                said.strip_prefix("execute ")?.split_once(": ")?.1.to_owned(),
+            ),
+        };
+        Some(Self {
+            is_prepared,
+            text: of_any_table(&words(text.trim_end_matches(';'))),
+        })
+    }
+
+    fn begins_with(&self, text: &str) -> bool {
+        self.text.starts_with(text)
+    }
+}
+
+/// A text with one space wherever there is any.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Which of several tables is asked is a matter of chance.
+fn of_any_table(text: &str) -> String {
+    (1..=DATASET.tables).fold(text.to_owned(), |text, table| {
+        text.replace(&format!("sbtest{table}"), "sbtest")
+    })
+}
+
+/// A text with `0` for each number that is a value and `''` for each text.
+fn without_values(text: &str) -> String {
+    let mut kept = String::new();
+    let (mut in_text, mut before) = (false, ' ');
+    for letter in text.chars() {
+        if letter == '\'' {
+            in_text = !in_text;
+            kept.push(letter);
+        } else if !in_text {
+            let is_number = letter.is_ascii_digit() && !before.is_ascii_alphabetic();
+            match (is_number, before.is_ascii_digit()) {
+                (true, true) => {}
+                (true, false) => kept.push('0'),
+                (false, _) => kept.push(letter),
+            }
+        }
+        before = letter;
+    }
+    kept
+}
+
+/// A server that logs every statement, and who asks it.
+struct Bed {
+    ground: PostgresqlGround,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let server = PrivateServer::builder(&POSTGRESQL)
+            .account(METHOD)
+            .option("--log_statement=all")
+            .option("--log_parameter_max_length=0")
+            .option("--synchronous_commit=off");
+        Self {
+            ground: PostgresqlGround::prepare(server).unwrap(),
+        }
+    }
+
+    /// Compares a scenario of so many statements, one connection on each side.
+    fn compare<W: Workload>(
+        &mut self,
+        name: &str,
+        statements: usize,
+        workload: impl Fn(PostgresqlAccess) -> W,
+    ) {
+        let theirs = self.of_sysbench(name, FEW);
+        self.expect(name, &theirs, statements, workload);
+    }
+
+    /// Holds a workload to the statements of so many transactions.
+    fn expect<W: Workload>(
+        &mut self,
+        name: &str,
+        theirs: &[Statement],
+        statements: usize,
+        workload: impl Fn(PostgresqlAccess) -> W,
+    ) {
+        assert_eq!(theirs.len(), FEW as usize * statements, "{name}: {theirs:#?}");
+        let mut engine = self.engine(workload);
+        engine.prepare(0).unwrap().unwrap();
+        let mut operations = 0;
+        let ours = self.logged(|_| operations = slice(&mut engine));
+        assert_eq!(ours.len(), operations as usize * statements, "{name}");
+        let compared = ours.len().min(theirs.len());
+        assert!(compared >= statements, "{name}");
+        assert_eq!(ours[..compared], theirs[..compared], "{name}");
+    }
+
+    /// sysbench counts a row as a transaction here, so that as many rows must be as many statements.
+    fn compare_bulk_inserts(&mut self) {
+        let mut engine = self.engine(BulkInsert::new);
+        engine.prepare(0).unwrap().unwrap();
+        let ours = self.logged(|_| assert!(slice(&mut engine) > 0));
+        let rows = self.ground.ask("SELECT COUNT(*) FROM ciphertax.sbbulk1").unwrap();
+        for sql in [
+            "DROP TABLE ciphertax.sbtest1",
+            "CREATE TABLE ciphertax.sbtest1 (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, PRIMARY KEY (id))",
+        ] {
+            self.ground.ask(sql).unwrap();
+        }
+        let theirs = self.of_sysbench("bulk_insert", rows.parse().unwrap());
+        assert_eq!(ours.len(), theirs.len(), "{rows} rows");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let row_of = |statement: &Statement| {
+                assert!(!statement.is_prepared);
+                let text = statement.text.replace("sbbulk1", "sbtest");
+                let (beginning, rows) = text.split_once('(').unwrap();
+                let (row, rest) = rows.split_once(')').unwrap();
+                let rest = rest.replace(' ', "");
+                assert!(rest.split(",(0,0)").all(str::is_empty), "{beginning}({row})");
+                format!("{beginning}({row})").replace(", ", ",")
+            };
+            assert_eq!(row_of(ours), row_of(theirs));
+        }
+    }
+
+    /// The statements of sysbench's transactions alone.
+    fn of_sysbench(&mut self, name: &str, transactions: u64) -> Vec<Statement> {
+        let login = self.login();
+        let mut command = Command::new("sysbench");
+        command.env("PGSSLMODE", "disable").args([
+            "--db-driver=pgsql".to_owned(),
+            format!("--pgsql-host={}", login.host),
+            format!("--pgsql-port={}", login.port),
+            format!("--pgsql-user={}", login.user),
+            format!("--pgsql-db={}", login.database),
+            format!("--events={transactions}"),
+            "--time=0".to_owned(),
+            format!("--rand-type={}", DATASET.distribution.name()),
+            format!("--tables={}", DATASET.tables),
+            format!("--table-size={}", DATASET.table_size),
+        ]);
+        command.args([name, "run"]);
+        let logged = self.logged(|_| drop(child::run(&mut command, "").unwrap()));
+        let is_of_a_transaction = |statement: &Statement| !statement.begins_with("DEALLOCATE");
+        logged.into_iter().filter(is_of_a_transaction).collect()
+    }
+
+    /// What the server logs of what somebody does.
+    fn logged(&mut self, act: impl FnOnce(&mut Self)) -> Vec<Statement> {
+        let log = self.ground.server().folder().join("server.log");
+        let before = length(&log);
+        act(self);
+        let bytes = fs::read(&log).unwrap().split_off(before);
+        // A statement goes on in lines that begin with a tab.
+        let log = String::from_utf8(bytes).unwrap().replace("\n\t", " ");
+        log.lines().filter_map(Statement::of).collect()
+    }
+
+    fn engine<W: Workload>(&self, workload: impl Fn(PostgresqlAccess) -> W) -> Engine {
+        let mut arm = Arm::new("plain", Transport::Plain);
+        arm.authentication.method = Some(METHOD);
+        let access = self.ground.access(&arm, 1).unwrap();
+        Engine::start(vec![workload(access)], &Load::closed(1), 1).unwrap()
+    }
+
+    fn login(&self) -> Login {
+        self.ground.login(METHOD, Transport::Plain).unwrap()
+    }
+}
+
+/// A slice of operations that all succeed, and how many.
+fn slice(engine: &mut Engine) -> u64 {
+    let yielded = engine.slice(0, SLICE).unwrap();
+    assert_eq!(
+        (yielded.failures, yielded.restarts),
+        (0, 0),
+        "{:?}",
+        yielded.first_failure
+    );
+    yielded.operations.iter().map(|operations| operations.count).sum()
+}
+
+fn length(file: &Path) -> usize {
+    fs::metadata(file).unwrap().len() as usize
+}

@@ -1,0 +1,188 @@
+//! A PostgreSQL that ciphertax is given by URL: the "user's own".
+
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use ciphertax_lab::catalogue::POSTGRESQL;
+use ciphertax_lab::postgresql::DATABASE;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
+use ciphertax_reactor::Reactor;
+use ciphertax_supervise::GuardProgram;
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::{ConnectOptions, Session};
+
+use super::{PATIENCE, within};
+
+pub(crate) struct OwnPostgreSql {
+    server: PrivateServer,
+}
+
+impl OwnPostgreSql {
+    /// A server with TLS.
+    pub(crate) fn start() -> Self {
+        Self::start_with(|builder| builder)
+    }
+
+    pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
+        ciphertax_lab::install(&POSTGRESQL, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+        let builder = set_up(PrivateServer::builder(&POSTGRESQL).guard(guard));
+        Self {
+            server: builder.start().unwrap(),
+        }
+    }
+
+    pub(crate) fn user(&self) -> &str {
+        self.server.user()
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        self.server.password().expose()
+    }
+
+    /// Its URL without the password and options.
+    pub(crate) fn url(&self) -> String {
+        self.url_of(self.user())
+    }
+
+    /// Its URL with a password.
+    pub(crate) fn url_with(&self, password: impl Display) -> String {
+        self.url_of(&format!("{}:{password}", self.user()))
+    }
+
+    /// Its URL for somebody else.
+    pub(crate) fn url_of(&self, user: &str) -> String {
+        format!("postgresql://{user}@{}/{DATABASE}", self.server.address())
+    }
+
+    /// Its URL with its password and the authority of its certificate.
+    pub(crate) fn verified_url(&self) -> String {
+        format!(
+            "{}?sslrootcert={}",
+            self.url_with(self.password()),
+            self.ca_file().display()
+        )
+    }
+
+    /// Lets an account in that logs in by its password.
+    pub(crate) fn let_in(&self, user: &str) {
+        let of = self.user();
+        self.change_hba(|line| Some(line.replace(&format!(" {of} "), &format!(" {user},{of} "))));
+    }
+
+    /// Its URL for the account `app` with its password and the authority of its certificate.
+    pub(crate) fn app_url(&self) -> String {
+        format!(
+            "{}?sslrootcert={}",
+            self.url_of("app:tr0ub4dor"),
+            self.ca_file().display()
+        )
+    }
+
+    pub(crate) fn ca_file(&self) -> &Path {
+        self.server.ca_file().unwrap()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.server.folder()
+    }
+
+    /// The default account.
+    pub(crate) fn options(&self) -> ConnectOptions {
+        let address = self.server.address();
+        ConnectOptions {
+            database: Some(DATABASE.to_owned()),
+            ..ConnectOptions::new(
+                address.ip().to_string(),
+                address.port(),
+                self.user(),
+                self.server.password().clone(),
+            )
+        }
+    }
+
+    /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
+    pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
+        session(&self.options(), use_it)
+    }
+
+    /// The same for a session that calls itself so.
+    pub(crate) fn session_called<T>(
+        &self,
+        application: &str,
+        use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T,
+    ) -> T {
+        let options = ConnectOptions {
+            settings: vec![("application_name".to_owned(), application.to_owned())],
+            ..self.options()
+        };
+        session(&options, use_it)
+    }
+
+    /// The first column of a statement's rows.
+    pub(crate) fn query(&self, statement: &str) -> Vec<String> {
+        self.session(|query| query(statement))
+    }
+
+    /// All its tables but those of the system, and its schemas, in alphabetical order.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        self.query(
+            "SELECT name FROM (SELECT nspname || '' AS name FROM pg_namespace WHERE nspname !~ '^pg_' \
+             UNION ALL SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname !~ '^pg_|^information_schema') AS all_of_them ORDER BY name",
+        )
+    }
+
+    /// Writes who may log in anew (`pg_hba.conf`), each line changed by `change`, and has the server read it.
+    pub(crate) fn change_hba(&self, change: impl Fn(&str) -> Option<String>) {
+        let path = self.file("hba_file");
+        let lines = fs::read_to_string(&path).unwrap();
+        let lines: Vec<String> = lines.lines().filter_map(change).collect();
+        fs::write(&path, lines.join("\n") + "\n").unwrap();
+        let before = self.loaded();
+        self.query("SELECT pg_reload_conf()");
+        assert!(within(PATIENCE, || self.loaded() != before));
+    }
+
+    /// When the process that takes new sessions has read its files; `None` where it takes this account no more.
+    fn loaded(&self) -> Option<String> {
+        let (reactor, options) = (Reactor::new().unwrap(), self.options());
+        let asked = async {
+            let (mut session, _) = Session::connect(&reactor, &options).await?;
+            let rows = session.query("SELECT pg_conf_load_time()").await?;
+            session.close().await?;
+            Ok::<_, WireError>(rows[0].text(0))
+        };
+        let asked = reactor.run_one(asked, Instant::now() + PATIENCE);
+        asked.unwrap().unwrap().ok()
+    }
+
+    /// A file of its own, by the setting that names it.
+    pub(crate) fn file(&self, setting: &str) -> PathBuf {
+        self.query(&format!("SELECT current_setting('{setting}')"))
+            .remove(0)
+            .into()
+    }
+}
+
+/// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
+pub(crate) fn session<T>(
+    options: &ConnectOptions,
+    use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T,
+) -> T {
+    let reactor = Reactor::new().unwrap();
+    let connect = Session::connect(&reactor, options);
+    let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
+    let (mut session, _) = connected.unwrap().unwrap().unwrap();
+    let result = use_it(&mut |statement| {
+        let rows = reactor.run_one(session.query(statement), Instant::now() + PATIENCE);
+        let rows = rows.unwrap().unwrap().unwrap();
+        rows.iter().map(|row| row.text(0)).collect()
+    });
+    // The server may have ended it.
+    let _ = reactor.run_one(session.close(), Instant::now() + PATIENCE);
+    result
+}

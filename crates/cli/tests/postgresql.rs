@@ -1,0 +1,416 @@
+//! PostgreSQL through the whole command, on real private servers: TLS, logins, programs of its own, faults.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use ciphertax_lab::catalogue;
+use ciphertax_records::{Phase, RunStatus};
+use ciphertax_testkit::{cache, fetched, postgresql_programs};
+use rustix::process::{Signal, kill_process};
+
+use crate::common::{
+    PATIENCE, Running, Sandbox, fails_and_goes_on, no_slice_failed, record, samples, servers_of, within,
+};
+
+const STUDY: &str = r#"
+name = "tls"
+question = "What does TLS cost?"
+server = "postgresql"
+time_s = 6
+slice_s = 0.1
+
+[dataset]
+table_size = 2000
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "queries"
+workload = "oltp_point_select"
+load = { connections = 4 }
+
+[[cell]]
+name = "connects"
+workload = "connect"
+load = { connections = 2 }
+
+[[cell]]
+name = "bulk"
+workload = "bulk_read"
+load = { connections = 1 }
+"#;
+
+const LOGINS: &str = r#"
+name = "logins"
+question = "What does a login cost?"
+server = "postgresql"
+time_s = 10
+slice_s = 0.2
+
+[[arm]]
+name = "trust"
+transport = "tls1.3"
+authentication = { method = "trust" }
+
+[[arm]]
+name = "password"
+transport = "tls1.3"
+authentication = { method = "password" }
+
+[[arm]]
+name = "md5"
+transport = "tls1.3"
+authentication = { method = "md5" }
+
+[[arm]]
+name = "scram"
+transport = "tls1.3"
+authentication = { method = "SCRAM-SHA-256", password_cache = "cold" }
+
+[[arm]]
+name = "bound"
+transport = "tls1.3"
+authentication = { method = "SCRAM-SHA-256-PLUS" }
+
+[[arm]]
+name = "many"
+transport = "plain"
+authentication = { method = "SCRAM-SHA-256", password_cache = "cold", scram_iterations = 20000 }
+
+[[arm]]
+name = "certificate"
+transport = "tls1.3"
+tls = { client_certificate = "ecdsa-p256" }
+authentication = { method = "cert" }
+
+[[cell]]
+name = "connect"
+workload = "connect"
+load = { connections = 2 }
+"#;
+
+#[test]
+fn tls_is_measured_on_a_private_server_and_nothing_is_left() {
+    let sandbox = Sandbox::new();
+    let finished = start(&sandbox, STUDY, &[]).finish_within(2 * PATIENCE);
+    finished.measured();
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.status, RunStatus::Complete);
+    no_slice_failed(&run);
+    sandbox.expect_nothing_left();
+    let [server] = &run.head.servers[..] else {
+        panic!("{:?}", run.head.servers)
+    };
+    assert_eq!(server.product, "PostgreSQL");
+    assert!(server.version.starts_with("15."), "{server:?}");
+    for arm in &run.head.arms {
+        let claims: Vec<&str> = arm.sessions[0]
+            .proofs
+            .iter()
+            .map(|proof| proof.claim.as_str())
+            .collect();
+        assert!(
+            claims.iter().any(|claim| claim.contains("pg_stat_ssl")),
+            "{claims:?}"
+        );
+        assert_eq!(arm.sessions[0].facts.authentication.method, "SCRAM-SHA-256");
+    }
+    // Each connection has a process of its own, which has ended when the clocks are read.
+    for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
+        let cpu = sample.server.server_cpu.expect("the server's CPU");
+        assert!(cpu.total_ns > 0, "{sample:?}");
+    }
+    let connects = samples(&sandbox.run());
+    let mut connects = connects
+        .iter()
+        .filter(|sample| sample.slice.cell == "connects" && sample.is_valid());
+    assert!(connects.all(|sample| {
+        let each = sample.server.server_cpu.unwrap().total_ns / sample.load.operation_count().max(1);
+        // A backend is forked, starts and ends: that cannot be had for a tenth of a millisecond.
+        each > 100_000
+    }));
+}
+
+const FIRST_KEYS: &str = r#"
+name = "first-keys"
+question = "Whose first key does the server take?"
+time_s = 8
+slice_s = 0.1
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[arm]]
+name = "its-group"
+transport = "tls1.3"
+tls = { group = "P-256" }
+
+[[cell]]
+name = "connects"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
+/// OpenSSL offers X25519 first, which PostgreSQL takes since 18.
+#[test]
+fn handshakes_that_begin_twice_are_counted_and_told_and_others_are_not() {
+    let told = |server: &str, version: &str| {
+        let sandbox = Sandbox::new();
+        let study = format!("server = \"{server}\"\n{FIRST_KEYS}");
+        fs::write(sandbox.work().join("study.toml"), study).unwrap();
+        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+        // What was fetched lies there.
+        command.env("XDG_CACHE_HOME", cache());
+        Running::start(command).finish_within(2 * PATIENCE).measured();
+        let run = record(&sandbox.run());
+        assert!(
+            run.head.servers[0].version.starts_with(version),
+            "{:?}",
+            run.head.servers
+        );
+        let flights = |arm: &str| {
+            let mut rows = run.results.connect_phases.iter();
+            rows.find(|row| row.arm == arm && row.phase == Phase::Tls)
+                .unwrap()
+                .flights
+        };
+        assert_eq!(flights("its-group"), 1.0);
+        let findings = run
+            .results
+            .findings
+            .iter()
+            .filter(|finding| finding.id == "hello-retry");
+        (flights("tls"), findings.cloned().collect::<Vec<_>>())
+    };
+    let (flights, findings) = told("postgresql", "15.");
+    assert_eq!(flights, 2.0);
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}")
+    };
+    assert!(
+        finding.summary.contains("over tls the client") && finding.summary.contains("P-256"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.evidence.contains("TLS handshake 2 flights"),
+        "{finding:?}"
+    );
+    let newer = catalogue::find("postgresql-18").unwrap();
+    if fetched(newer).is_some() {
+        assert_eq!(told("postgresql-18", "18."), (1.0, Vec::new()));
+    }
+}
+
+#[test]
+fn logins_take_the_way_their_arm_says() {
+    let sandbox = Sandbox::new();
+    let finished = start(&sandbox, LOGINS, &[]).finish_within(2 * PATIENCE);
+    finished.measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    sandbox.expect_nothing_left();
+    let connects: BTreeMap<&str, Vec<String>> = run
+        .results
+        .connects
+        .iter()
+        .map(|row| {
+            (
+                row.arm.as_str(),
+                row.logins.keys().map(ToString::to_string).collect(),
+            )
+        })
+        .collect();
+    for (arm, login) in [
+        ("trust", "trust/single"),
+        ("password", "password/single"),
+        ("md5", "md5/single"),
+        ("scram", "SCRAM-SHA-256/derived"),
+        ("bound", "SCRAM-SHA-256-PLUS/cached"),
+        ("many", "SCRAM-SHA-256/derived"),
+        ("certificate", "cert/single"),
+    ] {
+        assert_eq!(connects[arm], [login], "{arm}");
+    }
+    let refused = |arm: &str| {
+        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        let claims = arm.sessions[0].proofs.iter().map(|proof| proof.claim.clone());
+        claims.collect::<Vec<_>>().join("\n")
+    };
+    for arm in ["password", "md5", "scram", "bound", "many"] {
+        assert!(
+            refused(arm).contains("a wrong password"),
+            "{arm}: {}",
+            refused(arm)
+        );
+    }
+    assert!(
+        refused("certificate").contains("a certificate of nobody"),
+        "{}",
+        refused("certificate")
+    );
+}
+
+#[test]
+fn pgbench_and_psql_are_told_how_to_reach_their_arm() {
+    let Some(pgbench) = program("pgbench") else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let study = with_program(&format!(
+        "[\"{pgbench}\", \"--no-vacuum\", \"--file=lookup.sql\", \"--client=2\", \"--transactions=50\"], counts = \"queries\""
+    ));
+    fs::write(
+        sandbox.work().join("lookup.sql"),
+        "SELECT c FROM sbtest1 WHERE id = 7;\n",
+    )
+    .unwrap();
+    let finished = start(&sandbox, &study, &[]).finish_within(2 * PATIENCE);
+    finished.measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
+        // pgbench asks how many there are of its own tables' partitions besides, over a connection of its own.
+        let queries = sample.load.operation_count();
+        assert!((100..110).contains(&queries), "{queries}");
+    }
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_program_that_is_not_what_its_arm_says_is_found_out() {
+    let Some(psql) = program("psql") else {
+        return;
+    };
+    for (mode, words) in [
+        ("disable", ["arm tls", "were over TLS, in a TLS arm"]),
+        ("require", ["arm plain", "in a plaintext arm"]),
+    ] {
+        let sandbox = Sandbox::new();
+        let study = with_program(&format!(
+            "[\"env\", \"PGSSLMODE={mode}\", \"{psql}\", \"--command=SELECT 1\"]"
+        ));
+        let finished = start(&sandbox, &study, &[]).finish();
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        for word in words {
+            assert!(finished.stderr.contains(word), "{}", finished.stderr);
+        }
+        sandbox.expect_nothing_left();
+    }
+}
+
+#[test]
+fn a_backend_that_crashes_voids_its_slice_and_the_run_goes_on() {
+    let sandbox = Sandbox::new();
+    let study = STUDY.replace("time_s = 6", "time_s = 120");
+    let mut running = start(&sandbox, &study, &[]);
+    running.measures();
+    let first = servers_of(&sandbox.temporary())[0];
+    // The server ends all sessions then, and begins anew.
+    kill_process(a_backend_of(first), Signal::KILL).unwrap();
+    let went_on = within(2 * PATIENCE, || fails_and_goes_on(&sandbox.run(), ""));
+    running.signal(Signal::INT);
+    let finished = running.finish_within(2 * PATIENCE);
+    let void = record(&sandbox.run()).results.void;
+    assert!(went_on, "{}\n{void:?}", finished.stderr);
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_a_partial_report() {
+    let sandbox = Sandbox::new();
+    let study = STUDY.replace("time_s = 6", "time_s = 60");
+    let mut running = start(&sandbox, &study, &[]);
+    running.measures();
+    kill_process(servers_of(&sandbox.temporary())[0], Signal::KILL).unwrap();
+    let finished = running.finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    assert!(finished.stderr.contains("the server died"), "{}", finished.stderr);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_run_leaves_no_server_and_no_secret() {
+    let sandbox = Sandbox::new();
+    let mut running = start(&sandbox, STUDY, &["--time", "60"]);
+    running.measures();
+    assert_eq!(servers_of(&sandbox.temporary()).len(), 1);
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn what_postgresql_does_not_have_is_refused_before_anything_starts() {
+    let sandbox = Sandbox::new();
+    for (from, to, words) in [
+        (
+            "transport = \"tls1.3\"",
+            "transport = \"tls1.3\"\ntls = { resumption = \"ticket\" }",
+            "resum",
+        ),
+        (
+            "transport = \"tls1.3\"",
+            "transport = \"tls1.3\"\ntls = { negotiation = \"direct\" }",
+            "TLS without a request",
+        ),
+        (
+            "time_s = 6",
+            "time_s = 6\nreplica_set = { members = 3 }",
+            "replica_set is for MongoDB alone",
+        ),
+    ] {
+        let finished = start(&sandbox, &STUDY.replace(from, to), &[]).finish();
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(words), "{words}: {}", finished.stderr);
+        assert!(!sandbox.run().exists());
+    }
+}
+
+/// One of PostgreSQL's own programs.
+fn program(name: &str) -> Option<String> {
+    let path: PathBuf = postgresql_programs()?.join(name);
+    Some(path.display().to_string())
+}
+
+/// The study with a program as its only load.
+fn with_program(command: &str) -> String {
+    let (arms, _) = STUDY.split_once("[[cell]]").unwrap();
+    format!("{arms}[[cell]]\nname = \"program\"\nworkload = \"command\"\ncommand = {{ run = {command} }}\n")
+}
+
+/// A process that serves a session.
+fn a_backend_of(first: rustix::process::Pid) -> rustix::process::Pid {
+    let children =
+        fs::read_to_string(format!("/proc/{0}/task/{0}/children", first.as_raw_nonzero())).unwrap();
+    let is_backend = |pid: &&str| {
+        let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&title).contains("127.0.0.1")
+    };
+    let backend = children.split_whitespace().find(is_backend).expect("a backend");
+    rustix::process::Pid::from_raw(backend.parse().unwrap()).unwrap()
+}
+
+fn start(sandbox: &Sandbox, study: &str, options: &[&str]) -> Running {
+    // The server's programs are fetched once where the system has none, not for every sandbox.
+    ciphertax_lab::install(&catalogue::POSTGRESQL, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    let arguments = ["run", "study.toml", "--out", "run"];
+    let mut command = sandbox.command(
+        &arguments
+            .into_iter()
+            .chain(options.iter().copied())
+            .collect::<Vec<_>>(),
+    );
+    command.env("XDG_CACHE_HOME", cache());
+    Running::start(command)
+}

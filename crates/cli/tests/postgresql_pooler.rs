@@ -1,0 +1,351 @@
+//! A pooler before PostgreSQL, through the whole command: what it costs and saves is told apart, it is proved, and it goes
+//! with its run.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use std::{fs, path::Path};
+
+use ciphertax_lab::catalogue::POSTGRESQL_18;
+use ciphertax_model::Metric;
+use ciphertax_records::{RunStatus, Sample, VoidReason, Witness, counter};
+use ciphertax_testkit::{cache, fetched, not_tested, unpacked_tunnels};
+use rustix::process::{Signal, kill_process};
+
+use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, poolers_of, record, samples};
+
+const STUDY: &str = r#"
+name = "pooled"
+question = "What does a pooler cost, and save?"
+server = "postgresql-18"
+time_s = 12
+slice_s = 0.2
+
+[dataset]
+table_size = 2000
+
+[[arm]]
+name = "direct"
+transport = "tls1.3"
+
+[[arm]]
+name = "session"
+transport = "tls1.3"
+pooler = { pgbouncer = "session" }
+
+[[arm]]
+name = "through"
+transport = "tls1.3"
+pooler = { pgbouncer = "transaction", server_transport = "tls1.3" }
+
+[[cell]]
+name = "queries"
+workload = "oltp_point_select"
+load = { connections = 4 }
+
+[[cell]]
+name = "connects"
+workload = "connect"
+load = { connections = 2 }
+"#;
+
+const POOLED: [&str; 2] = ["session", "through"];
+
+#[test]
+fn what_a_pooler_costs_and_saves_are_told_apart() {
+    if fetched(&POSTGRESQL_18).is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let running = start(&sandbox, STUDY, with_cache);
+    let truth = CpuOfPoolers::watch(sandbox.temporary().as_path());
+    let finished = running.finish_within(2 * PATIENCE);
+    let truth = truth.seen();
+    finished.measured();
+    assert!(finished.stdout.contains("pooler CPU/op"), "{}", finished.stdout);
+    sandbox.expect_nothing_left();
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.status, RunStatus::Complete);
+    no_slice_failed(&run);
+
+    let samples = samples(&sandbox.run());
+    let valid = || samples.iter().filter(|sample| sample.is_valid());
+    for sample in valid() {
+        let cpu = sample.server.pooler_cpu.map_or(0, |cpu| cpu.total_ns);
+        assert_eq!(cpu > 0, is_pooled(sample), "{sample:?}");
+        assert_eq!(sample.server.tunnel_cpu, None);
+    }
+    for (arm, cell) in POOLED
+        .iter()
+        .flat_map(|arm| [(arm, "queries"), (arm, "connects")])
+    {
+        let mut rows = run.results.measurements.iter();
+        let is_of = |metric| metric == Metric::PoolerCpuPerOp;
+        assert!(
+            rows.any(|row| is_of(row.metric) && row.arm == *arm && row.cell == cell && row.value > 0.0),
+            "{arm}, {cell}"
+        );
+    }
+
+    // What the slices say that the poolers used is what the kernel says that they used in all, but for what was between
+    // the slices.
+    let said: u64 = samples
+        .iter()
+        .filter_map(|sample| Some(sample.server.pooler_cpu?.total_ns))
+        .sum();
+    assert_eq!(truth.len(), POOLED.len(), "{truth:?}");
+    let used: u64 = truth.values().sum();
+    assert!(said <= used, "{said} of {used} ns");
+    assert!(said >= used / 2, "{said} of {used} ns");
+
+    // Each connect makes a process of the server, and none where a pooler has one.
+    let connects = |pooled: bool| {
+        let of = valid().filter(move |sample| sample.slice.cell == "connects" && is_pooled(sample) == pooled);
+        let (mut connects, mut sessions) = (0, 0);
+        for sample in of {
+            connects += sample.load.operation_count().cast_signed();
+            sessions += sample.server.server_counters[counter::CONNECTIONS];
+        }
+        (connects, sessions)
+    };
+    let (made, counted) = connects(false);
+    assert!(
+        made > 0 && counted >= made,
+        "{counted} sessions of {made} connects"
+    );
+    let (made, counted) = connects(true);
+    assert!(
+        made > 100 && counted * 10 < made,
+        "{counted} sessions of {made} connects"
+    );
+}
+
+#[test]
+fn each_side_of_a_pooler_is_proved() {
+    let sandbox = Sandbox::new();
+    let study = STUDY
+        .replace("postgresql-18", "postgresql")
+        .replace("oltp_point_select", "connect_only");
+    if !with_old_pgbouncer(&sandbox) {
+        return;
+    }
+    // Without statements that are prepared, any release does.
+    start(&sandbox, &study, |_| ())
+        .finish_within(2 * PATIENCE)
+        .measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    sandbox.expect_nothing_left();
+    let settings = &run.head.servers[0].settings;
+    assert!(
+        settings
+            .iter()
+            .any(|(name, value)| name.contains("pgbouncer, session pooling") && value == "session"),
+        "{settings:?}"
+    );
+    for (arm, to_server, in_pooler) in [
+        ("direct", "TLSv1.3", None),
+        ("session", "no TLS", Some("SHOW SERVERS: no TLS")),
+        ("through", "TLSv1.3", Some("SHOW SERVERS: TLSv1.3")),
+    ] {
+        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        let proofs = &arm.sessions[0].proofs;
+        let evidence = |witness| {
+            let proof = proofs.iter().find(|proof| proof.witness == witness);
+            proof.map(|proof| proof.evidence.as_str())
+        };
+        assert!(
+            evidence(Witness::Client).unwrap().starts_with("TLSv1.3"),
+            "{proofs:?}"
+        );
+        assert!(
+            evidence(Witness::Server).unwrap().starts_with(to_server),
+            "{proofs:?}"
+        );
+        assert!(evidence(Witness::Authentication).is_some(), "{proofs:?}");
+        let by_pooler = evidence(Witness::Pooler);
+        assert_eq!(by_pooler.is_some(), in_pooler.is_some(), "{proofs:?}");
+        if let (Some(evidence), Some(words)) = (by_pooler, in_pooler) {
+            assert!(evidence.starts_with("SHOW CLIENTS: TLSv1.3"), "{evidence}");
+            assert!(evidence.contains(words), "{evidence}");
+            let canaries = proofs.iter().filter(|proof| proof.claim.contains("canary"));
+            assert_eq!(canaries.count(), 2, "{proofs:?}");
+        }
+    }
+}
+
+#[test]
+fn a_pooler_that_dies_ends_the_run_and_is_named() {
+    let sandbox = Sandbox::new();
+    if !with_old_pgbouncer(&sandbox) {
+        return;
+    }
+    let mut running = start(
+        &sandbox,
+        &of_sessions().replace("time_s = 12", "time_s = 60"),
+        |_| (),
+    );
+    running.measures();
+    for pooler in poolers_of(&sandbox.temporary()) {
+        kill_process(pooler, Signal::KILL).unwrap();
+    }
+    let finished = running.finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    for words in ["the pooler died", "pgbouncer, session pooling"] {
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+    let run = record(&sandbox.run());
+    let is_its_death = |reason: &VoidReason| matches!(reason, VoidReason::PoolerDied { .. });
+    assert!(
+        run.results.void.iter().any(|row| is_its_death(&row.reason)),
+        "{:?}",
+        run.results.void
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_killed_run_leaves_no_pooler() {
+    let sandbox = Sandbox::new();
+    if !with_old_pgbouncer(&sandbox) {
+        return;
+    }
+    let mut running = start(
+        &sandbox,
+        &of_sessions().replace("time_s = 12", "time_s = 60"),
+        |_| (),
+    );
+    running.measures();
+    assert_eq!(poolers_of(&sandbox.temporary()).len(), 1);
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn an_old_release_is_refused_where_it_would_lose_prepared_statements() {
+    let sandbox = Sandbox::new();
+    if !with_old_pgbouncer(&sandbox) {
+        return;
+    }
+    let study = STUDY.replace("postgresql-18", "postgresql");
+    let finished = start(&sandbox, &study, |_| ()).finish();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    for words in [
+        "arm through: with pgbouncer = \"transaction\" PgBouncer 1.18 loses the statements that oltp_point_select prepares",
+        "`ciphertax servers install postgresql-18`",
+        "the cell queries",
+    ] {
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+    assert!(!finished.stderr.contains("connects"), "{}", finished.stderr);
+    assert!(!sandbox.run().exists());
+}
+
+#[test]
+fn a_pooler_that_is_not_available_is_refused_before_anything_starts() {
+    if is_in_system() {
+        return not_tested("the system has pgbouncer");
+    }
+    for (server, words) in [
+        ("postgresql", "install the package pgbouncer"),
+        ("mariadb", "pooler"),
+    ] {
+        let sandbox = Sandbox::new();
+        let finished = start(
+            &sandbox,
+            &of_sessions().replace("\"postgresql\"", &format!("\"{server}\"")),
+            |_| (),
+        )
+        .finish();
+        assert_eq!(finished.code, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+        assert!(!sandbox.run().exists());
+    }
+}
+
+/// CPU time of poolers as the kernel counts it, read until they end.
+struct CpuOfPoolers {
+    is_over: Arc<AtomicBool>,
+    /// Nanoseconds, by process.
+    seen: Arc<Mutex<BTreeMap<i32, u64>>>,
+    watch: thread::JoinHandle<()>,
+}
+
+impl CpuOfPoolers {
+    fn watch(folder: &Path) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen: Arc<Mutex<BTreeMap<i32, u64>>> = Arc::default();
+        let watch = {
+            let (folder, is_over, seen) = (folder.to_owned(), Arc::clone(&is_over), Arc::clone(&seen));
+            thread::spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let cpu = poolers_of(&folder).into_iter().filter_map(|pid| {
+                        let pid = pid.as_raw_nonzero().get();
+                        let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+                        Some((pid, text.split(' ').next()?.parse().ok()?))
+                    });
+                    seen.lock().unwrap().extend(cpu);
+                    thread::sleep(Duration::from_millis(20));
+                }
+            })
+        };
+        Self { is_over, seen, watch }
+    }
+
+    fn seen(self) -> BTreeMap<i32, u64> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.watch.join().unwrap();
+        let seen = self.seen.lock().unwrap();
+        seen.clone()
+    }
+}
+
+fn is_pooled(sample: &Sample) -> bool {
+    POOLED.contains(&sample.slice.arm.as_str())
+}
+
+/// The study without the arm that shares connections between transactions.
+fn of_sessions() -> String {
+    let study = STUDY.replace("postgresql-18", "postgresql");
+    let (before, rest) = study.split_once("[[arm]]\nname = \"through\"").unwrap();
+    let (_, cells) = rest.split_once("[[cell]]").unwrap();
+    format!("{before}[[cell]]{cells}")
+}
+
+fn with_cache(command: &mut Command) {
+    command.env("XDG_CACHE_HOME", cache());
+}
+
+/// Makes Debian 12's pgbouncer the only one that is found; false where that cannot be.
+fn with_old_pgbouncer(sandbox: &Sandbox) -> bool {
+    let unpacked = unpacked_tunnels().filter(|root| root.join("usr/sbin/pgbouncer").exists());
+    match unpacked {
+        Some(root) if !is_in_system() => {
+            let kept = sandbox.work().join(".cache/ciphertax");
+            fs::create_dir_all(&kept).unwrap();
+            symlink(root, kept.join("tunnels")).unwrap();
+            true
+        }
+        _ => {
+            not_tested("Debian 12's pgbouncer is not unpacked, or the system has another");
+            false
+        }
+    }
+}
+
+fn is_in_system() -> bool {
+    Path::new("/usr/sbin/pgbouncer").exists()
+}
+
+fn start(sandbox: &Sandbox, study: &str, with: impl FnOnce(&mut Command)) -> Running {
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+    command.env_remove("XDG_CACHE_HOME");
+    with(&mut command);
+    Running::start(command)
+}

@@ -1,0 +1,239 @@
+//! Which server pays most, where the same is asked of several, and what tells why.
+
+use ciphertax_model::{Cell, Metric};
+use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, ServerRecord, Severity};
+use ciphertax_stats::format::rounded;
+use ciphertax_stats::jackknife::{Formula, formula_of};
+use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
+use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
+
+use super::finding::finding;
+use super::what_differs::why;
+use crate::cell::{BASELINE, CellSamples, value};
+use crate::error::ExplainError;
+
+/// The identifier of these findings.
+pub(crate) const PAYS_MOST: &str = "pays-most";
+/// What those about the server's side hold.
+pub(crate) const SERVER_CPU: &str = ", server CPU of ";
+
+/// What an arm costs one server, where it is sure to cost anything.
+pub(super) struct Payer<'a> {
+    pub(super) name: String,
+    pub(super) server: &'a ServerRecord,
+    pub(super) cell: MeasuredCell<'a>,
+    pub(super) row: &'a EstimateRow,
+    samples: &'a CellSamples<'a>,
+    /// CPU time more in microseconds.
+    more_us: Interval,
+}
+
+/// For every arm, and for every operation that several servers are asked: one finding a side.
+pub(super) fn pays_most(
+    run: &Run,
+    cells: &[CellSamples<'_>],
+    arm: &str,
+) -> Result<Vec<Finding>, ExplainError> {
+    let mut findings = Vec::new();
+    let all: Vec<(MeasuredCell<'_>, &CellSamples<'_>)> = run.cells().zip(cells).collect();
+    for (index, (first, _)) in all.iter().enumerate() {
+        let is_same = |other: &MeasuredCell<'_>| asks_another_server_the_same(first.asked, other.asked);
+        if all[..index].iter().any(|(other, _)| is_same(other)) {
+            continue;
+        }
+        let others = all.iter().skip(index + 1).filter(|(other, _)| is_same(other));
+        let group: Vec<_> = std::iter::once(&all[index]).chain(others).copied().collect();
+        if group.len() < 2 {
+            continue;
+        }
+        for (side, metric) in [
+            ("server", Metric::ServerCpuPerOp),
+            ("client", Metric::ClientCpuPerOp),
+        ] {
+            let payers = payers(run, &group, arm, metric);
+            findings.extend(of_side(run, arm, side, metric, payers)?);
+        }
+    }
+    Ok(findings)
+}
+
+fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {
+    let asked = |cell: &Cell| Cell {
+        name: String::new(),
+        server: None,
+        ..cell.clone()
+    };
+    one.server != other.server && asked(one) == asked(other)
+}
+
+/// Those that are sure to pay, the most first.
+fn payers<'a>(
+    run: &'a Run,
+    group: &[(MeasuredCell<'a>, &'a CellSamples<'a>)],
+    arm: &str,
+    metric: Metric,
+) -> Vec<Payer<'a>> {
+    let servers: Vec<&ServerRecord> = group
+        .iter()
+        .filter_map(|(cell, _)| run.server_of(cell.found))
+        .collect();
+    let name = |server: &ServerRecord| {
+        let of_product = servers.iter().filter(|other| other.product == server.product);
+        match of_product.count() {
+            1 => server.product.clone(),
+            _ => server.name.clone(),
+        }
+    };
+    let payer = |(cell, samples): &(MeasuredCell<'a>, &'a CellSamples<'a>)| {
+        let row = run.results.estimate(&cell.asked.name, arm, metric)?;
+        let server = run.server_of(cell.found)?;
+        let more_us = row.difference.filter(|_| row.verdict == Verdict::Costs)?;
+        Some(Payer {
+            name: name(server),
+            server,
+            cell: *cell,
+            row,
+            samples,
+            more_us,
+        })
+    };
+    let mut payers: Vec<Payer<'_>> = group.iter().filter_map(payer).collect();
+    payers.sort_by(|one, other| other.more_us.value.total_cmp(&one.more_us.value));
+    payers
+}
+
+fn of_side(
+    run: &Run,
+    arm: &str,
+    side: &str,
+    metric: Metric,
+    payers: Vec<Payer<'_>>,
+) -> Result<Option<Finding>, ExplainError> {
+    let [most, others @ ..] = payers.as_slice() else {
+        return Ok(None);
+    };
+    let mut ahead = Vec::new();
+    for other in others {
+        match ahead_of(most, other, arm, metric)? {
+            Some(formula) => ahead.push(formula),
+            None => return Ok(None),
+        }
+    }
+    let Some(nearest) = ahead.first() else {
+        return Ok(None);
+    };
+    let adjusted = holm(&ahead.iter().map(|formula| formula.p_value).collect::<Vec<_>>());
+    let is_sure = |(index, formula): (usize, &Formula)| {
+        let floors = floor_us(most) + floor_us(&others[index]);
+        formula.interval.low > 0.0 && formula.interval.value > floors && adjusted[index] <= SIGNIFICANCE
+    };
+    let workload = most.cell.asked.workload;
+    let what = match (workload.makes_connections(), workload.is_key_lookup()) {
+        (true, _) => "a new connection",
+        (false, true) => "a query",
+        (false, false) => "an operation",
+    };
+    let told = |payer: &Payer<'_>| format!("{} {}", payer.name, rounded::microseconds_between(payer.more_us));
+    let ranking: Vec<String> = payers.iter().map(told).collect();
+    let ranking = ranking.join(", ");
+    let by = format!(
+        "{} more than {}",
+        rounded::microseconds_between(nearest.interval),
+        others[0].name
+    );
+    let answer = match ahead.iter().enumerate().all(is_sure) {
+        true => format!("{} pays most for {arm}, {by}", most.name),
+        false => format!(
+            "which pays most for {arm} cannot be told ({}: {by}, which is not sure or within the noise)",
+            most.name
+        ),
+    };
+    let relative = payers
+        .iter()
+        .max_by(|one, other| one.row.change.total_cmp(&other.row.change));
+    let is_alone = |payer: &&Payer<'_>| {
+        let mut rivals = payers.iter().filter(|other| other.name != payer.name);
+        rivals.all(|other| payer.row.low > other.row.high)
+    };
+    let relative = relative.filter(is_alone).map_or_else(String::new, |payer| {
+        format!(
+            " In percent it is most on {}: {} of {} without it.",
+            payer.name,
+            rounded::change(payer.row.interval()),
+            rounded::microseconds(payer.row.baseline)
+        )
+    });
+    Ok(Some(finding(
+        PAYS_MOST,
+        Severity::Cause,
+        format!(
+            "{}, {side} CPU of {what}: {answer}. More CPU time: {ranking}.{relative}{}",
+            workload.name(),
+            match metric {
+                Metric::ServerCpuPerOp => why(run, arm, &payers),
+                _ => String::new(),
+            }
+        ),
+        evidence(&payers),
+    )))
+}
+
+/// How much more the one costs than the other, in microseconds; `None` of too few blocks. Cells are independent.
+fn ahead_of(
+    one: &Payer<'_>,
+    other: &Payer<'_>,
+    arm: &str,
+    metric: Metric,
+) -> Result<Option<Formula>, ExplainError> {
+    let (one, other) = (logs(one, arm, metric), logs(other, arm, metric));
+    let fewest = FEWEST_BLOCKS as usize;
+    if one.len() < fewest || other.len() < fewest {
+        return Ok(None);
+    }
+    let more = |[baseline, arm]: &[f64; 2]| arm.exp() - baseline.exp();
+    Ok(Some(formula_of(&one, &other, |one, other| {
+        more(one) - more(other)
+    })?))
+}
+
+/// Logarithms of CPU per operation in microseconds, of the baseline and of the arm, block by block; moved so that the baseline's
+/// mean is its value in the tables.
+fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Vec<[f64; 2]> {
+    let Some(arm) = payer.samples.arms.iter().position(|name| name == arm) else {
+        return Vec::new();
+    };
+    let log = |slice| value(slice, metric).map(f64::ln);
+    let mut rows: Vec<[f64; 2]> = payer
+        .samples
+        .pairs(BASELINE, arm)
+        .filter_map(|(baseline, variant)| Some([log(baseline)?, log(variant)?]))
+        .collect();
+    let mean = rows.iter().map(|row| row[0]).sum::<f64>() / rows.len() as f64;
+    let shift = payer.row.baseline.ln() - mean;
+    for row in &mut rows {
+        *row = row.map(|log| log + shift);
+    }
+    rows
+}
+
+/// What the baseline against itself may differ by, in microseconds.
+fn floor_us(payer: &Payer<'_>) -> f64 {
+    payer.row.floor.unwrap_or(f64::INFINITY) * payer.row.baseline
+}
+
+/// What each server pays without the arm, and with which library.
+fn evidence(payers: &[Payer<'_>]) -> String {
+    let told = payers.iter().map(|payer| {
+        let library = match payer.server.tls_library.as_str() {
+            "" => String::new(),
+            library => format!(", {library}"),
+        };
+        format!(
+            "{}{library}: {} of {}",
+            payer.name,
+            rounded::change(payer.row.interval()),
+            rounded::microseconds(payer.row.baseline)
+        )
+    });
+    told.collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,308 @@
+//! Findings that compare what servers pay, and what a login costs beside TLS.
+
+use ciphertax_explain::explain;
+use ciphertax_model::Study;
+use ciphertax_records::{
+    AuthenticationFacts, CertificateFacts, Finding, Head, LoginPath, Sample, ServerId, ServerRecord,
+    SessionFacts, SessionRecord, TlsFacts, Verified,
+};
+
+use crate::made_up::{head, sample};
+
+/// Samples of a study whose CPU per operation, client then server, is known by cell and arm; with a noise of about one percent.
+pub(crate) fn measured(study: &Study, cpu_us: impl Fn(&str, &str) -> [f64; 2]) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for block in 0..30 {
+        for (place, cell) in study.cells.iter().enumerate() {
+            for (position, arm) in study.measured_arms().iter().enumerate() {
+                let step = block * 7 + position as u32 * 3 + place as u32 * 5;
+                let noise = 1.0 + 0.01 * (f64::from(step % 11) / 5.0 - 1.0);
+                let cpu = cpu_us(&cell.name, &arm.name).map(|us| us * noise);
+                samples.push(sample(&cell.name, block, position as u32, &arm.name, cpu));
+            }
+        }
+    }
+    samples
+}
+
+pub(crate) fn found(head: &Head, samples: &[Sample], id: &str) -> Vec<Finding> {
+    let mut findings = explain(head, samples).unwrap().findings;
+    findings.retain(|finding| finding.id == id);
+    findings
+}
+
+pub(crate) fn only(mut findings: Vec<Finding>) -> Finding {
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    findings.remove(0)
+}
+
+pub(crate) const SERVERS: &str = r#"
+name = "servers"
+question = "Who pays most?"
+server = "mariadb"
+time_s = 60
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "mariadb-connect"
+workload = "connect"
+load = { connections = 2 }
+
+[[cell]]
+name = "postgresql-connect"
+server = "postgresql"
+workload = "connect"
+load = { connections = 2 }
+
+[[cell]]
+name = "mariadb-read"
+workload = "ycsb_c"
+load = { connections = 2 }
+
+[[cell]]
+name = "postgresql-read"
+server = "postgresql"
+workload = "ycsb_c"
+load = { connections = 2 }
+"#;
+
+fn tls_facts() -> TlsFacts {
+    TlsFacts {
+        version: "TLSv1.3".into(),
+        cipher: "TLS_AES_256_GCM_SHA384".into(),
+        group: "P-256".into(),
+        certificate: CertificateFacts {
+            key: "EC P-256".into(),
+            signature: "ecdsa-with-SHA256".into(),
+            chain_bytes: 800,
+            chain_length: 2,
+        },
+        resumed: false,
+        hello_retry_request: false,
+        client_hello_bytes: 241,
+        verification: Verified::HostName,
+        client_library: "OpenSSL 3.5".into(),
+    }
+}
+
+fn session(server: &ServerRecord, tls: TlsFacts) -> SessionRecord {
+    SessionRecord {
+        server_id: server.id.clone(),
+        server: server.name.clone(),
+        beside_id: ServerId::default(),
+        beside: None,
+        proofs: Vec::new(),
+        facts: SessionFacts {
+            server_version: server.version.clone(),
+            authentication: AuthenticationFacts {
+                method: "SCRAM-SHA-256".into(),
+                path: LoginPath::Cached,
+            },
+            tls: Some(tls),
+        },
+    }
+}
+
+/// Two servers, with the same handshake on both.
+pub(crate) fn two_servers() -> Head {
+    let mut head = head(Study::from_toml(SERVERS).unwrap());
+    let named = |number, name: &str, product: &str, library: &str| ServerRecord {
+        id: ServerId::numbered(number),
+        name: name.into(),
+        product: product.into(),
+        tls_library: library.into(),
+        cells: vec![format!("{name}-connect"), format!("{name}-read")],
+        ..head.servers[0].clone()
+    };
+    head.servers = vec![
+        named(1, "mariadb", "MariaDB", "OpenSSL 3.0.22 25 Aug 2026"),
+        named(2, "postgresql", "PostgreSQL", "OpenSSL 3.0"),
+    ];
+    head.arms[2].sessions = head
+        .servers
+        .iter()
+        .map(|server| session(server, tls_facts()))
+        .collect();
+    head
+}
+
+pub(crate) fn cost_of_servers(cell: &str, arm: &str) -> [f64; 2] {
+    let is_tls = arm == "tls";
+    match cell {
+        "mariadb-connect" => [
+            60.0 + if is_tls { 800.0 } else { 0.0 },
+            100.0 + if is_tls { 900.0 } else { 0.0 },
+        ],
+        "postgresql-connect" => [
+            200.0 + if is_tls { 820.0 } else { 0.0 },
+            4_000.0 + if is_tls { 1_600.0 } else { 0.0 },
+        ],
+        // The same on both, but for a hundredth of a microsecond.
+        "mariadb-read" => [8.0, 30.0 + if is_tls { 12.0 } else { 0.0 }],
+        _ => [8.0, 30.0 + if is_tls { 12.01 } else { 0.0 }],
+    }
+}
+
+#[test]
+fn of_several_servers_the_one_that_pays_most_is_named_with_what_tells_why() {
+    let head = two_servers();
+    let samples = measured(&head.study, cost_of_servers);
+    let found = found(&head, &samples, "pays-most");
+    let of = |words: &str| {
+        let mut of = found.iter().filter(|finding| finding.summary.starts_with(words));
+        of.next().unwrap_or_else(|| panic!("{words}: {found:#?}"))
+    };
+    let verdict = explain(&head, samples.as_slice()).unwrap().verdict;
+    let most = "connect, server CPU of a new connection: PostgreSQL pays most for tls, 702 µs [681, 722] more than MariaDB";
+    assert!(
+        verdict.starts_with(&format!("Against plain: {most}; ")),
+        "{verdict}"
+    );
+    let connect = of("connect, server CPU of a new connection: PostgreSQL pays most for tls");
+    // 1,600 − 900 µs.
+    assert!(
+        connect.summary.contains("702 µs [681, 722] more than MariaDB"),
+        "{connect:#?}"
+    );
+    assert!(
+        connect
+            .summary
+            .contains("In percent it is most on MariaDB: +900 %"),
+        "{connect:#?}"
+    );
+    assert!(
+        connect.summary.contains("the same everywhere (TLSv1.3, P-256"),
+        "{connect:#?}"
+    );
+    assert!(
+        connect.summary.contains("same library (OpenSSL 3.0)"),
+        "{connect:#?}"
+    );
+    assert!(
+        connect
+            .summary
+            .contains("starts a process for every connection, which takes it 4.00 ms"),
+        "{connect:#?}"
+    );
+    let read = of("ycsb_c, server CPU of a query: which pays most for tls cannot be told");
+    // 40 bytes more, of 22 a record.
+    assert!(read.summary.contains("1.8 records everywhere"), "{read:#?}");
+}
+
+#[test]
+fn where_handshakes_differ_that_is_said_and_one_server_alone_is_not_compared() {
+    let mut head = two_servers();
+    let samples = measured(&head.study, cost_of_servers);
+    let postgresql = &mut head.arms[2].sessions[1].facts.tls;
+    postgresql.as_mut().unwrap().group = "X25519".into();
+    let told = found(&head, &samples, "pays-most");
+    let differ = "The handshakes differ in group (PostgreSQL X25519, MariaDB P-256).";
+    assert!(
+        told.iter().any(|finding| finding.summary.contains(differ)),
+        "{told:#?}"
+    );
+    let alone = SERVERS.replace("server = \"postgresql\"\n", "");
+    let study = Study::from_toml(&alone).unwrap();
+    let samples = measured(&study, cost_of_servers);
+    assert_eq!(found(&crate::made_up::head(study), &samples, "pays-most"), []);
+}
+
+const LOGINS: &str = r#"
+name = "logins"
+question = "What does a login cost beside TLS?"
+server = "postgresql"
+time_s = 60
+
+[[arm]]
+name = "trust"
+transport = "plain"
+authentication = { method = "trust" }
+
+[[arm]]
+name = "trust-tls"
+transport = "tls1.3"
+authentication = { method = "trust" }
+
+[[arm]]
+name = "SCRAM"
+transport = "plain"
+authentication = { method = "SCRAM-SHA-256", password_cache = "cold" }
+
+[[arm]]
+name = "md5"
+transport = "plain"
+authentication = { method = "md5" }
+
+[[arm]]
+name = "password-tls"
+transport = "tls1.3"
+authentication = { method = "password" }
+
+[[cell]]
+name = "connect"
+workload = "connect_only"
+load = { connections = 2 }
+"#;
+
+#[test]
+fn a_login_is_set_against_tls_on_either_side_whichever_costs_more() {
+    let study = Study::from_toml(LOGINS).unwrap();
+    let samples = measured(&study, |_, arm| match arm {
+        "trust-tls" => [1_100.0, 2_000.0],
+        "SCRAM" => [2_100.0, 1_250.0],
+        "md5" => [150.0, 1_000.0],
+        "password-tls" => [1_200.0, 5_000.0],
+        _ => [100.0, 1_000.0],
+    });
+    let found = found(&head(study), &samples, "login-against-tls");
+    let [client, server] = found.as_slice() else {
+        panic!("{found:#?}")
+    };
+    // TLS takes 1,000 µs on both sides.
+    assert!(
+        client.summary.contains("TLS costs the client 1,000 µs") || client.summary.contains("client 1.00 ms")
+    );
+    assert!(
+        client.summary.contains("more than that by SCRAM (2 times ["),
+        "{client:#?}"
+    );
+    assert!(
+        client
+            .summary
+            .contains("less than that by password-tls (0.1 times ["),
+        "{client:#?}"
+    );
+    assert!(client.summary.contains("md5 (0.05 times ["), "{client:#?}");
+    assert!(
+        server
+            .summary
+            .contains("more than that by password-tls (3 times ["),
+        "{server:#?}"
+    );
+    assert!(
+        server.summary.contains("less than that by SCRAM (0.25 times ["),
+        "{server:#?}"
+    );
+    assert!(
+        server.summary.contains("the server derives SCRAM's keys"),
+        "{server:#?}"
+    );
+}
+
+#[test]
+fn a_login_that_is_the_baselines_too_is_not_set_against_tls() {
+    let study = LOGINS.replace("method = \"trust\"", "method = \"md5\"");
+    let study = Study::from_toml(&study).unwrap();
+    let samples = measured(&study, |_, arm| match arm {
+        "trust-tls" | "SCRAM" => [1_100.0, 2_000.0],
+        _ => [100.0, 1_000.0],
+    });
+    assert_eq!(found(&head(study), &samples, "login-against-tls"), []);
+}

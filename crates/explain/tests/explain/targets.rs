@@ -1,0 +1,63 @@
+//! What is said of servers of the user's own.
+
+use ciphertax_explain::explain;
+use ciphertax_records::{ServerPlacement, SessionFacts, SessionRecord};
+use serde_json::json;
+
+use crate::made_up::{head, samples, study};
+
+#[test]
+fn the_option_that_names_a_ca_is_that_of_the_targets_scheme_whatever_the_product() {
+    for (url, product, option) in [
+        ("mysql://app@db.example:3306/", "Percona Server", "ssl-ca=…"),
+        (
+            "postgresql://app@db.example:26257/",
+            "CockroachDB",
+            "sslrootcert=…",
+        ),
+        ("mongodb://app@db.example:27017/", "MongoDB", "tlsCAFile=…"),
+    ] {
+        let mut head = head(study());
+        head.target = Some(url.to_owned());
+        head.servers[0].placement = ServerPlacement::External;
+        head.servers[0].product = product.to_owned();
+        head.arms[2].sessions.push(session("none"));
+        let advice = |head| {
+            let results = explain(&head, samples(6).as_slice()).unwrap();
+            let mut findings = results.findings.into_iter();
+            findings.find(|finding| finding.id == "unverified-server")
+        };
+        let message = advice(head.clone()).unwrap().summary;
+        assert!(message.contains(option), "{message}");
+        head.arms[2].sessions[0] = session("ca");
+        assert!(advice(head).is_none());
+    }
+}
+
+/// A TLS session of which this was verified.
+fn session(verification: &str) -> SessionRecord {
+    let facts: SessionFacts = serde_json::from_value(json!({
+        "server_version": "1",
+        "authentication": { "method": "it", "path": "single" },
+        "tls": {
+            "version": "TLSv1.3",
+            "cipher": "TLS_AES_256_GCM_SHA384",
+            "group": "X25519",
+            "certificate": { "key": "EC P-256", "signature": "ecdsa-with-SHA256", "chain_bytes": 500, "chain_length": 1 },
+            "resumed": false,
+            "hello_retry_request": false,
+            "client_hello_bytes": 500,
+            "verification": verification,
+            "client_library": "OpenSSL",
+        },
+    }))
+    .unwrap();
+    SessionRecord {
+        server_id: Default::default(),
+        server: "db.example".into(),
+        beside_id: Default::default(),
+        beside: None,
+        proofs: Vec::new(),
+        facts,
+    }
+}

@@ -1,0 +1,263 @@
+//! A real PgBouncer before a real private PostgreSQL: who logs in, what is encrypted where, who shares connections, and
+//! that nothing of it stays.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL, POSTGRESQL_18};
+use ciphertax_lab::pooler::{self, RunningPooler};
+use ciphertax_lab::{Account, PrivateServer, postgresql};
+use ciphertax_model::{AuthenticationMethod, PoolMode, Pooler, TlsVersion, Transport};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, run};
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Method, Session};
+use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+
+ciphertax_testkit::plays_roles!();
+
+#[test]
+fn accounts_log_in_through_it_by_their_methods_and_arms_are_proved() {
+    let Some(server) = server() else { return };
+    for (transport, behind) in [
+        (Transport::Plain, Transport::Plain),
+        (Transport::Tls13, Transport::Plain),
+        (Transport::Tls12, Transport::Tls13),
+        (Transport::Tls10, Transport::Plain),
+    ] {
+        let pooler = start(&server, PoolMode::Session, transport, behind);
+        for account in accounts(&server) {
+            let arm = ConnectOptions {
+                method: Method::called(account.method.name()),
+                ..options(&server, &pooler, account, transport)
+            };
+            let conditions = postgresql::Conditions {
+                behind_pooler: Some(behind),
+                ..postgresql::Conditions::default()
+            };
+            let proved = postgresql::prove("arm", &arm, &Expectation::new(transport), conditions)
+                .unwrap_or_else(|error| panic!("{}, {transport}, {behind}: {error}", account.user));
+            let has_password = account.method != AuthenticationMethod::Trust;
+            assert_eq!(proved.proofs.len(), if has_password { 4 } else { 3 });
+            let by_pooler = pooler.prove("arm", &arm).unwrap();
+            let [said, wire] = [&by_pooler[0].evidence, &by_pooler[1].claim];
+            let can_be_read = if behind == Transport::Plain {
+                "travels"
+            } else {
+                "does not travel"
+            };
+            assert_eq!(
+                wire,
+                &format!("behind the pooler a canary value {can_be_read} in plaintext")
+            );
+            let [client, server] = [transport, behind]
+                .map(|transport| transport.tls_version().map_or("no TLS", TlsVersion::name));
+            assert!(said.starts_with(&format!("SHOW CLIENTS: {client}")), "{said}");
+            assert!(said.contains(&format!("SHOW SERVERS: {server}")), "{said}");
+            // The server knows its own accounts, whoever stands before it.
+            assert_eq!(ask(&arm, "SELECT current_user").unwrap(), account.user);
+        }
+        assert!(pooler.is_alive());
+    }
+}
+
+#[test]
+fn what_is_not_asked_for_is_refused() {
+    let Some(server) = server() else { return };
+    let pooler = start(&server, PoolMode::Session, Transport::Tls13, Transport::Plain);
+    let account = server.default_account();
+    let plain = options(&server, &pooler, account, Transport::Plain);
+    let old = options(&server, &pooler, account, Transport::Tls12);
+    let nobody = ConnectOptions {
+        user: "postgres".into(),
+        ..options(&server, &pooler, account, Transport::Tls13)
+    };
+    for refused in [plain, old, nobody] {
+        assert!(ask(&refused, "SELECT 42").is_err());
+    }
+    let with_tls = options(&server, &pooler, account, Transport::Tls13);
+    assert_eq!(ask(&with_tls, "SELECT 42").unwrap(), "42");
+}
+
+#[test]
+fn sessions_keep_a_connection_and_transactions_share_one() {
+    let Some(server) = server() else { return };
+    for (mode, connections) in [(PoolMode::Session, 4), (PoolMode::Transaction, 1)] {
+        let pooler = start(&server, mode, Transport::Plain, Transport::Plain);
+        assert_eq!(pooler.facts()["pool_mode"], mode.name());
+        assert!(
+            pooler.facts()["program"].starts_with("PgBouncer 1."),
+            "{:?}",
+            pooler.facts()
+        );
+        let arm = options(&server, &pooler, server.default_account(), Transport::Plain);
+        let mut backends = run(async |reactor| {
+            let (mut sessions, mut backends) = (Vec::new(), Vec::new());
+            for _ in 0..4 {
+                sessions.push(Session::connect(reactor, &arm).await?.0);
+            }
+            for session in &mut sessions {
+                let rows = session.query("SELECT pg_backend_pid()").await?;
+                backends.push(rows[0].text(0));
+            }
+            Ok::<_, WireError>(backends)
+        })
+        .unwrap();
+        backends.sort_unstable();
+        backends.dedup();
+        assert_eq!(backends.len(), connections, "{}", mode.name());
+    }
+}
+
+#[test]
+fn with_shared_connections_prepared_statements_are_found_again() {
+    // With it comes a release that can.
+    if fetched(&POSTGRESQL_18).is_none() {
+        return;
+    }
+    let Some(server) = server() else { return };
+    let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
+    assert!(pooler::release().unwrap().keeps_prepared_statements());
+    assert_eq!(pooler.facts()["max_prepared_statements"], "1000");
+    let arm = options(&server, &pooler, server.default_account(), Transport::Tls13);
+    let found = run(async |reactor| {
+        let mut sessions = Vec::new();
+        for number in 0..3 {
+            let (mut session, _) = Session::connect(reactor, &arm).await?;
+            let statement = session.prepare(&format!("SELECT $1::int8 + {number}")).await?;
+            sessions.push((session, statement));
+        }
+        let mut found = 0;
+        for _ in 0..3 {
+            for (session, statement) in &mut sessions {
+                found += session.execute(statement, &[1]).await?.rows;
+            }
+        }
+        Ok::<_, WireError>(found)
+    });
+    assert_eq!(found.unwrap(), 9);
+}
+
+#[test]
+fn it_holds_no_password_runs_as_nobody_else_and_leaves_nothing() {
+    let Some(server) = server() else { return };
+    let pooler = start(&server, PoolMode::Transaction, Transport::Tls13, Transport::Plain);
+    let (address, folder, pid) = (pooler.address(), pooler.folder().to_owned(), pooler.pid());
+    for account in server_accounts(&server) {
+        let password = account.password.expose();
+        if !password.is_empty() {
+            assert_eq!(files_with(&folder, password), Vec::<PathBuf>::new());
+        }
+    }
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    // Root's right to read files, or where it cannot do that alone, to write them too.
+    let rights = ["CapEff:\t0000000000000004", "CapEff:\t0000000000000002"];
+    let has_one = rights.iter().any(|right| status.contains(right));
+    assert_eq!(has_one, is_root(), "{status}");
+    assert!(!status.contains("Uid:\t0\t"), "{status}");
+    // A client that stays does not keep it from ending.
+    let _client = TcpStream::connect(address).unwrap();
+    pooler.stop().unwrap();
+    assert!(!folder.exists());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    assert_eq!(command_lines_with(folder.to_str().unwrap()), Vec::<String>::new());
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn before_other_servers_there_is_none() {
+    let mariadb = PrivateServer::builder(&MARIADB).start().unwrap();
+    let pooler = Pooler {
+        pgbouncer: PoolMode::Session,
+        server_transport: Transport::Plain,
+    };
+    let guard = GuardProgram::this_program();
+    let error = pooler::start(pooler, Transport::Plain, &mariadb, None, &guard).unwrap_err();
+    assert!(
+        error.to_string().contains("mariadb cannot do a pooler"),
+        "{error}"
+    );
+}
+
+/// A server with an account for every method that a pooler serves.
+fn server() -> Option<PrivateServer> {
+    fetched(&POSTGRESQL)?;
+    let server = PrivateServer::builder(&POSTGRESQL)
+        .tls_versions(&TlsVersion::ALL)
+        .account(AuthenticationMethod::Md5)
+        .account(AuthenticationMethod::Trust)
+        .account(AuthenticationMethod::Password)
+        .scram_account(AuthenticationMethod::ScramSha256, 20_000);
+    Some(server.start().unwrap())
+}
+
+/// The accounts that a pooler serves.
+fn accounts(server: &PrivateServer) -> Vec<&Account> {
+    let mut accounts = server_accounts(server);
+    accounts.retain(|account| account.method.is_served_by_poolers());
+    assert_eq!(accounts.len(), 4);
+    accounts
+}
+
+fn server_accounts(server: &PrivateServer) -> Vec<&Account> {
+    let methods = [
+        AuthenticationMethod::Md5,
+        AuthenticationMethod::Trust,
+        AuthenticationMethod::Password,
+    ];
+    let further = methods.into_iter().filter_map(|method| server.account(method));
+    let iterations = server.scram_account(AuthenticationMethod::ScramSha256, 20_000);
+    [server.default_account()]
+        .into_iter()
+        .chain(further)
+        .chain(iterations)
+        .collect()
+}
+
+fn start(server: &PrivateServer, mode: PoolMode, transport: Transport, behind: Transport) -> RunningPooler {
+    let pooler = Pooler {
+        pgbouncer: mode,
+        server_transport: behind,
+    };
+    pooler::start(pooler, transport, server, None, &GuardProgram::this_program()).unwrap()
+}
+
+/// A connection of an account through a pooler.
+fn options(
+    server: &PrivateServer,
+    pooler: &RunningPooler,
+    account: &Account,
+    transport: Transport,
+) -> ConnectOptions {
+    let address = pooler.address();
+    let verification = Verification::HostName(server.ca_file().unwrap().to_owned(), "127.0.0.1".into());
+    let tls = transport.is_encrypted().then(|| {
+        let policy = TlsPolicy::new(transport.tls_version(), verification);
+        Arc::new(TlsConnector::new(&policy).unwrap())
+    });
+    ConnectOptions {
+        database: Some(postgresql::DATABASE.into()),
+        tls,
+        ..ConnectOptions::new(
+            address.ip().to_string(),
+            address.port(),
+            account.user.clone(),
+            account.password.clone(),
+        )
+    }
+}
+
+/// The first value of the first row, on a session of its own.
+fn ask(options: &ConnectOptions, sql: &str) -> Result<String, WireError> {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, options).await?;
+        let rows = session.query(sql).await?;
+        let answer = rows.first().map_or(String::new(), |row| row.text(0));
+        session.close().await?;
+        Ok(answer)
+    })
+}

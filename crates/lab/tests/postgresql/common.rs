@@ -1,0 +1,92 @@
+//! What the tests share.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
+use ciphertax_lab::{Account, PrivateServer, postgresql};
+use ciphertax_model::CertificateKind;
+use ciphertax_testkit::{fetched, run};
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::{ConnectOptions, Session};
+use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
+
+pub(crate) const SECONDS: Duration = Duration::from_secs(5);
+
+pub(crate) fn servers() -> impl Iterator<Item = &'static Entry> {
+    let entries = [&POSTGRESQL, &POSTGRESQL_18];
+    entries.into_iter().filter(|entry| fetched(entry).is_some())
+}
+
+/// By which its processes name themselves.
+pub(crate) fn name(folder: &Path) -> &str {
+    folder.file_name().unwrap().to_str().unwrap()
+}
+
+pub(crate) fn user_of(pid: u32) -> u32 {
+    fs::metadata(format!("/proc/{pid}")).unwrap().uid()
+}
+
+/// Whether there is shared memory of System V that this process made.
+pub(crate) fn has_shared_memory(pid: u32) -> bool {
+    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let maker = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
+    segments.lines().any(|line| maker(line) == Some(pid.to_string()))
+}
+
+/// Whether an account has a certificate.
+pub(crate) enum Known {
+    Yes,
+    No,
+}
+
+pub(crate) fn with_certificate(server: &PrivateServer, known: Known) -> TlsPolicy {
+    let files = match known {
+        Known::Yes => server.client_certificate(CertificateKind::EcdsaP256),
+        Known::No => server.unknown_client_certificate(CertificateKind::EcdsaP256),
+    };
+    let files = files.unwrap().unwrap();
+    TlsPolicy {
+        client_certificate: Some(ClientCertificate {
+            certificate: files.certificate,
+            key: files.key,
+        }),
+        ..TlsPolicy::new(None, trust(server))
+    }
+}
+
+pub(crate) fn trust(server: &PrivateServer) -> Verification {
+    Verification::HostName(server.ca_file().unwrap().to_owned(), "127.0.0.1".into())
+}
+
+pub(crate) fn connector(policy: &TlsPolicy) -> Arc<TlsConnector> {
+    Arc::new(TlsConnector::new(policy).unwrap())
+}
+
+/// A plaintext connection of an account.
+pub(crate) fn options(server: &PrivateServer, account: &Account) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions {
+        database: Some(postgresql::DATABASE.into()),
+        ..ConnectOptions::new(
+            address.ip().to_string(),
+            address.port(),
+            account.user.clone(),
+            account.password.clone(),
+        )
+    }
+}
+
+/// The first value of the first row, on a session of its own.
+pub(crate) fn ask(options: &ConnectOptions, sql: &str) -> Result<String, WireError> {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, options).await?;
+        let rows = session.query(sql).await?;
+        let answer = rows.first().map_or(String::new(), |row| row.text(0));
+        session.close().await?;
+        Ok(answer)
+    })
+}

@@ -1,0 +1,249 @@
+//! How servers are made, where they listen, as whom they run, and what they leave: nothing.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+use ciphertax_lab::catalogue::{POSTGRESQL, POSTGRESQL_18};
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, RunningLink, pooler};
+use ciphertax_model::{AuthenticationMethod, CertificateKind, Link, PoolMode, Pooler, TlsVersion, Transport};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, not_tested, processes, within};
+use ciphertax_wire::postgresql::{ConnectOptions, Method};
+use ciphertax_wire::tls::{TlsPolicy, Verification};
+
+use crate::common::{SECONDS, ask, connector, has_shared_memory, name, options, servers, user_of};
+
+#[test]
+fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
+    for entry in servers() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let (address, folder, pid) = (server.address(), server.folder().to_owned(), server.pids()[0]);
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+        let first_ephemeral: u16 = range.split_whitespace().next().unwrap().parse().unwrap();
+        assert!(address.ip().is_loopback());
+        assert!(address.port() < first_ephemeral, "{address}");
+        assert!(server.is_alive());
+        assert!(server.socket().unwrap().exists());
+        // A session that is open does not keep it from ending.
+        let _session = TcpStream::connect(address).unwrap();
+
+        server.stop().unwrap();
+        assert!(!folder.exists());
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        assert_eq!(command_lines_with(name(&folder)), Vec::<String>::new());
+        assert!(!has_shared_memory(pid));
+        assert!(TcpStream::connect(address).is_err());
+    }
+}
+
+#[test]
+fn it_is_ready_from_a_template() {
+    for entry in servers() {
+        // The first makes it, if it is not there.
+        PrivateServer::builder(entry).start().unwrap().stop().unwrap();
+        let begin = Instant::now();
+        let server = PrivateServer::builder(entry).start().unwrap();
+        eprintln!("{entry} was ready after {:?}", begin.elapsed());
+        let log = fs::read_to_string(server.folder().join("server.log")).unwrap();
+        assert!(!log.contains("initdb"), "{log}");
+    }
+}
+
+#[test]
+fn only_its_user_may_read_its_secrets() {
+    for entry in servers() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(server.folder()), 0o700);
+        for folder in ["data", "data/pg_wal"] {
+            let folder = server.folder().join(folder);
+            assert_eq!(fs::metadata(&folder).unwrap().uid(), user_of(server.pids()[0]));
+        }
+        for (path, expected) in [
+            ("data", 0o700),
+            ("server-key.pem", 0o600),
+            ("data/postgresql.conf", 0o600),
+            ("data/pg_hba.conf", 0o600),
+        ] {
+            assert_eq!(mode(&server.folder().join(path)), expected, "{path}");
+        }
+        let password = server.password().expose();
+        assert_eq!(
+            files_with(server.folder(), password),
+            Vec::<std::path::PathBuf>::new()
+        );
+    }
+}
+
+#[test]
+fn for_root_it_runs_as_a_user_of_its_own_with_no_right_but_to_read() {
+    if !is_root() {
+        return not_tested("whom root lets it run as; the other tests have shown it as an ordinary user");
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    for entry in servers() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let pid = server.pids()[0];
+        // Some end meanwhile.
+        let statuses = processes()
+            .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok());
+        let ours: Vec<String> = statuses
+            .filter(|status| {
+                status.contains(&format!("\nPid:\t{pid}\n")) || status.contains(&format!("\nPPid:\t{pid}\n"))
+            })
+            .collect();
+        assert!(ours.len() > 3, "{ours:?}");
+        let user = user_of(pid);
+        assert!(!users.contains(&format!(":x:{user}:")), "{user} has a name");
+        for status in ours {
+            assert!(status.contains(&format!("\nUid:\t{user}\t{user}\t")), "{status}");
+            // To read files, or where root cannot do that alone, to write them too.
+            let rights = ["CapEff:\t0000000000000004", "CapEff:\t0000000000000002"];
+            assert!(rights.iter().any(|right| status.contains(right)), "{status}");
+            assert!(status.contains("Groups:\t \n"), "{status}");
+        }
+    }
+}
+
+#[test]
+fn one_that_was_killed_is_known_to_be_dead_and_leaves_nothing() {
+    for entry in servers() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let (folder, pid) = (server.folder().to_owned(), server.pids()[0]);
+        server.kill_member(server.address()).unwrap();
+        assert!(!server.is_alive());
+        // Its other processes notice, and its shared memory goes with the last of them.
+        assert!(within(SECONDS, || command_lines_with(name(&folder)).is_empty()));
+        assert!(!has_shared_memory(pid));
+        drop(server);
+        assert!(!folder.exists());
+    }
+}
+
+#[test]
+fn options_reach_the_server_and_its_record() {
+    for entry in servers() {
+        let server = PrivateServer::builder(entry)
+            .cache_mb(64)
+            .tls_versions(&[TlsVersion::V1_2, TlsVersion::V1_3])
+            .option("--max_connections=30")
+            .option("--synchronous-commit=off")
+            .start()
+            .unwrap();
+        for (setting, value) in [
+            ("max_connections", "30"),
+            ("synchronous_commit", "off"),
+            ("shared_buffers", "64MB"),
+            ("ssl_min_protocol_version", "TLSv1.2"),
+        ] {
+            assert_eq!(server.settings()[setting], value);
+        }
+        let line = fs::read_to_string(format!("/proc/{}/cmdline", server.pids()[0])).unwrap();
+        assert!(
+            line.contains("--max_connections=30\0--synchronous-commit=off"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn an_option_the_server_refuses_is_reported_in_its_words() {
+    for entry in servers() {
+        let start = PrivateServer::builder(entry).option("--no-such-option=1").start();
+        let error = start.unwrap_err().to_string();
+        assert!(error.contains("no_such_option"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+#[test]
+fn what_it_cannot_be_is_refused_before_it_is_looked_for() {
+    let methods = [AuthenticationMethod::Cert, AuthenticationMethod::Ed25519];
+    let impossible = methods
+        .into_iter()
+        .fold(PrivateServer::builder(&POSTGRESQL), PrivateServerBuilder::account)
+        .access_control(false)
+        .without_tls();
+    let error = impossible.start().unwrap_err().to_string();
+    for words in [
+        "postgresql cannot do authentication by ed25519",
+        "authentication by cert without TLS",
+        "no access control",
+    ] {
+        assert!(error.contains(words), "{error}");
+    }
+    let error = PrivateServer::builder(&POSTGRESQL_18)
+        .certificate(CertificateKind::Ed25519)
+        .scram_account(AuthenticationMethod::ScramSha256Plus, 100_000)
+        .start()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("SCRAM-SHA-256-PLUS with a certificate ed25519"),
+        "{error}"
+    );
+}
+
+#[test]
+fn inside_a_link_it_is_reached_at_its_distance() {
+    if !is_root() {
+        return not_tested("links are for root");
+    }
+    if fetched(&POSTGRESQL).is_none() {
+        return;
+    }
+    let distance = Link {
+        rtt_ms: 20.0,
+        ..Link::NONE
+    };
+    let link = RunningLink::start(&distance, &GuardProgram::this_program()).unwrap();
+    let server = PrivateServer::builder(&POSTGRESQL).inside(&link).start().unwrap();
+    let near = options(&server, server.default_account());
+    let far = ConnectOptions {
+        host: link.delayed_address().to_string(),
+        ..near.clone()
+    };
+    for arm in [near, far] {
+        assert_eq!(
+            ask(&arm, "SELECT current_user").unwrap(),
+            server.user(),
+            "{}",
+            arm.host
+        );
+    }
+    let pooler = Pooler {
+        pgbouncer: PoolMode::Session,
+        server_transport: Transport::Plain,
+    };
+    let guard = GuardProgram::this_program();
+    let pooler = pooler::start(pooler, Transport::Tls13, &server, Some(&link), &guard).unwrap();
+    let through_it = ConnectOptions {
+        host: pooler.address().ip().to_string(),
+        port: pooler.address().port(),
+        tls: Some(connector(&TlsPolicy::new(
+            None,
+            Verification::Ca(server.ca_file().unwrap().to_owned()),
+        ))),
+        ..options(&server, server.default_account())
+    };
+    assert_eq!(ask(&through_it, "SELECT current_user").unwrap(), server.user());
+    pooler.stop().unwrap();
+    server.stop().unwrap();
+    link.stop().unwrap();
+}
+
+#[test]
+fn it_is_reached_by_its_unix_socket_too() {
+    for entry in servers() {
+        let server = PrivateServer::builder(entry).start().unwrap();
+        let arm = ConnectOptions {
+            socket: server.socket().map(Path::to_owned),
+            method: Some(Method::ScramSha256),
+            ..options(&server, server.default_account())
+        };
+        assert_eq!(ask(&arm, "SELECT current_user").unwrap(), server.user());
+    }
+}

@@ -1,0 +1,199 @@
+//! What ciphertax does on PostgreSQL and servers that are compatible with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::pooler::RunningPooler;
+use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
+use ciphertax_lab::{PrivateServer, Proved};
+use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_wire::postgresql::ConnectOptions;
+use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
+use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::{Contents, SCHEMA};
+use ciphertax_workload::postgresql::PostgresqlAccess;
+
+use super::clients::{Login, PostgreSql};
+use super::{counted, environment};
+use crate::connections::Limit;
+use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
+use crate::error::RunError;
+use crate::meter::ServedBy;
+use crate::server::TargetServers;
+
+/// How long a server may take to remove a data set of any size.
+const REMOVAL: Duration = Duration::from_secs(600);
+
+/// The user's own server.
+pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
+    TargetServers {
+        database: PostgreSql {
+            negotiation: target.negotiation.unwrap_or_default(),
+            method: target.method,
+            ..PostgreSql::default()
+        },
+        endpoints: vec![Endpoint {
+            socket: target.socket(),
+            ..Endpoint::new(&target.host, target.port)
+        }],
+        login: Login {
+            user: target.user.clone(),
+            password: target.password.clone(),
+            database: target.database.clone(),
+            method: None,
+            settings: target.settings.clone(),
+            connect_timeout: target.connect_timeout,
+        },
+        verification: target.verification.clone(),
+        client_certificate: target.client_certificate.clone(),
+        needs_tls: false,
+        display: target.to_string(),
+        url: Target::PostgreSql(target.clone()).url(),
+    }
+}
+
+impl Database for PostgreSql {
+    const MADE: &'static str = "the schema ciphertax";
+    const PROGRAMS_READ: &'static str = "the variables that libpq reads (PGHOST, PGSSLMODE …)";
+    const COUNTERS_NEED: &'static str = "PostgreSQL 14 or newer";
+    const COUNTS_HANDSHAKES: bool = false;
+    const SERVED_BY: ServedBy = ServedBy::Processes;
+
+    type Access = PostgresqlAccess;
+
+    fn of_private(_server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+        Self::default()
+    }
+
+    fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
+        control.claim()
+    }
+
+    fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
+        Ok(control.limits())
+    }
+
+    fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {
+        control.refuse_what_cannot_be_removed()?;
+        control.end_leftovers()
+    }
+
+    fn describe(
+        &self,
+        control: &mut Control<Self>,
+        private: Option<&Entry>,
+    ) -> Result<Description, RunError> {
+        control.describe(private)
+    }
+
+    fn prove(
+        &self,
+        control: &Control<Self>,
+        arm: &str,
+        options: &ConnectOptions,
+        expectation: &Expectation,
+        conditions: Conditions<'_, Self>,
+    ) -> Result<Proved, RunError> {
+        if options.socket.is_some() && options.tls.is_some() {
+            return Err(control.unusable(format!(
+                "the arm {arm} is over TLS, which PostgreSQL does not have over Unix sockets; give host:port, or take a study \
+                 without TLS arms"
+            )));
+        }
+        // A wrong password proves something only where a password is asked for.
+        let method = match options.method {
+            None => control.method_of(options)?,
+            method => method,
+        };
+        let options = ConnectOptions {
+            method,
+            ..options.clone()
+        };
+        let pooler = conditions.pooler;
+        let by = lab::Conditions {
+            unknown_client: conditions.unknown_client.as_ref(),
+            behind_pooler: pooler.map(RunningPooler::server_transport),
+        };
+        let mut proved = prove(arm, &options, expectation, by)?;
+        if let Some(pooler) = pooler {
+            proved.proofs.extend(pooler.prove(arm, &options)?);
+        }
+        Ok(proved)
+    }
+
+    fn canary(options: &ConnectOptions) -> Canary {
+        Box::new(select_canary(options))
+    }
+
+    fn access(
+        &self,
+        arm: &Arm,
+        options: ConnectOptions,
+        expectation: Expectation,
+        _measured: &[Endpoint],
+    ) -> PostgresqlAccess {
+        PostgresqlAccess {
+            options: ConnectOptions {
+                schema: Some(SCHEMA.to_owned()),
+                ..options
+            },
+            expectation,
+            connections: 1,
+            is_pooled: arm.pooler.is_some(),
+        }
+    }
+
+    fn options_of_access(access: &PostgresqlAccess) -> &ConnectOptions {
+        &access.options
+    }
+
+    fn load(
+        &mut self,
+        control: &mut Control<Self>,
+        study: &Study,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<bool, RunError> {
+        let contents = Contents::of(study, PostgresqlAccess::VOCABULARIES);
+        let of = contents.rows();
+        progress(0, of);
+        control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
+        Ok(true)
+    }
+
+    fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
+        control.remove(&self.given_up, REMOVAL)
+    }
+
+    fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
+        control.counters(&self.readings)
+    }
+
+    fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
+        environment::refuse(study, cell)
+    }
+
+    fn url(reached: &Reached<'_, Self>) -> String {
+        environment::url(reached)
+    }
+
+    fn variables(reached: &Reached<'_, Self>) -> Vec<(String, String)> {
+        environment::variables(reached)
+    }
+
+    fn files(reached: &Reached<'_, Self>) -> Result<Vec<(&'static str, Vec<u8>)>, RunError> {
+        environment::files(reached)
+    }
+
+    fn counted(_at_the_end: &BTreeMap<String, i64>, change: &BTreeMap<String, i64>) -> Counted {
+        counted::counted(change)
+    }
+
+    /// After the one byte that answers the client's request for TLS; at once where the client did not ask.
+    fn tls_begins_at(answers: &[u8]) -> Option<usize> {
+        match answers.first()? {
+            b'S' => Some(1),
+            _ => Some(0),
+        }
+    }
+}

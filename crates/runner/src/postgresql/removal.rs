@@ -1,0 +1,136 @@
+//! Removing the data set, whoever holds it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_wire::WireError;
+use ciphertax_wire::postgresql::{Session, TextRow};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::postgresql::end_sessions;
+
+use super::clients::{APPLICATION, PostgreSql};
+use crate::database::Control;
+use crate::error::RunError;
+use crate::patience::PATIENCE;
+
+/// How long a statement waits for a lock that somebody else holds. Whoever waits to remove a table keeps all others from
+/// it too.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
+/// The error of a statement that has waited so long (lock_not_available).
+const LOCKED: &str = "55P03";
+
+/// Who has locks on tables of the schema, or waits for one.
+const HOLDERS: &str = "\
+    FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
+    JOIN pg_catalog.pg_class c ON c.oid = l.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname = 'ciphertax' AND a.datname = pg_catalog.current_database() AND l.pid <> pg_catalog.pg_backend_pid()";
+
+/// How often sessions that were ended are looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Control<PostgreSql> {
+    /// Ends sessions that a run left which is gone: a server does not notice that nobody waits for a statement before
+    /// its end. Only for who has claimed the server and knows the schema for ciphertax's own: no other run has sessions
+    /// there then that work.
+    pub(super) fn end_leftovers(&mut self) -> Result<(), RunError> {
+        let end = end_own();
+        let deadline = Instant::now() + PATIENCE;
+        // Each look ends those that are still there, which does no harm to one that ends already.
+        while !self.allowed(&end)?.is_empty() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Removes the data set if there is one, and tells whether there was.
+    ///
+    /// # Errors
+    /// When it is somebody else's, or somebody keeps it locked, who is named.
+    pub(super) fn remove(&self, given_up: &[u32], patience: Duration) -> Result<bool, RunError> {
+        self.remove_by(given_up, patience, async |session| dataset::remove(session).await)
+    }
+
+    /// Removes what is there of another data set than this.
+    ///
+    /// # Errors
+    /// As [`Control::remove`].
+    pub(super) fn remove_other(&self, contents: &Contents, patience: Duration) -> Result<bool, RunError> {
+        let remove = async |session: &mut Session| dataset::remove_other(session, contents).await;
+        self.remove_by(&[], patience, remove)
+    }
+
+    /// That takes a session of its own: the other may have been cut off in the middle of an answer, or ended by the
+    /// server meanwhile.
+    fn remove_by(
+        &self,
+        given_up: &[u32],
+        patience: Duration,
+        remove: impl AsyncFn(&mut Session) -> Result<bool, DatasetError>,
+    ) -> Result<bool, RunError> {
+        let removing = async {
+            let (mut session, _) = Session::connect(&self.reactor, &self.ways[0]).await?;
+            end_sessions(&mut session, given_up).await?;
+            // A compatible server without the setting waits as long as it likes.
+            or_none(session.query(LOCK_TIMEOUT).await)?;
+            let mut removed = remove(&mut session).await;
+            if is_locked(&removed) {
+                or_none(session.query(&end_own()).await)?;
+                removed = remove(&mut session).await;
+            }
+            let holders = match is_locked(&removed) {
+                true => or_none(session.query(&holders()).await)?,
+                false => Vec::new(),
+            };
+            session.close().await?;
+            Ok((removed, holders))
+        };
+        let removed = self.wait_for(patience, removing)?;
+        let (removed, holders) = removed.map_err(|error| self.of_removal(error))?;
+        match holders.first() {
+            Some(holder) => Err(self.unusable(in_words(holder))),
+            None => removed.map_err(|error| self.of_removal(error)),
+        }
+    }
+}
+
+/// Ends all other sessions of ciphertax and of this user that have locks, and names them.
+fn end_own() -> String {
+    format!(
+        "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM (SELECT DISTINCT l.pid {HOLDERS} \
+         AND a.usename = SESSION_USER AND a.application_name = '{APPLICATION}') AS own"
+    )
+}
+
+/// The others: the process, the table, the client's name, the user and what the session does, who has none of them said
+/// as nothing.
+fn holders() -> String {
+    format!(
+        "SELECT l.pid, c.relname, a.application_name, COALESCE(a.usename, ''), COALESCE(a.state, a.backend_type, '') \
+         {HOLDERS} AND l.granted ORDER BY a.xact_start NULLS LAST, l.pid, c.relname LIMIT 1"
+    )
+}
+
+fn in_words(holder: &TextRow) -> String {
+    let column = |index: usize| holder.text(index);
+    let said = [("", column(2)), ("user ", column(3)), ("", column(4))];
+    let said = said.into_iter().filter(|(_, value)| !value.is_empty());
+    let said: Vec<String> = said.map(|(name, value)| format!("{name}{value}")).collect();
+    let (pid, table) = (column(0), column(1));
+    format!(
+        "the server's process {pid} ({}) keeps the table {table} locked; wait for the end of its transaction, or end the \
+         session: SELECT pg_terminate_backend({pid})",
+        said.join(", ")
+    )
+}
+
+fn is_locked<T>(outcome: &Result<T, DatasetError>) -> bool {
+    matches!(outcome, Err(DatasetError::Wire(WireError::PostgreSql { sql_state, .. })) if sql_state == LOCKED)
+}
+
+/// No rows where the server refuses the question and goes on.
+pub(super) fn or_none(rows: Result<Vec<TextRow>, WireError>) -> Result<Vec<TextRow>, WireError> {
+    match rows {
+        Err(WireError::PostgreSql { severity, .. }) if severity == "ERROR" => Ok(Vec::new()),
+        rows => rows,
+    }
+}

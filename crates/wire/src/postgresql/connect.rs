@@ -1,0 +1,153 @@
+//! From an address to a session that can be asked.
+
+use std::rc::Rc;
+
+use bytes::BytesMut;
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{ConnectTrace, Phase};
+use postgres_protocol::message::frontend;
+
+use super::authentication;
+use super::cancel::CancelKey;
+use super::error_response::server_error;
+use super::fields::int4;
+use super::messages::{ERROR, Messages, not_writable};
+use super::opening::open;
+use super::options::{ConnectOptions, ProtocolVersion};
+use super::result::READY;
+use super::session::Session;
+use crate::error::WireError;
+use crate::scram::ScramKeys;
+use crate::tls::Offer;
+use crate::trace::Tracer;
+
+const NEGOTIATE_VERSION: u8 = b'v';
+const BACKEND_KEY: u8 = b'K';
+/// Bytes of what cancels a query, at most (protocol 3.2).
+const LONGEST_KEY: usize = 256;
+/// How much of a version's number is the minor one.
+const MINOR: i32 = 0xFFFF;
+
+impl Session {
+    /// Connects, negotiates TLS where asked for, logs in and waits until the server is ready; the trace tells what each
+    /// phase took. The phase `preface` is the request for TLS and its answer, which direct TLS and plaintext do not have;
+    /// `setup` is what the server says of itself after the login.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from being what `options` ask for.
+    pub async fn connect(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+    ) -> Result<(Self, ConnectTrace), WireError> {
+        connect(reactor, options, Offer::WhatThereIs).await
+    }
+
+    /// Where keys are kept: makes sure that the next connection finds the account's. Where TLS sessions are to be resumed:
+    /// an error, since no PostgreSQL gives any.
+    ///
+    /// # Errors
+    /// Those of connecting; and when the server gives no session of the kind that is asked for.
+    pub async fn warm_up(
+        reactor: &Rc<Reactor>,
+        options: &ConnectOptions,
+        connections: usize,
+    ) -> Result<(), WireError> {
+        let handshake = async || {
+            let (session, _) = connect(reactor, options, Offer::Nothing).await?;
+            let is_scram = session.iterations().is_some();
+            session.close().await?;
+            Ok(is_scram)
+        };
+        if let ScramKeys::Kept(_) = &options.scram_keys
+            && options.method.is_none_or(|method| method.is_scram())
+            && !options.scram_keys.has(authentication::account(options))
+        {
+            handshake().await?;
+        }
+        match &options.tls {
+            Some(tls) => tls.warm_up(connections, handshake).await,
+            None => Ok(()),
+        }
+    }
+}
+
+async fn connect(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    offer: Offer,
+) -> Result<(Session, ConnectTrace), WireError> {
+    authentication::check(options)?;
+    let mut tracer = Tracer::start();
+    let mut messages = open(reactor, options, offer, &mut tracer).await?;
+    messages.stream.send(&startup(options)?).await?;
+    let protocol = version(&mut messages, options).await?;
+    let logged_in = authentication::log_in(&mut messages, options).await?;
+    tracer.end(Phase::Auth, messages.stream.traffic(), Some(logged_in.cpu_ns));
+
+    messages.logged_in();
+    let key = await_ready(&mut messages).await?;
+    tracer.end(Phase::Setup, messages.stream.traffic(), None);
+    Ok((Session::new(messages, logged_in, protocol, key), tracer.finish()))
+}
+
+/// The first message: the version, who connects to what, and settings.
+fn startup(options: &ConnectOptions) -> Result<BytesMut, WireError> {
+    let user = [("user", options.user.as_str())];
+    let database = options.database.as_deref().map(|database| ("database", database));
+    let schema = options.schema.as_deref().map(|schema| ("search_path", schema));
+    let settings = options
+        .settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let parameters = user
+        .into_iter()
+        .chain(database)
+        .chain([("client_encoding", "UTF8")])
+        .chain(schema)
+        .chain(settings);
+    let mut message = BytesMut::new();
+    frontend::startup_message(parameters, &mut message).map_err(not_writable)?;
+    // It is written as one of 3.0; the version follows the length.
+    message[4..8].copy_from_slice(&options.protocol.number().to_be_bytes());
+    Ok(message)
+}
+
+/// The version of the protocol: that which was asked for, unless the server says that it has an older one.
+async fn version(messages: &mut Messages, options: &ConnectOptions) -> Result<ProtocolVersion, WireError> {
+    let Some(body) = messages.read_if(NEGOTIATE_VERSION).await? else {
+        return Ok(options.protocol);
+    };
+    let unreadable = || WireError::protocol("a version of the protocol that nobody asked for");
+    let (newest, rest) = int4(body).ok_or_else(unreadable)?;
+    let (unknown, _) = int4(rest).ok_or_else(unreadable)?;
+    // Said as the minor version alone, or with the major one before it.
+    let is_3 = newest <= MINOR || newest & !MINOR == ProtocolVersion::V3_0.number();
+    let is_older = (0..options.protocol.number() & MINOR).contains(&(newest & MINOR));
+    // Of the versions between there is none that anybody speaks.
+    if !is_3 || !is_older || newest & MINOR != 0 || unknown != 0 {
+        return Err(unreadable());
+    }
+    Ok(ProtocolVersion::V3_0)
+}
+
+/// Reads what the server says of itself, until it is ready.
+async fn await_ready(messages: &mut Messages) -> Result<CancelKey, WireError> {
+    let mut key = CancelKey::default();
+    loop {
+        let message = messages.read().await?;
+        match message.kind {
+            BACKEND_KEY if key.is_none() => {
+                let (process, secret) = int4(message.body)
+                    .filter(|(_, secret)| (1..=LONGEST_KEY).contains(&secret.len()))
+                    .ok_or_else(|| WireError::protocol("a key to cancel by that is none"))?;
+                key = CancelKey::new(process, secret);
+            }
+            READY => {
+                messages.ready()?;
+                return Ok(key);
+            }
+            ERROR => return Err(server_error(message.body)),
+            _ => return Err(message.unexpected("the end of the login")),
+        }
+    }
+}

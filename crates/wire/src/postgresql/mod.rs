@@ -1,0 +1,40 @@
+//! PostgreSQL's frontend/backend protocol, versions 3.0 and 3.2
+//! (<https://www.postgresql.org/docs/current/protocol.html>).
+//!
+//! What the client says rarely is written by `postgres-protocol`, which also makes the answer to a challenge of `md5`. Not
+//! taken from it: what is sent per operation, since a statement's message is built once and its values are written into
+//! it; what the server says, since that crate's parser takes each message out of the buffer into memory of its own and
+//! knows neither keys to cancel by of protocol 3.2 nor the message that negotiates the version; and SCRAM, because it
+//! keeps no keys.
+
+mod authentication;
+mod cancel;
+mod client;
+mod connect;
+mod copy;
+mod error_response;
+mod fields;
+mod messages;
+mod opening;
+mod options;
+mod query;
+mod result;
+mod row;
+mod session;
+mod session_status;
+mod statement;
+
+#[cfg(test)]
+pub(crate) use authentication::RULES;
+pub use cancel::CancelKey;
+pub use copy::CopyIn;
+pub use options::{ALPN, ConnectOptions, Method, Negotiation, ProtocolVersion};
+pub use query::Query;
+pub use row::{TextRow, Values};
+pub use session::{Session, Transaction};
+pub use session_status::SessionStatus;
+pub use statement::{Parameter, Statement};
+
+pub use crate::expectation::{Expectation, ExpectedLogin};
+pub use crate::scram::ScramKeys;
+pub use crate::summary::ResultSummary;

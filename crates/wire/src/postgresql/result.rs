@@ -1,0 +1,203 @@
+//! Answers: rows, what was done, or an error, and after all that the server is ready again.
+
+use super::error_response::{is_fatal, server_error};
+use super::fields::text;
+use super::messages::{ERROR, Messages};
+use crate::error::WireError;
+use crate::summary::ResultSummary;
+
+pub(super) const PARSE_COMPLETE: u8 = b'1';
+const BIND_COMPLETE: u8 = b'2';
+pub(super) const ROW_DESCRIPTION: u8 = b'T';
+const DATA_ROW: u8 = b'D';
+const COMMAND_COMPLETE: u8 = b'C';
+const EMPTY_QUERY: u8 = b'I';
+pub(super) const COPY_IN: u8 = b'G';
+const COPY_OUT: u8 = b'H';
+const COPY_BOTH: u8 = b'W';
+pub(super) const READY: u8 = b'Z';
+
+/// Reads the whole answer to the execution of a prepared statement, giving each row to `on_row`.
+pub(super) async fn read_executed(
+    messages: &mut Messages,
+    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+) -> Result<ResultSummary, WireError> {
+    expect(messages, BIND_COMPLETE, "that the statement was bound").await?;
+    let mut summary = ResultSummary::default();
+    loop {
+        let message = messages.read().await?;
+        match message.kind {
+            DATA_ROW => {
+                summary.rows += 1;
+                summary.row_bytes += message.body.len() as u64;
+                on_row(message.body)?;
+            }
+            COMMAND_COMPLETE => {
+                summary.affected_rows = affected_rows(message.body)?;
+                break;
+            }
+            EMPTY_QUERY => break,
+            ERROR => {
+                let error = server_error(message.body);
+                return Err(refused(messages, error).await);
+            }
+            _ => return Err(message.unexpected("a row or the end of rows")),
+        }
+    }
+    ready(messages).await?;
+    Ok(summary)
+}
+
+/// Reads the whole answer to text, which may be several statements, giving each row to `on_row`.
+pub(super) async fn read_text(
+    messages: &mut Messages,
+    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+) -> Result<ResultSummary, WireError> {
+    let mut summary = ResultSummary::default();
+    let mut described = false;
+    let mut answered = false;
+    loop {
+        let message = messages.read().await?;
+        match message.kind {
+            ROW_DESCRIPTION if !described => described = true,
+            DATA_ROW if described => {
+                summary.rows += 1;
+                summary.row_bytes += message.body.len() as u64;
+                on_row(message.body)?;
+            }
+            COMMAND_COMPLETE => {
+                summary.affected_rows += affected_rows(message.body)?;
+                (described, answered) = (false, true);
+            }
+            EMPTY_QUERY if !described => answered = true,
+            READY if answered && !described => {
+                messages.ready()?;
+                return Ok(summary);
+            }
+            ERROR => {
+                let error = server_error(message.body);
+                return Err(refused(messages, error).await);
+            }
+            COPY_IN => {
+                return Err(WireError::protocol(
+                    "it asks for rows, which the question had not",
+                ));
+            }
+            COPY_OUT | COPY_BOTH => {
+                return Err(WireError::protocol("it sends a copy, which no workload asks for"));
+            }
+            _ => return Err(message.unexpected("an answer")),
+        }
+    }
+}
+
+/// Reads the end of a copy to the server; its number of rows.
+pub(super) async fn read_copied(messages: &mut Messages) -> Result<u64, WireError> {
+    let message = messages.read().await?;
+    let rows = match message.kind {
+        COMMAND_COMPLETE => affected_rows(message.body)?,
+        ERROR => {
+            let error = server_error(message.body);
+            return Err(refused(messages, error).await);
+        }
+        _ => return Err(message.unexpected("the end of the copy")),
+    };
+    ready(messages).await?;
+    Ok(rows)
+}
+
+/// Reads a message that must be of this kind.
+pub(super) async fn expect(messages: &mut Messages, kind: u8, what: &str) -> Result<(), WireError> {
+    let message = messages.read().await?;
+    match message.kind {
+        found if found == kind => Ok(()),
+        ERROR => {
+            let error = server_error(message.body);
+            Err(refused(messages, error).await)
+        }
+        _ => Err(message.unexpected(what)),
+    }
+}
+
+/// Reads that the server is ready for the next question.
+pub(super) async fn ready(messages: &mut Messages) -> Result<(), WireError> {
+    expect_ready(messages).await?;
+    messages.ready()
+}
+
+/// An error, once the server is ready again after it. After one that ends the session it never is.
+pub(super) async fn refused(messages: &mut Messages, error: WireError) -> WireError {
+    if is_fatal(&error) {
+        return error;
+    }
+    match expect_ready(messages).await.and_then(|()| messages.ready()) {
+        // Most likely it goes away; the error tells more.
+        Err(WireError::Closed | WireError::Io(_)) | Ok(()) => error,
+        Err(problem) => problem,
+    }
+}
+
+async fn expect_ready(messages: &mut Messages) -> Result<(), WireError> {
+    let message = messages.read().await?;
+    match message.kind {
+        READY => Ok(()),
+        _ => Err(message.unexpected("the end of an answer")),
+    }
+}
+
+/// The rows that a statement changed, by what the server says that it did (`INSERT 0 3`, `UPDATE 1`); 0 for others.
+fn affected_rows(body: &[u8]) -> Result<u64, WireError> {
+    let unreadable = || WireError::protocol("it cannot be read what was done");
+    let Some((tag, [])) = text(body) else {
+        return Err(unreadable());
+    };
+    let changes = [b"INSERT ".as_slice(), b"UPDATE ", b"DELETE ", b"MERGE ", b"COPY "];
+    if !changes.iter().any(|change| tag.starts_with(change)) {
+        return Ok(0);
+    }
+    let number = tag.rsplit(|byte| *byte == b' ').next();
+    number
+        .and_then(|digits| str::from_utf8(digits).ok())
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_was_done_says_how_many_rows_were_changed() {
+        for (tag, rows) in [
+            (b"INSERT 0 3\0".as_slice(), 3),
+            (b"UPDATE 18446744073709551615\0", u64::MAX),
+            (b"DELETE 0\0", 0),
+            (b"COPY 10000\0", 10_000),
+            (b"MERGE 2\0", 2),
+            (b"SELECT 5\0", 0),
+            (b"CREATE TABLE\0", 0),
+            (b"\0", 0),
+        ] {
+            assert_eq!(affected_rows(tag).unwrap(), rows);
+        }
+        for unreadable in [
+            b"".as_slice(),
+            b"INSERT 0 3",
+            b"INSERT 0 x\0",
+            b"UPDATE \0",
+            b"UPDATE -1\0",
+            b"UPDATE 1\0x",
+        ] {
+            assert!(affected_rows(unreadable).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = affected_rows(&body);
+        }
+    }
+}

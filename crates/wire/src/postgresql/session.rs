@@ -1,0 +1,307 @@
+//! A session: text, prepared statements, loading, goodbye.
+
+use bytes::BytesMut;
+use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
+use postgres_protocol::message::frontend;
+
+use super::cancel::CancelKey;
+use super::copy::{self, CopyIn};
+use super::fields::{int2, int4};
+use super::messages::{Messages, not_writable};
+use super::options::{LoggedIn, ProtocolVersion};
+use super::query::Query;
+use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
+use super::row::TextRow;
+use super::statement::{Parameter, Statement, wrong_number};
+use crate::error::WireError;
+use crate::expectation::Negotiated;
+use crate::summary::ResultSummary;
+use crate::tls::TlsSummary;
+use crate::traffic::Traffic;
+
+pub use super::messages::Transaction;
+
+/// Bytes of rows that [`Session::query`] keeps at most.
+const MOST_COLLECTED: usize = 16 << 20;
+
+const PARAMETER_DESCRIPTION: u8 = b't';
+const NO_DATA: u8 = b'n';
+const TERMINATE: &[u8] = b"X\0\0\0\x04";
+
+/// A logged-in connection.
+pub struct Session {
+    messages: Messages,
+    authentication: AuthenticationFacts,
+    iterations: Option<u32>,
+    protocol: ProtocolVersion,
+    key: CancelKey,
+    /// Statements that were prepared, by whose number the next is named.
+    prepared: u32,
+}
+
+impl Session {
+    pub(super) fn new(
+        messages: Messages,
+        logged_in: LoggedIn,
+        protocol: ProtocolVersion,
+        key: CancelKey,
+    ) -> Self {
+        Self {
+            messages,
+            authentication: AuthenticationFacts {
+                method: logged_in.method.name().to_owned(),
+                path: logged_in.path,
+            },
+            iterations: logged_in.iterations,
+            protocol,
+            key,
+            prepared: 0,
+        }
+    }
+
+    /// The server's process of the connection; 0 if it has not told.
+    pub fn id(&self) -> u32 {
+        self.key.process().cast_unsigned()
+    }
+
+    /// What stops the statement that the session is executing.
+    pub fn cancel_key(&self) -> &CancelKey {
+        &self.key
+    }
+
+    /// The version of the protocol that was agreed on.
+    pub fn protocol(&self) -> ProtocolVersion {
+        self.protocol
+    }
+
+    /// How often SCRAM hashed the password; `None` where the login was another.
+    pub fn iterations(&self) -> Option<u32> {
+        self.iterations
+    }
+
+    /// Whether there is a transaction, by what the server said after the last answer.
+    pub fn transaction(&self) -> Transaction {
+        self.messages.transaction()
+    }
+
+    /// What the server says of its version, as `15.18 (Debian 15.18-0+deb12u1)`.
+    pub fn server_version(&self) -> &str {
+        self.messages.server_version()
+    }
+
+    /// Runs text, which may be several statements, and gives each row to `on_row`; its values are text, and
+    /// [`Values`](super::Values) reads it.
+    ///
+    /// # Errors
+    /// The server's own, after which the session goes on; those of the connection; and those of `on_row`, after which it
+    /// does not.
+    pub async fn query_raw(
+        &mut self,
+        sql: &str,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let mut message = BytesMut::new();
+        frontend::query(sql, &mut message).map_err(not_writable)?;
+        self.messages.ask(&message).await?;
+        result::read_text(&mut self.messages, on_row).await
+    }
+
+    /// Runs text and collects its rows.
+    ///
+    /// # Errors
+    /// As [`Session::query_raw`]; and when the rows do not end in time to be kept.
+    pub async fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+        let mut rows = Vec::new();
+        let mut bytes = 0;
+        let collect = |row: &[u8]| {
+            bytes += row.len();
+            if bytes > MOST_COLLECTED {
+                return Err(WireError::protocol(
+                    "more rows than any question of ciphertax has",
+                ));
+            }
+            rows.push(TextRow::parse(row)?);
+            Ok(())
+        };
+        self.query_raw(sql, collect).await?;
+        Ok(rows)
+    }
+
+    /// Runs a text statement kept in a buffer and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
+        self.messages.ask(query.request()?).await?;
+        result::read_text(&mut self.messages, |_| Ok(())).await
+    }
+
+    /// Prepares a statement whose parameters (`$1`, `$2`, …) are all integers.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection; and where it takes a parameter for something else.
+    pub async fn prepare(&mut self, sql: &str) -> Result<Statement, WireError> {
+        let (name, types) = self.prepared(sql).await?;
+        Statement::new(&name, &vec![Parameter::Integer; types.len()], &types)
+    }
+
+    /// Prepares a statement with parameters of these types.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection; `parameters` that are not those of the statement.
+    pub async fn prepare_with(
+        &mut self,
+        sql: &str,
+        parameters: &[Parameter],
+    ) -> Result<Statement, WireError> {
+        let (name, types) = self.prepared(sql).await?;
+        Statement::new(&name, parameters, &types)
+    }
+
+    /// The name that a statement got, and the types that the server found for its parameters.
+    async fn prepared(&mut self, sql: &str) -> Result<(String, Vec<u32>), WireError> {
+        self.prepared += 1;
+        let name = format!("s{}", self.prepared);
+        let mut message = BytesMut::new();
+        frontend::parse(&name, sql, [], &mut message).map_err(not_writable)?;
+        frontend::describe(b'S', &name, &mut message).map_err(not_writable)?;
+        frontend::sync(&mut message);
+        let messages = &mut self.messages;
+        messages.ask(&message).await?;
+        result::expect(messages, PARSE_COMPLETE, "that the statement was parsed").await?;
+        let answer = messages.read().await?;
+        if answer.kind != PARAMETER_DESCRIPTION {
+            return Err(answer.unexpected("the types of the parameters"));
+        }
+        let types = parameter_types(answer.body)
+            .ok_or_else(|| WireError::protocol("types of parameters that cannot be read"))?;
+        let answer = messages.read().await?;
+        if !matches!(answer.kind, ROW_DESCRIPTION | NO_DATA) {
+            return Err(answer.unexpected("the columns of the rows"));
+        }
+        result::ready(messages).await?;
+        Ok((name, types))
+    }
+
+    /// Executes a prepared statement whose parameters are all integers and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection; `values` that are not the parameters'.
+    pub async fn execute(
+        &mut self,
+        statement: &mut Statement,
+        values: &[i64],
+    ) -> Result<ResultSummary, WireError> {
+        let parameters = statement.parameters().len();
+        if values.len() != parameters {
+            return Err(wrong_number(parameters, values.len()));
+        }
+        for (index, value) in values.iter().enumerate() {
+            statement.set_integer(index, *value);
+        }
+        self.execute_bound(statement).await
+    }
+
+    /// Executes a prepared statement with the values that were set and passes over its rows.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn execute_bound(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+        self.execute_raw(statement, |_| Ok(())).await
+    }
+
+    /// Executes a prepared statement with the values that were set, and gives each row to `on_row`; its values are in the
+    /// server's binary form, which for text is the text, and [`Values`](super::Values) reads it.
+    ///
+    /// # Errors
+    /// As [`Session::query_raw`].
+    pub async fn execute_raw(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(statement.request()?).await?;
+        result::read_executed(&mut self.messages, on_row).await
+    }
+
+    /// Begins to load rows by a statement `COPY … FROM STDIN`.
+    ///
+    /// # Errors
+    /// The server's own and those of the connection.
+    pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
+        copy::begin(&mut self.messages, sql).await
+    }
+
+    /// Says goodbye and tells what that took. Nothing is left to be done with the session but to wait for
+    /// [`Session::gone`].
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.messages.stream.leave(TERMINATE).await
+    }
+
+    /// After [`Session::leave`]: waits until the server has closed, and returns the bytes that it still sent.
+    pub async fn gone(mut self) -> u64 {
+        self.messages.stream.gone().await
+    }
+
+    /// Says goodbye, waits until the server has closed, and tells how long that took.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn close(mut self) -> Result<PhaseTrace, WireError> {
+        self.messages.stream.close(TERMINATE).await
+    }
+
+    /// What went over the connection so far.
+    pub fn traffic(&self) -> Traffic {
+        self.messages.stream.traffic()
+    }
+
+    /// How the login went: by which method, and for SCRAM whether its keys were `derived` in it or `cached`.
+    pub fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
+    }
+
+    /// The part of the facts that is cheap enough to be checked on every connection; `None` on a plain one.
+    pub fn tls_summary(&self) -> Option<TlsSummary> {
+        self.messages.stream.tls().map(|tls| tls.summary())
+    }
+
+    /// Everything that was negotiated.
+    ///
+    /// # Errors
+    /// When the server's certificate cannot be read.
+    pub fn facts(&self) -> Result<SessionFacts, WireError> {
+        Ok(SessionFacts {
+            server_version: self.server_version().to_owned(),
+            authentication: self.authentication.clone(),
+            tls: self.messages.stream.tls().map(|tls| tls.facts()).transpose()?,
+        })
+    }
+}
+
+impl Negotiated for Session {
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        self.tls_summary()
+    }
+
+    fn authentication(&self) -> &AuthenticationFacts {
+        self.authentication()
+    }
+}
+
+/// The numbers of the parameters' types; `None` if they are not as many as are said to follow.
+fn parameter_types(body: &[u8]) -> Option<Vec<u32>> {
+    let (count, mut rest) = int2(body)?;
+    if rest.len() != usize::from(count) * size_of::<u32>() {
+        return None;
+    }
+    let mut types = Vec::with_capacity(count.into());
+    while let Some((oid, left)) = int4(rest) {
+        types.push(oid.cast_unsigned());
+        rest = left;
+    }
+    Some(types)
+}

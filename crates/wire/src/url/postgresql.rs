@@ -1,0 +1,358 @@
+//! A PostgreSQL: `postgresql://user:password@host:port/database?sslrootcert=…`, as its own clients read it
+//! (<https://www.postgresql.org/docs/current/libpq-connect.html>).
+
+mod parameters;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ciphertax_model::Secret;
+
+use super::pgpass::{Environment, Wanted};
+use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use crate::postgresql::{Method, Negotiation};
+use crate::tls::{ClientCertificate, Verification};
+use parameters::{KNOWN, refusal};
+
+/// What is expected.
+pub(super) const FORM: &str = "postgresql://user:password@host:port/database";
+const PORT: u16 = 5432;
+/// Where PostgreSQL's own clients look for a socket; in a password file it is `localhost`.
+const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+const FILE: &str = "the path of a file";
+const SECONDS: &str = "a number of seconds up to 65535, or 0 for ciphertax's own patience";
+
+/// A server given by URL: `postgresql://user:password@host:port/database`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgreSqlTarget {
+    /// Host name or address; of a Unix socket the folder that it is in.
+    pub host: String,
+    /// TCP port, or the number in the socket's name.
+    pub port: u16,
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: Secret,
+    /// Database; `None` for the one named like the user.
+    pub database: Option<String>,
+    /// How the server's certificate is verified in TLS arms.
+    pub verification: Verification,
+    /// The client's own certificate.
+    pub client_certificate: Option<ClientCertificate>,
+    /// How TLS begins; `None` where the arms say it.
+    pub negotiation: Option<Negotiation>,
+    /// How it logs in over TLS: SCRAM tied to the TLS session (`channel_binding=require`) or not (`disable`); `None` where
+    /// the arms or the server say it.
+    pub method: Option<Method>,
+    /// How long a connect may take that is not measured; `None` for no word on it.
+    pub connect_timeout: Option<Duration>,
+    /// The file that its password was looked for in, where the URL names one.
+    pub password_file: Option<PathBuf>,
+    /// Settings of every session (`application_name`, `options`).
+    pub settings: Vec<(String, String)>,
+}
+
+impl PostgreSqlTarget {
+    /// Reads a URL that begins with `postgres://` or `postgresql://`. A password that is not in it is `password`, else that
+    /// of the variable `PGPASSWORD`, else that of the password file (`PGPASSFILE` or `~/.pgpass`).
+    ///
+    /// # Errors
+    /// Names the part that is not understood and what is expected there; never the password.
+    pub fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
+        Self::parse_in(text, password, &Environment::of_process())
+    }
+
+    fn parse_in(
+        text: &str,
+        password: Option<Secret>,
+        environment: &Environment,
+    ) -> Result<Self, TargetError> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        if !["postgres", "postgresql"].contains(&&*scheme.to_ascii_lowercase()) {
+            return Err(TargetError::Scheme(scheme.to_owned()));
+        }
+        let (authority, others) = parts(rest);
+        // A reserved character in a password ends the authority too early: what seems to follow is a part of it.
+        if others.contains(['@', '#']) || has_stray_percent(authority) {
+            return Err(TargetError::NotEncoded);
+        }
+        let mut said = Said::default();
+        said.authority(authority)?;
+        let (path, query) = others.split_once('?').unwrap_or((others, ""));
+        said.database = Some(decoded(path.trim_start_matches('/'))).filter(|name| !name.is_empty());
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            said.option(&decoded(name), decoded(value))?;
+        }
+        said.target(password, environment)
+    }
+
+    /// The server's Unix socket; `None` where it is connected to over TCP.
+    pub fn socket(&self) -> Option<PathBuf> {
+        let folder = Path::new(&self.host);
+        folder
+            .is_absolute()
+            .then(|| folder.join(format!(".s.PGSQL.{}", self.port)))
+    }
+
+    /// Where it listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
+    pub fn address(&self) -> String {
+        match self.socket() {
+            Some(socket) => socket.display().to_string(),
+            None if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
+            None => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// The target as a URL with its options and without its password.
+    pub fn url(&self) -> String {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut options = Vec::new();
+        match &self.verification {
+            Verification::None => {}
+            Verification::Ca(ca) => options.push(("sslrootcert", text(ca))),
+            Verification::HostName(ca, _) => {
+                options.extend([("sslmode", "verify-full".to_owned()), ("sslrootcert", text(ca))]);
+            }
+        }
+        if let Some(client) = &self.client_certificate {
+            options.extend([
+                ("sslcert", text(&client.certificate)),
+                ("sslkey", text(&client.key)),
+            ]);
+        }
+        if let Some(negotiation) = self.negotiation {
+            let name = match negotiation {
+                Negotiation::Request => "postgres",
+                Negotiation::Direct => "direct",
+            };
+            options.push(("sslnegotiation", name.to_owned()));
+        }
+        if let Some(method) = self.method {
+            let is_bound = method == Method::ScramSha256Plus;
+            let binding = if is_bound { "require" } else { "disable" };
+            options.push(("channel_binding", binding.to_owned()));
+        }
+        if let Some(timeout) = self.connect_timeout {
+            options.push(("connect_timeout", timeout.as_secs().to_string()));
+        }
+        if let Some(file) = &self.password_file {
+            options.push(("passfile", text(file)));
+        }
+        let settings = self.settings.iter();
+        options.extend(settings.map(|(name, value)| (name.as_str(), value.clone())));
+        let options: Vec<String> = options
+            .into_iter()
+            .map(|(name, value)| format!("{name}={}", encoded(&value)))
+            .collect();
+        match options.is_empty() {
+            true => self.to_string(),
+            false => format!("{self}?{}", options.join("&")),
+        }
+    }
+}
+
+/// The target as a URL without its password and options.
+impl fmt::Display for PostgreSqlTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgresql://{}@", encoded(&self.user))?;
+        match self.socket() {
+            Some(_) => write!(f, "{}:{}/", encoded(&self.host), self.port)?,
+            None => write!(f, "{}/", self.address())?,
+        }
+        match &self.database {
+            Some(database) => write!(f, "{}", encoded(database)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a URL says, before it is known whether that is a target.
+#[derive(Default)]
+struct Said {
+    host: Option<String>,
+    port: Option<u16>,
+    user: Option<String>,
+    password: Option<Secret>,
+    database: Option<String>,
+    mode: Option<String>,
+    ca: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    negotiation: Option<Negotiation>,
+    method: Option<Method>,
+    connect_timeout: Option<Duration>,
+    password_file: Option<PathBuf>,
+    settings: Vec<(String, String)>,
+}
+
+impl Said {
+    /// `user:password@host:port`, of which everything may be missing.
+    fn authority(&mut self, authority: &str) -> Result<(), TargetError> {
+        let (login, host) = match authority.rsplit_once('@') {
+            Some((login, host)) => (login, host),
+            None => ("", authority),
+        };
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (login, None),
+        };
+        self.user = Some(decoded(user)).filter(|user| !user.is_empty());
+        self.password = password.map(decoded).map(Secret::new);
+        if host.contains(',') {
+            return Err(TargetError::SeveralHosts);
+        }
+        // The last colon, unless it is one of an address in brackets.
+        let (host, port) = match host.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (host, ""),
+        };
+        if !port.is_empty() {
+            self.port = Some(port.parse().map_err(|_| TargetError::Hosts)?);
+        }
+        let host = match host.strip_prefix('[') {
+            Some(address) => address.strip_suffix(']').ok_or(TargetError::Hosts)?,
+            None if host.contains([':', ']']) => return Err(TargetError::Hosts),
+            None => host,
+        };
+        self.host = Some(decoded(host)).filter(|host| !host.is_empty());
+        Ok(())
+    }
+
+    fn option(&mut self, name: &str, value: String) -> Result<(), TargetError> {
+        let wrong = |expected| TargetError::Value {
+            name: name.to_owned(),
+            value: value.clone(),
+            expected,
+        };
+        let file = || match value.is_empty() {
+            true => Err(wrong(FILE)),
+            false => Ok(Some(PathBuf::from(&value))),
+        };
+        match (name, value.as_str()) {
+            ("sslmode", "prefer" | "allow") => {
+                return Err(TargetError::Preferred(format!("{name}={value}")));
+            }
+            ("sslmode", "disable") => return Err(TargetError::Disabled(format!("{name}={value}"))),
+            ("sslmode", "require" | "verify-ca" | "verify-full") => self.mode = Some(value),
+            ("sslmode", _) => return Err(wrong("require, verify-ca or verify-full")),
+            ("sslrootcert", "system") => return Err(wrong("the path of a PEM file, also of the system's")),
+            ("sslrootcert", _) => self.ca = file()?,
+            ("sslcert", _) => self.certificate = file()?,
+            ("sslkey", _) => self.key = file()?,
+            ("sslnegotiation", "postgres") => self.negotiation = Some(Negotiation::Request),
+            ("sslnegotiation", "direct") => self.negotiation = Some(Negotiation::Direct),
+            ("sslnegotiation", _) => return Err(wrong("postgres or direct")),
+            ("channel_binding", "require") => self.method = Some(Method::ScramSha256Plus),
+            ("channel_binding", "disable") => self.method = Some(Method::ScramSha256),
+            ("channel_binding", "prefer") => self.method = None,
+            ("channel_binding", _) => return Err(wrong("require, prefer or disable")),
+            ("connect_timeout", seconds) => {
+                let seconds: u16 = seconds.parse().map_err(|_| wrong(SECONDS))?;
+                self.connect_timeout =
+                    Some(Duration::from_secs(seconds.into())).filter(|time| !time.is_zero());
+            }
+            // What ciphertax does by itself: it needs data of its own, so it refuses a server that takes no writes.
+            ("target_session_attrs", "any" | "primary" | "read-write") | ("gssencmode", "disable") => {}
+            ("target_session_attrs", _) => return Err(wrong("primary, read-write or any")),
+            ("gssencmode", _) => return Err(wrong("disable")),
+            ("passfile", _) => self.password_file = file()?,
+            ("application_name" | "options", _) => self.settings.push((name.to_owned(), value)),
+            ("host", host) if host.contains(',') => return Err(TargetError::SeveralHosts),
+            ("host", _) if self.host.is_none() => self.host = Some(value),
+            ("host", _) => return Err(wrong("no second host")),
+            ("port", port) if self.port.is_none() => {
+                self.port = Some(port.parse().map_err(|_| wrong("a port"))?);
+            }
+            ("port", _) => return Err(wrong("no second port")),
+            ("user", _) if self.user.is_none() => self.user = Some(value),
+            ("dbname", _) if self.database.is_none() => self.database = Some(value),
+            ("user" | "dbname", _) => return Err(wrong("none, since it is there already")),
+            ("password", _) => self.password = Some(Secret::new(value)),
+            _ => {
+                let name = name.to_owned();
+                return Err(match refusal(&name) {
+                    Some(reason) => TargetError::NotRead { name, reason },
+                    None => TargetError::UnknownOption { name, known: KNOWN },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn target(
+        self,
+        password: Option<Secret>,
+        environment: &Environment,
+    ) -> Result<PostgreSqlTarget, TargetError> {
+        let host = self.host.clone().ok_or_else(|| missing("host"))?;
+        let user = self.user.clone().ok_or_else(|| missing("user"))?;
+        let port = self.port.unwrap_or(PORT);
+        let verification = self.verification(&host)?;
+        let client_certificate = match (self.certificate, self.key) {
+            (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
+            (None, None) => None,
+            _ => {
+                return Err(TargetError::Missing {
+                    part: "second file of the client's certificate",
+                    expected: "sslcert=/path/to/client.crt&sslkey=/path/to/client.key",
+                });
+            }
+        };
+        let password = match self.password.or(password) {
+            Some(password) => password,
+            None => {
+                let wanted = Wanted {
+                    host: if SOCKET_FOLDERS.contains(&host.as_str()) {
+                        "localhost"
+                    } else {
+                        &host
+                    },
+                    port,
+                    database: self.database.as_deref().unwrap_or(&user),
+                    user: &user,
+                };
+                let environment = match &self.password_file {
+                    Some(file) => &environment.with_file(file),
+                    None => environment,
+                };
+                environment.password(wanted)?.unwrap_or_default()
+            }
+        };
+        Ok(PostgreSqlTarget {
+            host,
+            port,
+            user,
+            password,
+            database: self.database,
+            verification,
+            client_certificate,
+            negotiation: self.negotiation,
+            method: self.method,
+            connect_timeout: self.connect_timeout,
+            password_file: self.password_file,
+            settings: self.settings,
+        })
+    }
+
+    /// `require` verifies what it is given to verify by, as PostgreSQL's own clients do.
+    fn verification(&self, host: &str) -> Result<Verification, TargetError> {
+        match (self.mode.as_deref(), &self.ca) {
+            (None | Some("require"), None) => Ok(Verification::None),
+            (Some("verify-full"), Some(ca)) => Ok(Verification::HostName(ca.clone(), host.to_owned())),
+            (_, Some(ca)) => Ok(Verification::Ca(ca.clone())),
+            (Some(_), None) => Err(TargetError::Missing {
+                part: "CA to verify by",
+                expected: "sslrootcert=/path/to/ca.pem with sslmode=verify-ca or verify-full",
+            }),
+        }
+    }
+}
+
+fn missing(part: &'static str) -> TargetError {
+    TargetError::Missing { part, expected: FORM }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! How PostgreSQL and the servers compatible with it spell things.
+
+use crate::sql::{Dialect, Loading, Placeholders};
+
+/// As sysbench spells it for PostgreSQL, where sysbench does.
+pub(crate) const DIALECT: Dialect = Dialect {
+    placeholders: Placeholders::Numbered,
+    quote: '"',
+    identity: "SERIAL",
+    next_identity: None,
+    last_identity: "lastval()",
+    continue_identity: Some(|table, last| format!("SELECT setval('{table}_id_seq', {last})")),
+    storage: "",
+    bytes: "BYTEA",
+    around_bytes: ["'\\x", "'"],
+    text: |_| "TEXT",
+    // The order of a database's own language may be another, and is slower.
+    bytewise: " COLLATE \"C\"",
+    loading: Loading::Copy,
+    vacuum: Some("VACUUM ANALYZE "),
+    end: "END",
+    primary_key: |table| format!("{table}_pkey"),
+    index_columns,
+    // The information schema shows only what the account has rights to.
+    schema: |schema| format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '{schema}'"),
+    other_objects,
+    must_stay: Some(must_stay),
+    with_contents: " CASCADE",
+};
+
+fn index_columns(schema: &str, table: &str, index: &str) -> String {
+    format!(
+        "SELECT attribute.attname FROM pg_catalog.pg_index AS entry \
+         JOIN pg_catalog.pg_class AS relation ON relation.oid = entry.indrelid \
+         JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = relation.relnamespace \
+         JOIN pg_catalog.pg_class AS index ON index.oid = entry.indexrelid \
+         JOIN pg_catalog.pg_attribute AS attribute ON attribute.attrelid = index.oid \
+         WHERE namespace.nspname = '{schema}' AND relation.relname = '{table}' AND index.relname = '{index}' \
+         AND entry.indisvalid ORDER BY attribute.attnum"
+    )
+}
+
+/// Whatever is in the schema is said to depend on it.
+fn other_objects(schema: &str) -> Vec<String> {
+    vec![format!(
+        "SELECT 1 FROM pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::regclass \
+         AND refobjid = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{schema}') LIMIT 1"
+    )]
+}
+
+/// A schema that somebody else made for the account, or that it made when it still had the right to.
+fn must_stay(schema: &str) -> String {
+    format!(
+        "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '{schema}' \
+         AND NOT (pg_catalog.pg_has_role(nspowner, 'USAGE') \
+         AND pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'))"
+    )
+}

@@ -1,0 +1,66 @@
+//! What is PostgreSQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
+
+mod access;
+mod copy;
+mod dialect;
+mod leftovers;
+mod session;
+
+use ciphertax_engine::{Engine, EngineError};
+use ciphertax_model::workload::Vocabulary;
+use ciphertax_model::{Cell, Study};
+
+use crate::driver::Driver;
+use crate::job::Job;
+use crate::sql::{self, SelectRow, SqlTable, Tables};
+use crate::{connect, ycsb};
+
+pub use access::PostgresqlAccess;
+pub use copy::CopyRows;
+#[cfg(test)]
+pub(crate) use dialect::DIALECT;
+pub use leftovers::{end_sessions, refuse_without_rights};
+
+/// YCSB's table on PostgreSQL.
+pub type PostgresqlTable = SqlTable<PostgresqlAccess>;
+
+impl Driver for PostgresqlAccess {
+    type Lookup = SelectRow;
+
+    const NAME: &'static str = "PostgreSQL";
+
+    const VOCABULARIES: &'static [Vocabulary] = &[
+        Vocabulary::Connect,
+        Vocabulary::Sql,
+        Vocabulary::KeyValue,
+        Vocabulary::Program,
+    ];
+
+    fn lookup(study: &Study) -> SelectRow {
+        SelectRow(Tables::of(study))
+    }
+
+    fn of_cell(self, _study: &Study, cell: &Cell) -> Self {
+        Self {
+            connections: cell.load.connections as usize,
+            ..self
+        }
+    }
+
+    fn start(job: &Job<'_>, clients: Vec<Self>) -> Result<Option<Engine>, EngineError> {
+        match job.cell.workload.descriptor().vocabulary {
+            Vocabulary::Connect => connect::start(job, &clients),
+            Vocabulary::Sql => sql::start(job, &clients),
+            Vocabulary::KeyValue => {
+                let table = job.study.ycsb;
+                ycsb::start(
+                    job,
+                    clients
+                        .into_iter()
+                        .map(|access| PostgresqlTable { access, table }),
+                )
+            }
+            Vocabulary::Program => Ok(None),
+        }
+    }
+}

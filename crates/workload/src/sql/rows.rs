@@ -1,0 +1,138 @@
+//! Rows that are written many at a time, as the database wants them.
+
+use super::dialect::Loading;
+use super::digits::push_number;
+use super::session::Query;
+
+/// What stands where.
+struct Syntax {
+    /// Before the table with its columns, and after them.
+    around_table: [&'static str; 2],
+    /// Before the first row, and before every other.
+    before_row: [&'static [u8]; 2],
+    between: &'static [u8],
+    quote: &'static [u8],
+    after_row: &'static [u8],
+}
+
+impl Loading {
+    const fn syntax(self) -> Syntax {
+        const VALUES: Syntax = Syntax {
+            around_table: ["INSERT INTO ", " VALUES"],
+            before_row: [b"(", b",("],
+            between: b",",
+            quote: b"'",
+            after_row: b")",
+        };
+        match self {
+            Self::Insert => VALUES,
+            Self::Replace => Syntax {
+                around_table: ["REPLACE INTO ", " VALUES"],
+                ..VALUES
+            },
+            Self::Copy => Syntax {
+                around_table: ["COPY ", " FROM STDIN"],
+                before_row: [b"", b""],
+                between: b"\t",
+                quote: b"",
+                after_row: b"\n",
+            },
+        }
+    }
+}
+
+/// Rows of one table in a buffer, which begins with the statement that they are part of.
+pub(crate) struct Rows<'a, Q> {
+    buffer: &'a mut Q,
+    syntax: Syntax,
+    has_row: bool,
+    has_value: bool,
+}
+
+/// The statement that rows of a table are part of; of all its columns unless they stand after its name.
+pub(crate) fn statement(loading: Loading, table: &str) -> String {
+    let [before, after] = loading.syntax().around_table;
+    format!("{before}{table}{after}")
+}
+
+impl<'a, Q: Query> Rows<'a, Q> {
+    /// Rows after the statement in `buffer`.
+    pub(crate) fn after(loading: Loading, buffer: &'a mut Q) -> Self {
+        Self {
+            buffer,
+            syntax: loading.syntax(),
+            has_row: false,
+            has_value: false,
+        }
+    }
+
+    pub(crate) fn begin_row(&mut self) {
+        let [first, other] = self.syntax.before_row;
+        self.buffer.push(if self.has_row { other } else { first });
+        self.has_row = true;
+        self.has_value = false;
+    }
+
+    pub(crate) fn number(&mut self, value: u32) {
+        self.begin_value();
+        push_number(self.buffer, value);
+    }
+
+    /// A text of so many bytes, neither quotes, backslashes nor control characters among them.
+    pub(crate) fn text(&mut self, length: usize, write: impl FnOnce(&mut [u8])) {
+        self.begin_value();
+        self.buffer.push(self.syntax.quote);
+        write(self.buffer.push_blank(length));
+        self.buffer.push(self.syntax.quote);
+    }
+
+    pub(crate) fn end_row(&mut self) {
+        self.buffer.push(self.syntax.after_row);
+    }
+
+    /// Bytes written so far, the statement included where it is part of them.
+    pub(crate) fn length(&self) -> usize {
+        self.buffer.length()
+    }
+
+    fn begin_value(&mut self) {
+        if self.has_value {
+            self.buffer.push(self.syntax.between);
+        }
+        self.has_value = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mock::MockQuery;
+    use super::*;
+
+    fn written(loading: Loading) -> String {
+        let mut query = MockQuery::new(&statement(loading, "t(id, name)"));
+        let mut rows = Rows::after(loading, &mut query);
+        for id in [1, 20] {
+            rows.begin_row();
+            rows.number(id);
+            rows.text(2, |text| text.copy_from_slice(b"ab"));
+            rows.end_row();
+        }
+        query.text()
+    }
+
+    #[test]
+    fn rows_are_values_of_a_statement_or_lines_to_copy() {
+        assert_eq!(
+            written(Loading::Insert),
+            "INSERT INTO t(id, name) VALUES(1,'ab'),(20,'ab')"
+        );
+        assert_eq!(
+            written(Loading::Replace),
+            "REPLACE INTO t(id, name) VALUES(1,'ab'),(20,'ab')"
+        );
+        assert_eq!(
+            written(Loading::Copy),
+            "COPY t(id, name) FROM STDIN1\tab\n20\tab\n"
+        );
+    }
+}

@@ -1,0 +1,445 @@
+//! The data set and the workloads on PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::sync::Arc;
+
+use ciphertax_engine::Workload;
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::POSTGRESQL;
+use ciphertax_model::{AuthenticationMethod, Pgbench, Transport, YcsbTable};
+use ciphertax_wire::Expectation;
+use ciphertax_wire::mysql;
+use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
+use ciphertax_workload::connect::{Connect, Nothing};
+use ciphertax_workload::dataset::{self, BULK_BYTES, BULK_ROWS, Contents, DatasetError, SCHEMA};
+use ciphertax_workload::postgresql::{
+    PostgresqlAccess, PostgresqlTable, end_sessions, refuse_without_rights,
+};
+use ciphertax_workload::sql::{
+    BulkInsert, BulkRead, Insert, InsertAndCount, Oltp, PointSelect, Random, Scenario, SelectOnly,
+    SelectRandom, SelectRow, Tables, TpcbLike,
+};
+use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
+
+use common::{CORE_WORKLOADS, SLICE, TABLE, count_of, engine, run, slice, tables};
+
+const TABLES: fn() -> Tables = || tables(2, 2500);
+const ROWS: &str =
+    "SELECT (SELECT COUNT(*) FROM ciphertax.sbtest1), (SELECT COUNT(*) FROM ciphertax.sbtest2)";
+
+#[test]
+fn what_is_prepared_passes_the_check_is_taken_up_again_and_can_be_removed() {
+    let server = server();
+    let contents = Contents::from(TABLES().dataset);
+    let heard = prepared(&server, &contents).unwrap();
+    assert_eq!(heard.len(), 6, "three chunks a table: {heard:?}");
+    assert!(heard.is_sorted() && heard.last() == Some(&5000), "{heard:?}");
+    let right = checksums(&server);
+    for (damage, chunks) in [
+        ("DELETE FROM ciphertax.sbtest1 WHERE id = 77", 1),
+        ("DELETE FROM ciphertax.sbtest1 WHERE id IN (1000, 1001, 2500)", 3),
+        ("UPDATE ciphertax.sbtest2 SET pad = '' WHERE id = 2001", 1),
+        ("INSERT INTO ciphertax.sbtest2 (k) VALUES (1), (2)", 0),
+        ("UPDATE ciphertax.sbtest2 SET id = -5 WHERE id = 3", 1),
+        ("DROP INDEX ciphertax.k_2", 0),
+        ("DROP TABLE ciphertax.sbtest1", 3),
+        ("DELETE FROM ciphertax.bulk WHERE id = 3", 0),
+    ] {
+        administer(&server, damage);
+        let heard = prepared(&server, &contents).unwrap();
+        assert_eq!(heard.len(), chunks + 1, "{damage}: {heard:?}");
+        assert_eq!(checksums(&server), right, "{damage}");
+    }
+    with_session(&server, async |session| {
+        dataset::check(session, &TABLES().dataset).await.unwrap();
+        assert!(dataset::remove(session).await.unwrap());
+        assert!(!dataset::remove(session).await.unwrap());
+    });
+    let left = administer(&server, "SELECT 1 FROM pg_namespace WHERE nspname = 'ciphertax'");
+    assert!(left.is_empty());
+}
+
+#[test]
+fn the_rows_are_those_of_every_other_database() {
+    let here = server();
+    let dataset = TABLES().dataset;
+    prepared(&here, &Contents::from(dataset)).unwrap();
+    let there = common::server_with(&dataset);
+    let some = "SELECT id, k, c, pad FROM ciphertax.sbtest2 WHERE id % 100 = 0 ORDER BY id";
+    let rows = with_session(&here, async |session| {
+        let rows = session.query(some).await.unwrap();
+        // A fixed length is filled up with blanks, which MySQL takes off again.
+        let text =
+            |column| move |row: &ciphertax_wire::postgresql::TextRow| row.text(column).trim_end().to_owned();
+        rows.iter()
+            .map(|row| [0, 1, 2, 3].map(|column| text(column)(row)))
+            .collect::<Vec<_>>()
+    });
+    let expected = common::with_session(&there, async |session: &mut mysql::Session| {
+        let rows = session.query(some).await.unwrap();
+        rows.iter()
+            .map(|row| [0, 1, 2, 3].map(|column| row.text(column)))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(rows.len(), 25);
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn every_scenario_runs_and_a_transaction_leaves_as_many_rows_as_it_found() {
+    let server = server();
+    let tables = TABLES();
+    prepared(&server, &Contents::from(tables.dataset)).unwrap();
+    let access = || access(&server);
+    for scenario in [
+        Scenario::ReadOnly,
+        Scenario::ReadWrite,
+        Scenario::WriteOnly,
+        Scenario::UpdateIndex,
+        Scenario::UpdateNonIndex,
+    ] {
+        runs(Oltp {
+            access: access(),
+            tables,
+            scenario,
+        });
+        assert_eq!(administer(&server, ROWS), ["2500 2500"], "{scenario:?}");
+    }
+    runs(PointSelect {
+        access: access(),
+        tables,
+    });
+    for of in [Random::Points, Random::Ranges] {
+        runs(SelectRandom {
+            access: access(),
+            tables,
+            of,
+        });
+    }
+    runs(BulkRead { access: access() });
+    runs(BulkInsert::new(access()));
+    let (inserted, _) = runs(Insert {
+        access: access(),
+        tables,
+    });
+    let rows = "SELECT (SELECT COUNT(*) FROM ciphertax.sbtest1) + (SELECT COUNT(*) FROM ciphertax.sbtest2)";
+    assert_eq!(administer(&server, rows), [(5000 + inserted).to_string()]);
+    runs(Connect {
+        access: access(),
+        task: SelectRow(tables),
+    });
+    runs(Connect {
+        access: access(),
+        task: InsertAndCount,
+    });
+    runs(Connect {
+        access: access(),
+        task: Nothing,
+    });
+    // Last, since the rows are gone.
+    runs(Oltp {
+        access: access(),
+        tables: Tables {
+            thinned: true,
+            ..tables
+        },
+        scenario: Scenario::Delete,
+    });
+}
+
+#[test]
+fn a_bulk_read_carries_one_mebibyte() {
+    let server = server();
+    prepared(&server, &Contents::from(tables(1, 10).dataset)).unwrap();
+    let yielded = slice(
+        BulkRead {
+            access: access(&server),
+        },
+        SLICE,
+    );
+    let operations = yielded.operations[0].count;
+    let rows = u64::from(BULK_ROWS);
+    let received = yielded.bytes_received / operations;
+    assert!(
+        (BULK_BYTES..BULK_BYTES + 100 * rows).contains(&received),
+        "{received}"
+    );
+}
+
+#[test]
+fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
+    const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
+    let server = server();
+    let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
+    assert_eq!(heard.last(), Some(&1050));
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    let store = |table: YcsbTable| PostgresqlTable {
+        access: access(&server),
+        table,
+    };
+    for (workload, kinds) in CORE_WORKLOADS {
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine(vec![Ycsb::new(store(TABLE), &TABLE, mix, Arc::clone(&keys))]);
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        for kind in ["read", "update", "insert", "scan", "read_modify_write"] {
+            assert_eq!(
+                count_of(&yielded, kind) > 0,
+                kinds.contains(&kind),
+                "{workload:?}: {kind}"
+            );
+        }
+        let inserted = count_of(&yielded, "insert");
+        assert_eq!(administer(&server, COUNT), [(1050 + inserted).to_string()]);
+        engine.prepare(0).unwrap().unwrap();
+        assert_eq!(administer(&server, COUNT), ["1050"], "{workload:?}");
+    }
+    let (batches, _) = runs(YcsbLoad::new(store(TABLE), &TABLE));
+    let loaded = administer(&server, "SELECT COUNT(*) FROM ciphertax.usertable_load");
+    assert_eq!(loaded, [(batches * 100).to_string()]);
+    // What a run that was killed left is made right.
+    administer(
+        &server,
+        "DELETE FROM ciphertax.usertable WHERE ycsb_key LIKE '%7'",
+    );
+    let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
+    assert_eq!(heard.last(), Some(&1050));
+}
+
+#[test]
+fn pgbenchs_tables_are_made_and_its_transactions_keep_the_balances_equal() {
+    let server = server();
+    let tables = Pgbench { scale: 2 };
+    let contents = Contents::from(tables);
+    let heard = prepared(&server, &contents).unwrap();
+    assert!(
+        heard.len() > 10 && heard.is_sorted() && heard.last() == Some(&tables.rows()),
+        "{heard:?}"
+    );
+    assert_eq!(
+        prepared(&server, &contents).unwrap(),
+        [tables.rows()],
+        "it is kept"
+    );
+
+    runs(SelectOnly {
+        access: access(&server),
+        tables,
+    });
+    let mut engine = engine(vec![TpcbLike {
+        access: access(&server),
+        tables,
+    }]);
+    const SUMS: &str = "SELECT (SELECT SUM(abalance) FROM ciphertax.pgbench_accounts), \
+        (SELECT SUM(tbalance) FROM ciphertax.pgbench_tellers), (SELECT SUM(bbalance) FROM ciphertax.pgbench_branches), \
+        (SELECT SUM(delta) FROM ciphertax.pgbench_history), (SELECT COUNT(*) FROM ciphertax.pgbench_history)";
+    let sums = || -> Vec<i64> {
+        let rows = with_session(&server, async |session| {
+            let rows = session.query(SUMS).await.unwrap();
+            (0..5).map(|column| rows[0].text(column)).collect::<Vec<String>>()
+        });
+        rows.iter().map(|sum| sum.parse().unwrap_or(0)).collect()
+    };
+    let mut before = 0;
+    for _ in 0..2 {
+        engine.prepare(0).unwrap().unwrap();
+        assert_eq!(sums()[4], 0, "history is empty at the beginning of every slice");
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        let transactions = yielded.operations[0].count;
+        assert_eq!(yielded.queries, 7 * transactions);
+        let sums = sums();
+        let [accounts, tellers, branches, history, rows] = sums[..] else {
+            panic!("{sums:?}");
+        };
+        assert_eq!((tellers, branches), (accounts, accounts));
+        assert_eq!((accounts - before, rows as u64), (history, transactions));
+        before = accounts;
+    }
+    // Balances may be any.
+    assert_eq!(prepared(&server, &contents).unwrap(), [tables.rows()]);
+    administer(&server, "DELETE FROM ciphertax.pgbench_accounts WHERE aid = 5");
+    assert!(
+        prepared(&server, &contents).unwrap().len() > 10,
+        "it is made anew"
+    );
+}
+
+#[test]
+fn somebody_elses_schema_is_left_alone_and_an_empty_one_is_taken() {
+    let server = server();
+    let contents = Contents::from(tables(1, 10).dataset);
+    for theirs in [
+        "CREATE TABLE ciphertax.theirs (id INTEGER)",
+        "CREATE FUNCTION ciphertax.theirs() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'",
+        "CREATE TYPE ciphertax.theirs AS ENUM ('a')",
+    ] {
+        administer(&server, "CREATE SCHEMA ciphertax");
+        administer(&server, theirs);
+        let refused = prepared(&server, &contents).unwrap_err();
+        assert!(
+            matches!(refused, DatasetError::NotOurs("schema")),
+            "{theirs}: {refused}"
+        );
+        with_session(&server, async |session| {
+            let refused = dataset::remove(session).await.unwrap_err();
+            assert!(
+                matches!(refused, DatasetError::NotOurs("schema")),
+                "{theirs}: {refused}"
+            );
+        });
+        administer(&server, "DROP SCHEMA ciphertax CASCADE");
+    }
+    administer(&server, "CREATE SCHEMA ciphertax");
+    prepared(&server, &contents).unwrap();
+}
+
+#[test]
+fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_the_schema() {
+    let method = AuthenticationMethod::Password;
+    let server = PrivateServer::builder(&POSTGRESQL)
+        .account(method)
+        .start()
+        .unwrap();
+    let account = server.account(method).unwrap();
+    let user = &account.user;
+    administer(&server, &format!("ALTER ROLE {user} NOSUPERUSER"));
+    let guest = || ConnectOptions {
+        user: user.clone(),
+        password: account.password.clone(),
+        method: Some(Method::Password),
+        ..options(&server)
+    };
+    let may = || {
+        run(async |reactor| {
+            let (mut session, _) = Session::connect(reactor, &guest()).await.unwrap();
+            refuse_without_rights(&mut session).await
+        })
+    };
+    let contents = Contents::from(tables(1, 10).dataset);
+    let make = || {
+        run(async |reactor| {
+            dataset::prepare_contents::<Session>(reactor, &guest(), &contents, &mut Vec::new(), |_| ()).await
+        })
+    };
+    assert!(matches!(may(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
+    assert!(matches!(make(), Err(DatasetError::Wire(error)) if error.is_missing_right()));
+    for owner in [user, "CURRENT_USER"] {
+        administer(&server, &format!("CREATE SCHEMA {SCHEMA} AUTHORIZATION {owner}"));
+        administer(&server, &format!("GRANT ALL ON SCHEMA {SCHEMA} TO {user}"));
+        may().unwrap();
+        for _ in 0..2 {
+            make().unwrap();
+            run(async |reactor| {
+                let (mut session, _) = Session::connect(reactor, &guest()).await.unwrap();
+                assert!(dataset::remove(&mut session).await.unwrap());
+                assert!(!dataset::remove(&mut session).await.unwrap(), "it is empty");
+            });
+        }
+        administer(&server, &format!("DROP SCHEMA {SCHEMA}"));
+    }
+}
+
+#[test]
+fn sessions_of_the_account_that_still_load_are_ended_and_no_others() {
+    let server = server();
+    run(async |reactor| {
+        let (mut loading, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        let (mut other, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        let of_the_shop = ConnectOptions {
+            settings: vec![("application_name".into(), "shop".into())],
+            ..options(&server)
+        };
+        let (mut shop, _) = Session::connect(reactor, &of_the_shop).await.unwrap();
+        let (mut session, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        end_sessions(&mut session, &[]).await.unwrap();
+        end_sessions(&mut session, &[loading.id(), shop.id(), 1])
+            .await
+            .unwrap();
+        assert!(loading.query("SELECT 1").await.is_err());
+        other.query("SELECT 1").await.unwrap();
+        shop.query("SELECT 1").await.unwrap();
+    });
+}
+
+/// One slice of a workload, without a failure: its operations and its restarts.
+fn runs(workload: impl Workload) -> (u64, u64) {
+    let yielded = slice(workload, SLICE);
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    let operations = yielded.operations.iter().map(|operations| operations.count).sum();
+    assert!(operations > 0);
+    (operations, yielded.restarts)
+}
+
+fn server() -> PrivateServer {
+    PrivateServer::builder(&POSTGRESQL).start().unwrap()
+}
+
+/// Makes the data set, and returns what progress was heard.
+fn prepared(server: &PrivateServer, contents: &Contents) -> Result<Vec<u64>, DatasetError> {
+    let mut heard = Vec::new();
+    run(async |reactor| {
+        let progress = |rows| heard.push(rows);
+        dataset::prepare_contents::<Session>(reactor, &options(server), contents, &mut Vec::new(), progress)
+            .await
+    })?;
+    Ok(heard)
+}
+
+/// Of all rows of the tables.
+fn checksums(server: &PrivateServer) -> Vec<String> {
+    ["sbtest1", "sbtest2", "bulk"]
+        .iter()
+        .flat_map(|table| {
+            let sum = format!("SELECT md5(string_agg(t::text, ',' ORDER BY id)) FROM ciphertax.{table} AS t");
+            administer(server, &sum)
+        })
+        .collect()
+}
+
+/// Runs a statement, and returns its rows, columns parted by spaces.
+fn administer(server: &PrivateServer, statement: &str) -> Vec<String> {
+    with_session(server, async |session| {
+        let rows = session.query(statement).await.unwrap();
+        let row = |row: &ciphertax_wire::postgresql::TextRow| {
+            format!("{} {}", row.text(0), row.text(1)).trim_end().to_owned()
+        };
+        rows.iter().map(row).collect()
+    })
+}
+
+fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
+        task(&mut session).await
+    })
+}
+
+fn access(server: &PrivateServer) -> PostgresqlAccess {
+    PostgresqlAccess {
+        options: ConnectOptions {
+            schema: Some(SCHEMA.to_owned()),
+            ..options(server)
+        },
+        expectation: Expectation::new(Transport::Plain),
+        connections: 2,
+        is_pooled: false,
+    }
+}
+
+fn options(server: &PrivateServer) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions {
+        database: Some("postgres".to_owned()),
+        ..ConnectOptions::new(
+            address.ip().to_string(),
+            address.port(),
+            server.user(),
+            server.password().clone(),
+        )
+    }
+}

@@ -64,8 +64,15 @@ pub(crate) trait Clients: Sized + 'static {
         false
     }
 
-    /// What the database's own clients call what they must see of a server.
-    fn ssl_mode(trust: ProgramTrust) -> &'static str;
+    /// What the database's own clients call what they must see of a server; in MySQL's words where they have none.
+    fn ssl_mode(trust: ProgramTrust) -> &'static str {
+        match trust {
+            ProgramTrust::Plaintext => "DISABLED",
+            ProgramTrust::Anybody => "REQUIRED",
+            ProgramTrust::Ca => "VERIFY_CA",
+            ProgramTrust::HostName => "VERIFY_IDENTITY",
+        }
+    }
 
     /// The name of the file that a placeholder of a program's arguments stands for; `None` where the database has no such
     /// file, and for placeholders of something else.

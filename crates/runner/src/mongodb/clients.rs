@@ -8,7 +8,7 @@ use ciphertax_wire::Expectation;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
 
-use crate::database::{Clients, Endpoint, ProgramTrust};
+use crate::database::{Clients, Endpoint};
 
 /// A MongoDB.
 pub(crate) struct MongoDb {
@@ -71,15 +71,5 @@ impl Clients for MongoDb {
 
     fn is_login_by_certificate(arm: &Arm) -> bool {
         arm.authentication.method == Some(AuthenticationMethod::MongodbX509)
-    }
-
-    /// MongoDB's clients have no such words: they are MySQL's.
-    fn ssl_mode(trust: ProgramTrust) -> &'static str {
-        match trust {
-            ProgramTrust::Plaintext => "DISABLED",
-            ProgramTrust::Anybody => "REQUIRED",
-            ProgramTrust::Ca => "VERIFY_CA",
-            ProgramTrust::HostName => "VERIFY_IDENTITY",
-        }
     }
 }

@@ -9,7 +9,7 @@ use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
 
-use crate::database::{Clients, Endpoint, ProgramTrust};
+use crate::database::{Clients, Endpoint};
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
 pub(super) const MY_CNF: &str = "my.cnf";
@@ -82,15 +82,6 @@ impl Clients for MySql {
 
     fn is_over_socket(arm: &Arm) -> bool {
         arm.authentication.method == Some(AuthenticationMethod::UnixSocket)
-    }
-
-    fn ssl_mode(trust: ProgramTrust) -> &'static str {
-        match trust {
-            ProgramTrust::Plaintext => "DISABLED",
-            ProgramTrust::Anybody => "REQUIRED",
-            ProgramTrust::Ca => "VERIFY_CA",
-            ProgramTrust::HostName => "VERIFY_IDENTITY",
-        }
     }
 
     fn file_of(placeholder: Placeholder) -> Option<&'static str> {

@@ -12,6 +12,7 @@ pub mod mongodb;
 pub mod mysql;
 pub mod postgresql;
 mod protocol;
+mod reach;
 mod remedy;
 mod resolve;
 mod scram;

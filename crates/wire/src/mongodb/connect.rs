@@ -14,9 +14,8 @@ use super::reply::number;
 use super::session::Session;
 use super::unreadable;
 use crate::error::WireError;
-use crate::resolve::resolve;
+use crate::reach::reach;
 use crate::scram::ScramKeys;
-use crate::stream::Stream;
 use crate::tls::Offer;
 use crate::trace::Tracer;
 
@@ -71,11 +70,7 @@ async fn connect(
 ) -> Result<(Session, ConnectTrace), WireError> {
     let attempt = Attempt::new(options)?;
     let mut tracer = Tracer::start();
-    let address = resolve(&options.host, options.port)?;
-    tracer.end(Phase::Resolve, Default::default(), None);
-    let mut stream = Stream::connect(reactor, address).await?;
-    tracer.end(Phase::Tcp, stream.traffic(), None);
-
+    let mut stream = reach(reactor, None, &options.host, options.port, &mut tracer).await?;
     if let Some(tls) = &options.tls {
         let shaken = stream.start_tls(tls, offer).await;
         let cpu_ns = shaken.map_err(|error| stream.hung_up(error, true))?;

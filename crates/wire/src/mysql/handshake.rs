@@ -16,8 +16,7 @@ use super::options::ConnectOptions;
 use super::result::server_error;
 use super::session::Session;
 use crate::error::WireError;
-use crate::resolve::resolve;
-use crate::stream::Stream;
+use crate::reach::reach;
 use crate::tls::Offer;
 use crate::trace::Tracer;
 
@@ -61,8 +60,7 @@ impl Session {
     }
 }
 
-/// Connects, negotiates TLS where asked for, and logs in. For a Unix socket there is no name to resolve, and the phase
-/// `tcp` is that of its connect.
+/// Connects, negotiates TLS where asked for, and logs in.
 async fn connect(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
@@ -78,16 +76,14 @@ async fn connect(
         None => &options.user,
     };
     let mut tracer = Tracer::start();
-    let stream = match &options.socket {
-        Some(path) => Stream::connect_unix(reactor, path).await?,
-        None => {
-            let address = resolve(&options.host, options.port)?;
-            tracer.end(Phase::Resolve, Default::default(), None);
-            Stream::connect(reactor, address).await?
-        }
-    };
-    tracer.end(Phase::Tcp, stream.traffic(), None);
-
+    let stream = reach(
+        reactor,
+        options.socket.as_deref(),
+        &options.host,
+        options.port,
+        &mut tracer,
+    )
+    .await?;
     let mut framed = Framed::new(stream);
     let greeting = read_greeting(&mut framed).await?;
     let capabilities = client_capabilities(options, &greeting)?;

@@ -10,28 +10,26 @@ use postgres_protocol::message::frontend;
 use super::messages::{ERROR, Messages};
 use super::options::{ALPN, ConnectOptions, Negotiation};
 use crate::error::WireError;
-use crate::resolve::resolve;
+use crate::reach::reach;
 use crate::stream::Stream;
 use crate::tls::{Offer, TlsConnector};
 use crate::trace::Tracer;
 
-/// Connects and begins TLS where asked for. For a Unix socket there is no name to resolve.
+/// Connects and begins TLS where asked for.
 pub(super) async fn open(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     offer: Offer,
     tracer: &mut Tracer,
 ) -> Result<Messages, WireError> {
-    let stream = match &options.socket {
-        Some(path) => Stream::connect_unix(reactor, path).await?,
-        None => {
-            let address = resolve(&options.host, options.port)?;
-            tracer.end(Phase::Resolve, Default::default(), None);
-            Stream::connect(reactor, address).await?
-        }
-    };
-    tracer.end(Phase::Tcp, stream.traffic(), None);
-
+    let stream = reach(
+        reactor,
+        options.socket.as_deref(),
+        &options.host,
+        options.port,
+        tracer,
+    )
+    .await?;
     let mut messages = Messages::new(stream);
     let Some(tls) = &options.tls else {
         return Ok(messages);

@@ -74,7 +74,7 @@ impl Control<PostgreSql> {
     }
 
     fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
-        let version = self.ask(async |session| Ok(major_version(session.server_version())))?;
+        let version = self.ask(async |session| Ok(session.major_version().unwrap_or(0)))?;
         self.wait_for_ending_sessions(readings)?;
         let has_sessions = version >= COUNTS_SESSIONS;
         let sql = [
@@ -134,24 +134,5 @@ impl Control<PostgreSql> {
             }
         };
         self.wait_for(PATIENCE, connects)
-    }
-}
-
-/// `18` of `18.0 (Debian 18.0-1)` or `18beta1`; 0 where it is not said.
-fn major_version(version: &str) -> u32 {
-    let is_digit = |character: &char| character.is_ascii_digit();
-    let digits: String = version.chars().take_while(is_digit).collect();
-    digits.parse().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_up_to_their_first_dot() {
-        for (version, major) in [("15.18 (Debian)", 15), ("18beta1", 18), ("", 0), ("devel", 0)] {
-            assert_eq!(major_version(version), major, "{version}");
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{Session, TextRow};
-use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::dataset::{self, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::end_sessions;
 
 use super::clients::{APPLICATION, PostgreSql};
@@ -18,12 +18,6 @@ use crate::patience::PATIENCE;
 const LOCK_TIMEOUT: &str = "SET lock_timeout = '5s'";
 /// The error of a statement that has waited so long (lock_not_available).
 const LOCKED: &str = "55P03";
-
-/// Who has locks on tables of the schema, or waits for one.
-const HOLDERS: &str = "\
-    FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
-    JOIN pg_catalog.pg_class c ON c.oid = l.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname = 'ciphertax' AND a.datname = pg_catalog.current_database() AND l.pid <> pg_catalog.pg_backend_pid()";
 
 /// How often sessions that were ended are looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -96,8 +90,9 @@ impl Control<PostgreSql> {
 /// Ends all other sessions of ciphertax and of this user that have locks, and names them.
 fn end_own() -> String {
     format!(
-        "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM (SELECT DISTINCT l.pid {HOLDERS} \
-         AND a.usename = SESSION_USER AND a.application_name = '{APPLICATION}') AS own"
+        "SELECT pid, pg_catalog.pg_terminate_backend(pid) FROM (SELECT DISTINCT l.pid {} \
+         AND a.usename = SESSION_USER AND a.application_name = '{APPLICATION}') AS own",
+        from_locks()
     )
 }
 
@@ -106,7 +101,17 @@ fn end_own() -> String {
 fn holders() -> String {
     format!(
         "SELECT l.pid, c.relname, a.application_name, COALESCE(a.usename, ''), COALESCE(a.state, a.backend_type, '') \
-         {HOLDERS} AND l.granted ORDER BY a.xact_start NULLS LAST, l.pid, c.relname LIMIT 1"
+         {} AND l.granted ORDER BY a.xact_start NULLS LAST, l.pid, c.relname LIMIT 1",
+        from_locks()
+    )
+}
+
+/// Who has locks on tables of the schema, or waits for one.
+fn from_locks() -> String {
+    format!(
+        "FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid \
+         JOIN pg_catalog.pg_class c ON c.oid = l.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = '{SCHEMA}' AND a.datname = pg_catalog.current_database() AND l.pid <> pg_catalog.pg_backend_pid()"
     )
 }
 

@@ -89,6 +89,11 @@ impl Session {
         self.messages.server_version()
     }
 
+    /// The number of the release, as 15; `None` where the server does not say it.
+    pub fn major_version(&self) -> Option<u32> {
+        major_version(self.server_version())
+    }
+
     /// Runs text, which may be several statements, and gives each row to `on_row`; its values are text, and
     /// [`Values`](super::Values) reads it.
     ///
@@ -304,4 +309,32 @@ fn parameter_types(body: &[u8]) -> Option<Vec<u32>> {
         rest = left;
     }
     Some(types)
+}
+
+/// `18` of `18.0 (Debian 18.0-1)` or `18beta1`.
+fn major_version(version: &str) -> Option<u32> {
+    let end = version
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(version.len());
+    version[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_up_to_their_first_dot() {
+        for (version, major) in [
+            ("15.18 (Debian 15.18-0+deb12u1)", Some(15)),
+            ("15.18 (Debian)", Some(15)),
+            ("18beta1", Some(18)),
+            ("18", Some(18)),
+            ("", None),
+            ("devel", None),
+            ("CockroachDB", None),
+        ] {
+            assert_eq!(major_version(version), major, "{version}");
+        }
+    }
 }

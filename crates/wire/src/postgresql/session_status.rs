@@ -62,7 +62,10 @@ impl SessionStatus {
                 status.cipher = row.text(2);
             }
         }
-        if major_version(session.server_version()).is_some_and(|major| major >= KNOWS_SYSTEM_USER) {
+        if session
+            .major_version()
+            .is_some_and(|major| major >= KNOWS_SYSTEM_USER)
+        {
             let rows = session.query(SYSTEM_USER).await?;
             status.login = rows.first().filter(|row| !row.is_null(0)).map(|row| row.text(0));
         }
@@ -84,30 +87,9 @@ fn in_pg_hba(method: &str) -> &'static [&'static str] {
     }
 }
 
-/// `18` of `18.0 (Debian 18.0-1)` or `18beta1`.
-fn major_version(version: &str) -> Option<u32> {
-    let end = version
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(version.len());
-    version[..end].parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read_up_to_their_first_dot() {
-        for (version, major) in [
-            ("15.18 (Debian 15.18-0+deb12u1)", Some(15)),
-            ("18beta1", Some(18)),
-            ("18", Some(18)),
-            ("", None),
-            ("CockroachDB", None),
-        ] {
-            assert_eq!(major_version(version), major, "{version}");
-        }
-    }
 
     #[test]
     fn a_login_may_go_by_lines_of_other_names_that_mean_it() {

@@ -1,20 +1,13 @@
 //! Arms that are not what they say: each is caught as an error before anything is written or measured.
 
-use ciphertax_lab::certificates::Authority;
-use ciphertax_model::CertificateKind;
-
-use crate::common::{OwnServer, Sandbox};
+use crate::common::{OwnServer, Sandbox, another_ca};
 
 #[test]
 fn a_tls_arm_whose_server_has_a_certificate_of_another_authority() {
     let server = OwnServer::start();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let other = Authority::new(CertificateKind::EcdsaP256)
-        .unwrap()
-        .issue_for_localhost(elsewhere.path())
-        .unwrap();
+    let (_elsewhere, other_ca) = another_ca();
     let before = server.schemas();
-    let options = format!("?ssl-ca={}", other.ca.display());
+    let options = format!("?ssl-ca={}", other_ca.display());
     caught(
         &server,
         &options,

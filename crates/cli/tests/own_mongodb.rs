@@ -1,14 +1,13 @@
 //! A MongoDB that the user already has: what ciphertax touches there, and what it keeps to itself.
 
-use ciphertax_lab::certificates::Authority;
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_model::{AuthenticationMethod, ReplicaSet, TlsVersion};
 use ciphertax_records::{RunStatus, Verified};
 use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, OwnMongoDb, Running, Sandbox, command_lines_with, no_secret_is_left, no_slice_failed, record,
-    within,
+    CLEANED_UP, OwnMongoDb, Running, Sandbox, another_ca, command_lines_with, no_secret_is_left,
+    no_slice_failed, record, within,
 };
 
 /// Few records and short slices: what a run leaves does not depend on how long it is.
@@ -264,14 +263,10 @@ fn a_missing_right_is_named_with_the_command_that_gives_it() {
 #[test]
 fn a_certificate_of_another_authority_is_mended_by_the_options_of_mongodb() {
     let server = OwnMongoDb::start();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let other = Authority::new(CertificateKind::EcdsaP256)
-        .unwrap()
-        .issue_for_localhost(elsewhere.path())
-        .unwrap();
+    let (_elsewhere, other_ca) = another_ca();
     let own = server.url_with(server.password());
     let wrong = refused(
-        &format!("{own}?tlsCAFile={}", other.ca.display()),
+        &format!("{own}?tlsCAFile={}", other_ca.display()),
         &["arm tls1.2", "signed by another CA", "tlsCAFile must name"],
     );
     assert!(!wrong.contains("ssl-ca"), "{wrong}");

@@ -6,8 +6,8 @@ use ciphertax_testkit::{is_root, not_tested};
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{
-    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Running, Sandbox, fails_and_goes_on, record, refused,
-    samples_so_far, servers_of, within,
+    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, goes_on, refused, samples_so_far, servers_of,
+    with_rows, within,
 };
 
 #[test]
@@ -50,23 +50,13 @@ fn a_server_that_has_no_connection_left_for_a_while_voids_slices_and_the_run_goe
     goes_on(&sandbox, running, "53300: too many connections for role \"app\"");
 }
 
-/// A study whose data set takes a while.
-const LARGE: &str = r#"
-    name = "large"
-    question = "What does TLS cost?"
-    server = "postgresql"
-    time_s = 2
-    dataset = { table_size = 3_000_000 }
-    arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
-    cell = [{ name = "queries", workload = "oltp_point_select", load = { connections = 1 } }]
-"#;
-
 #[test]
 fn a_session_that_is_ended_while_it_loads_ends_the_run_and_nothing_is_left() {
     let server = OwnPostgreSql::start();
     let before = server.contents();
     let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), LARGE).unwrap();
+    // It takes a while.
+    fs::write(sandbox.work().join("study.toml"), with_rows(3_000_000)).unwrap();
     let running = sandbox.start(&["run", "study.toml", &server.verified_url(), "--out", "run"]);
     let copies = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ciphertax' \
         AND query LIKE 'COPY %' AND state = 'active'";
@@ -119,16 +109,5 @@ fn a_server_whose_first_process_dies_ends_the_run_with_a_partial_report() {
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let last = finished.stderr.lines().last().unwrap();
     assert!(last.contains("the run ended early: the server died: "), "{last}");
-    sandbox.expect_nothing_left();
-}
-
-/// A run of which a slice has failed so goes on, and ends when it is told to.
-fn goes_on(sandbox: &Sandbox, running: Running, words: &str) {
-    let went_on = within(2 * PATIENCE, || fails_and_goes_on(&sandbox.run(), words));
-    running.signal(Signal::INT);
-    let finished = running.finish_within(2 * PATIENCE);
-    let void = record(&sandbox.run()).results.void;
-    assert!(went_on, "{}\n{void:?}", finished.stderr);
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     sandbox.expect_nothing_left();
 }

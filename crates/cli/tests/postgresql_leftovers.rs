@@ -5,7 +5,9 @@ use std::fs;
 use ciphertax_records::RunStatus;
 use rustix::process::Signal;
 
-use crate::common::{Finished, OwnPostgreSql, PATIENCE, Running, Sandbox, record, refused, within};
+use crate::common::{
+    Finished, OwnPostgreSql, PATIENCE, Running, Sandbox, record, refused, with_rows, within,
+};
 
 /// The advisory lock of a run that measures.
 const LOCK: &str = "1667854440, 1701999713";
@@ -68,17 +70,6 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next_or_by_clean() {
 /// What `ciphertax` leaves that was killed while a session of its own worked for it, and the server has not noticed.
 const WORKS_ON: &str = "BEGIN; LOCK TABLE ciphertax.sbtest1 IN SHARE MODE";
 
-/// A study with a data set of its own.
-const OTHER: &str = r#"
-    name = "other"
-    question = "What does TLS cost?"
-    server = "postgresql"
-    time_s = 2
-    dataset = { table_size = 100 }
-    arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
-    cell = [{ name = "queries", workload = "oltp_point_select", load = { connections = 1 } }]
-"#;
-
 #[test]
 fn a_session_of_a_killed_run_that_the_server_still_works_for_keeps_nobody_from_cleaning() {
     let server = OwnPostgreSql::start();
@@ -90,7 +81,7 @@ fn a_session_of_a_killed_run_that_the_server_still_works_for_keeps_nobody_from_c
             if ends == "run" {
                 let sandbox = Sandbox::new();
                 // Its tables are others, so those that are there go first.
-                fs::write(sandbox.work().join("study.toml"), OTHER).unwrap();
+                fs::write(sandbox.work().join("study.toml"), with_rows(100)).unwrap();
                 let next = sandbox.start(&["run", "study.toml", &server.verified_url(), "--out", "run"]);
                 next.finish_within(2 * PATIENCE).measured();
             } else {

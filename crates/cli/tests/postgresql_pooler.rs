@@ -184,11 +184,7 @@ fn a_pooler_that_dies_ends_the_run_and_is_named() {
     if !with_old_pgbouncer(&sandbox) {
         return;
     }
-    let mut running = start(
-        &sandbox,
-        &of_sessions().replace("time_s = 12", "time_s = 60"),
-        |_| (),
-    );
+    let mut running = start_for_a_minute(&sandbox);
     running.measures();
     for pooler in poolers_of(&sandbox.temporary()) {
         kill_process(pooler, Signal::KILL).unwrap();
@@ -214,11 +210,7 @@ fn a_killed_run_leaves_no_pooler() {
     if !with_old_pgbouncer(&sandbox) {
         return;
     }
-    let mut running = start(
-        &sandbox,
-        &of_sessions().replace("time_s = 12", "time_s = 60"),
-        |_| (),
-    );
+    let mut running = start_for_a_minute(&sandbox);
     running.measures();
     assert_eq!(poolers_of(&sandbox.temporary()).len(), 1);
     running.signal(Signal::KILL);
@@ -340,6 +332,11 @@ fn with_old_pgbouncer(sandbox: &Sandbox) -> bool {
 
 fn is_in_system() -> bool {
     Path::new("/usr/sbin/pgbouncer").exists()
+}
+
+fn start_for_a_minute(sandbox: &Sandbox) -> Running {
+    let study = of_sessions().replace("time_s = 12", "time_s = 60");
+    start(sandbox, &study, |_| ())
 }
 
 fn start(sandbox: &Sandbox, study: &str, with: impl FnOnce(&mut Command)) -> Running {

@@ -3,11 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 
-use ciphertax_lab::certificates::Authority;
-use ciphertax_model::CertificateKind;
-
 use crate::common::{
-    CLEANED_UP, OwnPostgreSql, PostgreSqlCopy, Sandbox, no_slice_failed, record, refused, within,
+    CLEANED_UP, OwnPostgreSql, PostgreSqlCopy, Sandbox, another_ca, no_slice_failed, record, refused, within,
 };
 
 #[test]
@@ -38,14 +35,10 @@ fn what_keeps_ciphertax_from_a_server_is_said_with_the_remedy_and_nothing_is_wri
 #[test]
 fn a_certificate_of_another_authority_is_mended_by_the_parameters_of_libpq() {
     let server = OwnPostgreSql::start();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let other = Authority::new(CertificateKind::EcdsaP256)
-        .unwrap()
-        .issue_for_localhost(elsewhere.path())
-        .unwrap();
+    let (elsewhere, other_ca) = another_ca();
     let own = server.url_with(server.password());
     let wrong = refused(
-        &format!("{own}?sslrootcert={}", other.ca.display()),
+        &format!("{own}?sslrootcert={}", other_ca.display()),
         &["arm tls1.3", "signed by another CA", "sslrootcert must name"],
     );
     assert!(!wrong.contains("ssl-ca"), "{wrong}");

@@ -12,8 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ciphertax_lab::certificates::Authority;
+use ciphertax_model::CertificateKind;
 use ciphertax_records::{Run, Sample, SampleFile, VoidReason, VoidRow};
 use ciphertax_testkit::processes_with;
+use rustix::process::Signal;
 use serde_json::Value;
 
 pub(crate) use ciphertax_testkit::{PATIENCE, command_lines_with, files_with, within};
@@ -27,6 +30,42 @@ pub(crate) use traces::{poolers_of, servers_of};
 
 /// How long cleaning up may take after ciphertax was killed.
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
+
+/// A study of PostgreSQL with so many rows in its table.
+pub(crate) fn with_rows(rows: u32) -> String {
+    format!(
+        r#"
+    name = "rows"
+    question = "What does TLS cost?"
+    server = "postgresql"
+    time_s = 2
+    dataset = {{ table_size = {rows} }}
+    arm = [{{ name = "plain", transport = "plain" }}, {{ name = "tls", transport = "tls1.3" }}]
+    cell = [{{ name = "queries", workload = "oltp_point_select", load = {{ connections = 1 }} }}]
+"#
+    )
+}
+
+/// A run of which a slice has failed so goes on, and ends when it is told to.
+pub(crate) fn goes_on(sandbox: &Sandbox, running: Running, words: &str) {
+    let went_on = within(2 * PATIENCE, || fails_and_goes_on(&sandbox.run(), words));
+    running.signal(Signal::INT);
+    let finished = running.finish_within(2 * PATIENCE);
+    let void = record(&sandbox.run()).results.void;
+    assert!(went_on, "{}\n{void:?}", finished.stderr);
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    sandbox.expect_nothing_left();
+}
+
+/// The certificate of an authority that signed for no server of the test, in a folder of its own.
+pub(crate) fn another_ca() -> (tempfile::TempDir, PathBuf) {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = Authority::new(CertificateKind::EcdsaP256)
+        .unwrap()
+        .issue_for_localhost(elsewhere.path())
+        .unwrap();
+    (elsewhere, other.ca)
+}
 
 /// Folders of one test. Everything that ciphertax makes must be in them, so that what is left can be told.
 pub(crate) struct Sandbox {
@@ -135,7 +174,7 @@ pub(crate) fn no_slice_failed(run: &Run) {
 
 /// True if a slice of a run that may still go on failed for a reason with these words, and a later one did not. What the
 /// hypervisor does to slices is no failure of theirs.
-pub(crate) fn fails_and_goes_on(run: &Path, words: &str) -> bool {
+fn fails_and_goes_on(run: &Path, words: &str) -> bool {
     if !run.join("samples.jsonl").exists() {
         return false;
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::at_rest::AtRest;
 use crate::authentication::Authentication;
 use crate::certificate::CertificateKind;
 use crate::pooler::Pooler;
@@ -34,6 +35,9 @@ pub struct Arm {
     /// What keeps connections to the server open; its CPU is accounted for on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
+    /// What the private server encrypts on the disk. Arms that differ in it have servers of their own.
+    #[serde(default, skip_serializing_if = "AtRest::is_default")]
+    pub at_rest: AtRest,
 }
 
 impl Arm {
@@ -47,6 +51,7 @@ impl Arm {
             certificate: None,
             tunnel: None,
             pooler: None,
+            at_rest: AtRest::default(),
         }
     }
 

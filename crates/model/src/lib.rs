@@ -3,6 +3,7 @@
 //! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML.
 
 pub mod arm;
+mod at_rest;
 mod authentication;
 mod certificate;
 mod cipher;
@@ -21,6 +22,7 @@ mod published;
 mod replica_set;
 mod secret;
 mod server_spec;
+mod storage;
 pub mod study;
 mod tls;
 mod transport;
@@ -30,6 +32,7 @@ pub mod workload;
 mod ycsb;
 
 pub use arm::Arm;
+pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, FileSystem};
 pub use authentication::{Authentication, AuthenticationMethod, PasswordCache};
 pub use certificate::{Certificate, CertificateKind};
 pub use command::{Command, Counts};
@@ -46,6 +49,7 @@ pub use published::{Published, PublishedFigure};
 pub use replica_set::{ReadPreference, ReplicaSet};
 pub use secret::Secret;
 pub use server_spec::ServerSpec;
+pub use storage::{FlushMethod, Storage};
 pub use study::{Cell, Placement, Precision, Study};
 pub use tls::{Group, Resumption, TlsLibrary, TlsNegotiation, TlsSettings, VerificationMode};
 pub use transport::{TlsVersion, Transport};

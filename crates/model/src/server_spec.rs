@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::certificate::Certificate;
 use crate::replica_set::ReplicaSet;
+use crate::storage::Storage;
 
 /// Which private server a cell is measured on; cells that agree in this share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +17,8 @@ pub struct ServerSpec {
     pub distant: bool,
     /// The replica set it is; `None` for a single server.
     pub replica_set: Option<ReplicaSet>,
+    /// Its memory, and how it writes.
+    pub storage: Storage,
 }
 
 impl fmt::Display for ServerSpec {
@@ -29,6 +32,9 @@ impl fmt::Display for ServerSpec {
         }
         if self.distant {
             f.write_str(", at a distance")?;
+        }
+        if !self.storage.is_default() {
+            write!(f, ", {}", self.storage)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
+use crate::at_rest::{AtRestPart, FileSystem};
 use crate::authentication::AuthenticationMethod;
 use crate::certificate::{Certificate, CertificateKind};
 use crate::command::Command;
@@ -18,6 +19,7 @@ use crate::pgbench::Pgbench;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::server_spec::ServerSpec;
+use crate::storage::Storage;
 use crate::workload::Workload;
 use crate::ycsb::{YcsbMix, YcsbTable};
 
@@ -74,6 +76,9 @@ pub struct Study {
     /// Which member of a replica set is read from, where a cell does not say.
     #[serde(default)]
     pub read_preference: ReadPreference,
+    /// Memory and writing of private servers, where a cell has no others.
+    #[serde(default, skip_serializing_if = "Storage::is_default")]
+    pub storage: Storage,
     /// The arms; the first is the baseline.
     #[serde(rename = "arm")]
     pub arms: Vec<Arm>,
@@ -154,6 +159,9 @@ pub struct Cell {
     /// The replica set; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,
+    /// Memory and writing of the private server; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
     /// Which member of a replica set is read from; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_preference: Option<ReadPreference>,
@@ -221,15 +229,18 @@ impl Study {
         self.arms.iter().filter(is_measured)
     }
 
-    /// True if an arm protects what the baseline does not, and everything that it does: what travels, or who may ask. By
-    /// itself it can then only cost. Where both protect the same, either may be the cheaper; and so where a pooler stands
-    /// before one of them alone.
+    /// True if an arm protects what the baseline does not, and everything that it does: what travels, who may ask, or what
+    /// lies on the disk. By itself it can then only cost. Where both protect the same, either may be the cheaper; and so
+    /// where a pooler stands before one of them alone.
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
             let method = arm.authentication.method;
             let has_login = method.is_none_or(AuthenticationMethod::proves_identity);
-            [is_hidden, has_login]
+            let on_the_disk = AtRestPart::ALL.map(|part| arm.at_rest.encrypts(part));
+            let on_all_of_it = arm.at_rest.file_system.is_some_and(FileSystem::is_encrypted);
+            let others = [is_hidden, has_login, on_all_of_it];
+            others.into_iter().chain(on_the_disk).collect::<Vec<bool>>()
         };
         let baseline = protected(self.baseline());
         let mode = |arm: &Arm| arm.pooler.map(|pooler| pooler.pgbouncer);
@@ -237,8 +248,8 @@ impl Study {
             mode(arm) == mode(self.baseline())
                 && protected(arm) != baseline
                 && protected(arm)
-                    .into_iter()
-                    .zip(baseline)
+                    .iter()
+                    .zip(&baseline)
                     .all(|(now, before)| now >= before)
         };
         self.arms.iter().find(|other| other.name == arm).is_some_and(adds)
@@ -258,13 +269,15 @@ impl Study {
     pub fn on_external_server(mut self) -> Self {
         self.placement = Placement::Free;
         self.replica_set = None;
+        self.storage = Storage::default();
         let mut cells: Vec<Cell> = Vec::new();
         let mut renamed = HashSet::new();
         for mut cell in std::mem::take(&mut self.cells) {
             let old_name = cell.name.clone();
             let (server, certificate) = (cell.server.take(), cell.certificate.take());
-            let replica_set = cell.replica_set.take();
-            if server.is_some() || certificate.is_some() || replica_set.is_some() {
+            let (replica_set, storage) = (cell.replica_set.take(), cell.storage.take());
+            let has_own = server.is_some() || certificate.is_some() || replica_set.is_some();
+            if has_own || storage.is_some() {
                 cell.name = name_without_server(&cell);
             }
             cell.name = unused(cell.name, &cells);
@@ -316,6 +329,7 @@ impl Study {
             },
             distant: self.link(cell).is_some(),
             replica_set: cell.replica_set.or(self.replica_set),
+            storage: self.storage(cell),
         }
     }
 
@@ -331,6 +345,11 @@ impl Study {
             kind,
             ..server.certificate
         }
+    }
+
+    /// Memory and writing of the private server that a cell is measured on.
+    pub fn storage(&self, cell: &Cell) -> Storage {
+        cell.storage.unwrap_or(self.storage)
     }
 
     /// Which member of a replica set a cell reads from.

@@ -559,3 +559,84 @@ fn poolers_that_no_package_client_has_are_refused_by_name() {
         "{mode}"
     );
 }
+
+#[test]
+fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
+    let refusal = |at_rest: &str| {
+        let arm = format!("[[arm]]\nname = \"at rest\"\ntransport = \"plain\"\n{at_rest}\n\n[[cell]]");
+        changed("[[cell]]", &arm)
+    };
+    for (arm, words) in [
+        (
+            "at_rest = { algorithm = \"AES-CTR\" }",
+            "AES-CTR encrypts nothing yet; add tables = true",
+        ),
+        (
+            "at_rest = { aria = true, encryption_threads = 2 }",
+            "encryption threads encrypt tables; add tables",
+        ),
+        (
+            "at_rest = { tables = true, encryption_threads = 17 }",
+            "must lie between 0 and 16",
+        ),
+        (
+            "at_rest = { temporary = true, undo_log = true }",
+            "temporary is MariaDB's alone and undo_log MySQL's",
+        ),
+        (
+            "at_rest = { system_tables = true, algorithm = \"AES-CBC\" }",
+            "algorithm is MariaDB's alone",
+        ),
+        ("at_rest = { tabels = true }", "did you mean \"tables\"?"),
+        (
+            "at_rest = { file_system = \"fscypt\" }",
+            "did you mean \"fscrypt\"?",
+        ),
+        (
+            "authentication = { method = \"md5\" }\nat_rest = { redo_log = true }",
+            "PostgreSQL encrypts nothing at rest by itself; take at_rest = { file_system = \"fscrypt\" } in place of redo_log",
+        ),
+        (
+            "authentication = { method = \"SCRAM-SHA-1\" }\nat_rest = { tables = true }",
+            "MongoDB's community server encrypts nothing at rest by itself",
+        ),
+    ] {
+        let refusal = refusal(arm);
+        assert!(refusal.contains(words), "{arm}: {refusal}");
+    }
+}
+
+#[test]
+fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
+    let arm = "[[arm]]\nname = \"log\"\ntransport = \"plain\"\nat_rest = { binary_log = true }\n\n[[cell]]";
+    let text = STUDY.replacen("[[cell]]", arm, 1);
+    let refusal = refusal(&text);
+    let words = "arm \"log\" encrypts the binary log, and the server writes none; add storage = { binary_log = true }";
+    assert!(refusal.contains(words), "{refusal}");
+    let written = text.replacen(
+        "time_s",
+        "storage = { binary_log = true, sync_binlog = 1 }\ntime_s",
+        1,
+    );
+    StudyText::new("study.toml", &written).study().unwrap();
+    let storage = |storage: &str| changed("time_s", &format!("storage = {storage}\ntime_s"));
+    for (settings, words) in [
+        (
+            "{ sync_binlog = 1 }",
+            "says nothing without a binary log; add binary_log = true",
+        ),
+        (
+            "{ binary_log = true, sync_binlog = 1000001 }",
+            "it must lie between 0 and 1000000",
+        ),
+        (
+            "{ memory_mb = 4 }",
+            "storage.memory_mb is 4; it must lie between 8 and 1048576",
+        ),
+        ("{ flush_log_at_trx_commit = 3 }", "it must be 0, 1 or 2"),
+        ("{ flush = \"O_DIRECT\" }", "\"flush\" cannot be \"O_DIRECT\""),
+    ] {
+        let refusal = storage(settings);
+        assert!(refusal.contains(words), "{settings}: {refusal}");
+    }
+}

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ciphertax_model::{Authentication, Dataset, Load, Pgbench, Precision, Study, YcsbTable};
+use ciphertax_model::{AtRest, Authentication, Dataset, Load, Pgbench, Precision, Storage, Study, YcsbTable};
 use serde_json::Value;
 
 #[test]
@@ -32,6 +32,7 @@ fn the_reference_mentions_every_key_and_every_name() {
 fn the_reference_says_between_what_numbers_may_lie() {
     let reference = reference();
     let whole = |range: std::ops::RangeInclusive<u32>| (f64::from(*range.start()), f64::from(*range.end()));
+    let small = |range: std::ops::RangeInclusive<u8>| (f64::from(*range.start()), f64::from(*range.end()));
     for (key, (least, most)) in [
         ("time_s", Study::TIME_S.into_inner()),
         ("slice_s", Study::SLICE_S.into_inner()),
@@ -49,6 +50,10 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("load_threads", (1.0, YcsbTable::MOST_LOADERS.into())),
         ("scale", (1.0, Pgbench::MOST_BRANCHES.into())),
         ("scram_iterations", whole(Authentication::SCRAM_ITERATIONS)),
+        ("memory_mb", whole(Storage::MEMORY_MB)),
+        ("sync_binlog", whole(Storage::SYNC_BINLOG)),
+        ("flush_log_at_trx_commit", small(Storage::FLUSH_LOG_AT_TRX_COMMIT)),
+        ("encryption_threads", small(AtRest::ENCRYPTION_THREADS)),
     ] {
         let range = format!("{} – {}", grouped(least), grouped(most));
         // A key may be there in several tables.
@@ -110,6 +115,15 @@ fn the_pooler_that_the_reference_shows_is_an_arm() {
         pooler.to_string(),
         "pgbouncer, transaction pooling, TLSv1.3 behind it"
     );
+}
+
+#[test]
+fn the_encryption_at_rest_that_the_reference_shows_is_an_arm() {
+    let reference = reference();
+    let arm = example(&reference, "[[arm]]\nname = \"at rest\"");
+    let study = format!("{}\n{arm}", example(&reference, "name ="));
+    let study = Study::from_toml(&study).unwrap();
+    assert_eq!(study.arms[2].at_rest.to_string(), "tables, redo_log by AES-CTR");
 }
 
 #[test]

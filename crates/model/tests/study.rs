@@ -372,3 +372,33 @@ fn names_are_those_of_study_files_and_are_read_back() {
     ];
     expect(preferences, ReadPreference::name);
 }
+
+#[test]
+fn what_is_encrypted_at_rest_adds_protection_part_by_part() {
+    let study = |at_rest: [&str; 2]| {
+        let arm = |(name, at_rest): (&str, &str)| {
+            format!("{{ name = \"{name}\", transport = \"plain\", at_rest = {{ {at_rest} }} }}")
+        };
+        let arms = ["one", "other"].into_iter().zip(at_rest).map(arm);
+        let text = format!(
+            "name = \"s\"\nquestion = \"?\"\ntime_s = 60\narm = [{}]\n\
+             cell = [{{ name = \"c\", workload = \"connect_only\", load = {{ connections = 1 }}, storage = {{ memory_mb = 64 }} }}]",
+            arms.collect::<Vec<_>>().join(", ")
+        );
+        Study::from_toml(&text).unwrap()
+    };
+    let adds = |one, other| study([one, other]).adds_protection("other");
+    assert!(adds("", "tables = true"));
+    assert!(adds("tables = true", "tables = true, redo_log = true"));
+    assert!(adds("file_system = \"ext4\"", "file_system = \"fscrypt\""));
+    assert!(!adds("tables = true", "redo_log = true"));
+    assert!(!adds("tables = true", "tables = true, algorithm = \"AES-CTR\""));
+    assert!(!adds("", "file_system = \"ext4\""));
+
+    let study = study(["", "tables = true"]);
+    let spec = study.server_spec(&study.cells[0]);
+    assert_eq!(spec.to_string(), "mariadb, ecdsa-p256, memory_mb = 64");
+    // Whose memory that is, the study does not decide.
+    let external = study.on_external_server();
+    assert!(external.server_spec(&external.cells[0]).storage.is_default());
+}

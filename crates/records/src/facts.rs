@@ -211,6 +211,8 @@ pub enum Witness {
     Tunnel,
     /// The pooler, by its console.
     Pooler,
+    /// A search of the disk.
+    Disk,
 }
 
 #[cfg(test)]
@@ -245,6 +247,7 @@ mod tests {
             Witness::AccessControl,
             Witness::Tunnel,
             Witness::Pooler,
+            Witness::Disk,
         ] {
             assert_eq!(serde_json::to_value(witness).unwrap(), witness.to_string());
         }

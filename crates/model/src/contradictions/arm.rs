@@ -1,5 +1,6 @@
 //! What an arm cannot be.
 
+use super::at_rest::check_at_rest;
 use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::authentication::{AuthenticationMethod, PasswordCache};
@@ -27,6 +28,7 @@ pub(super) fn check_arm(arm: &Arm, path: &Path, found: &mut Found) {
         found.add(path.key("certificate"), message);
     }
     check_authentication(arm, path, found);
+    check_at_rest(arm, path, found);
 }
 
 fn check_tls(arm: &Arm, path: &Path, found: &mut Found) {

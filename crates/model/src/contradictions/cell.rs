@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::at_rest::check_binary_log;
 use super::found::{Found, Path};
 use super::load::{check_command, check_engine_load};
+use super::storage::check_storage;
 use crate::arm::Arm;
 use crate::authentication::AuthenticationMethod;
 use crate::link::{Link, LinkKind};
@@ -26,6 +28,10 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
     if let Some(replica_set) = cell.replica_set {
         check_replica_set(replica_set, &path.key("replica_set"), found);
     }
+    if let Some(storage) = &cell.storage {
+        check_storage(storage, &path.key("storage"), found);
+    }
+    check_binary_log(study, cell, path, found);
     let with_own = study.arms.iter().find(|arm| arm.certificate.is_some());
     if let (Some(_), Some(arm)) = (cell.certificate, with_own) {
         let message = format!(

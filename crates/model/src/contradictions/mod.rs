@@ -1,6 +1,7 @@
 //! Contradictions in a study that its types allow.
 
 mod arm;
+mod at_rest;
 mod cell;
 mod found;
 mod load;
@@ -8,6 +9,7 @@ mod pgbench;
 mod pooler;
 mod postgresql;
 mod published;
+mod storage;
 mod whole;
 
 use crate::problem::{Position, StudyError, StudyProblem};
@@ -18,6 +20,7 @@ use self::cell::{check_cell, check_link, check_replica_set};
 use self::found::Found;
 pub(crate) use self::found::{Contradiction, Path, Step};
 use self::published::check_published;
+use self::storage::check_storage;
 use self::whole::{check_measuring, check_names, check_placement};
 
 impl Study {
@@ -52,6 +55,7 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
+    check_storage(&study.storage, &Path::of("storage"), &mut found);
     for (index, arm) in study.arms.iter().enumerate() {
         let path = Path::of("arm").entry(index);
         check_arm(arm, &path, &mut found);

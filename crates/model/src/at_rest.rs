@@ -1,0 +1,278 @@
+//! What of a server's data is encrypted on the disk, and at which layer.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::variants::all;
+
+/// What an arm's private server encrypts on the disk. Every part stands for itself, so that each can be measured alone and
+/// together with others. Arms that differ in it have servers of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AtRest {
+    /// Tables, and what belongs to their pages: on MariaDB the system tablespace and the undo log too, on MySQL general
+    /// tablespaces and the doublewrite files.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tables: bool,
+    /// The redo log.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub redo_log: bool,
+    /// MySQL: the undo log. MariaDB encrypts it with the tables.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undo_log: bool,
+    /// The binary log; on MySQL also what a transaction has written for it so far.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub binary_log: bool,
+    /// MariaDB: temporary files and tables.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub temporary: bool,
+    /// MariaDB: tables of the engine Aria, the system tables among them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aria: bool,
+    /// MySQL: the general tablespace of the system tables, `mysql.ibd`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub system_tables: bool,
+    /// MariaDB: the cipher; `None` for the server's default, AES-CBC. MySQL has no choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<AtRestAlgorithm>,
+    /// MariaDB: background threads that look for pages to encrypt or to encrypt anew (`innodb_encryption_threads`). With
+    /// none, nothing of that is measured.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub encryption_threads: u8,
+    /// The file system that the server's folder lies on; `None` for the disk's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystem>,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+impl AtRest {
+    /// How many background threads there may be.
+    pub const ENCRYPTION_THREADS: RangeInclusive<u8> = 0..=16;
+
+    /// True when nothing is asked for.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// True for a part that the server encrypts.
+    pub fn encrypts(&self, part: AtRestPart) -> bool {
+        match part {
+            AtRestPart::Tables => self.tables,
+            AtRestPart::RedoLog => self.redo_log,
+            AtRestPart::UndoLog => self.undo_log,
+            AtRestPart::BinaryLog => self.binary_log,
+            AtRestPart::Temporary => self.temporary,
+            AtRestPart::Aria => self.aria,
+            AtRestPart::SystemTables => self.system_tables,
+        }
+    }
+
+    /// The parts that the server encrypts by itself.
+    pub fn parts(&self) -> impl Iterator<Item = AtRestPart> {
+        AtRestPart::ALL.into_iter().filter(|part| self.encrypts(*part))
+    }
+
+    /// The same with one more part that the server encrypts.
+    #[must_use]
+    pub fn with(mut self, part: AtRestPart) -> Self {
+        *match part {
+            AtRestPart::Tables => &mut self.tables,
+            AtRestPart::RedoLog => &mut self.redo_log,
+            AtRestPart::UndoLog => &mut self.undo_log,
+            AtRestPart::BinaryLog => &mut self.binary_log,
+            AtRestPart::Temporary => &mut self.temporary,
+            AtRestPart::Aria => &mut self.aria,
+            AtRestPart::SystemTables => &mut self.system_tables,
+        } = true;
+        self
+    }
+
+    /// The settings, as study files name them, that ask something of the server itself.
+    pub fn settings_of_server(&self) -> impl Iterator<Item = &'static str> {
+        let algorithm = self.algorithm.map(|_| "algorithm");
+        let threads = (self.encryption_threads > 0).then_some("encryption_threads");
+        self.parts().map(AtRestPart::name).chain(algorithm).chain(threads)
+    }
+
+    /// True if something lies on the disk encrypted, at whichever layer.
+    pub fn is_encrypted(&self) -> bool {
+        self.parts().next().is_some() || self.file_system.is_some_and(FileSystem::is_encrypted)
+    }
+}
+
+impl FromIterator<AtRestPart> for AtRest {
+    fn from_iter<I: IntoIterator<Item = AtRestPart>>(parts: I) -> Self {
+        parts.into_iter().fold(Self::default(), Self::with)
+    }
+}
+
+/// `tables, redo_log by AES-CTR, on fscrypt`; `plaintext` where nothing is asked for.
+impl fmt::Display for AtRest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<&str> = self.parts().map(AtRestPart::name).collect();
+        match parts.is_empty() {
+            true => f.write_str("plaintext")?,
+            false => f.write_str(&parts.join(", "))?,
+        }
+        if let Some(algorithm) = self.algorithm {
+            write!(f, " by {algorithm}")?;
+        }
+        match self.encryption_threads {
+            0 => {}
+            1 => f.write_str(" with 1 thread")?,
+            threads => write!(f, " with {threads} threads")?,
+        }
+        match self.file_system {
+            Some(file_system) => write!(f, ", on {file_system}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A part of a server's files that it can encrypt by itself.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AtRestPart {
+    /// See [`AtRest::tables`].
+    Tables,
+    /// See [`AtRest::redo_log`].
+    RedoLog,
+    /// See [`AtRest::undo_log`].
+    UndoLog,
+    /// See [`AtRest::binary_log`].
+    BinaryLog,
+    /// See [`AtRest::temporary`].
+    Temporary,
+    /// See [`AtRest::aria`].
+    Aria,
+    /// See [`AtRest::system_tables`].
+    SystemTables,
+}
+
+impl AtRestPart {
+    /// Every part, in the order help texts list them.
+    pub const ALL: [Self; 7] = all();
+
+    /// The name used in study files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// How a server encrypts what it writes.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
+pub enum AtRestAlgorithm {
+    /// AES in CBC mode.
+    #[serde(rename = "AES-CBC")]
+    #[strum(serialize = "AES-CBC")]
+    AesCbc,
+    /// AES in counter mode.
+    #[serde(rename = "AES-CTR")]
+    #[strum(serialize = "AES-CTR")]
+    AesCtr,
+}
+
+/// The file system of a server's folder.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum FileSystem {
+    /// ext4 in an image file, without encryption: what `fscrypt` is to be compared with. Needs root.
+    Ext4,
+    /// ext4 in an image file, with its own encryption (AES-256-XTS). Needs root.
+    Fscrypt,
+    /// That of the machine, by a bind mount; for an ordinary user the folder as it is. What `gocryptfs` is to be compared
+    /// with, besides `ext4`: there is none that does not encrypt.
+    Bind,
+    /// gocryptfs, a file system in user space (AES-256-GCM).
+    Gocryptfs,
+    /// gocryptfs that leaves the names of files as they are.
+    #[serde(rename = "gocryptfs-plaintextnames")]
+    #[strum(serialize = "gocryptfs-plaintextnames")]
+    GocryptfsPlainNames,
+}
+
+impl FileSystem {
+    /// The name used in study files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// True if nothing that is in files can be read on the disk.
+    pub fn is_encrypted(self) -> bool {
+        !matches!(self, Self::Ext4 | Self::Bind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_added_one_by_one_and_said_by_their_names() {
+        assert_eq!(AtRest::default().to_string(), "plaintext");
+        for part in AtRestPart::ALL {
+            let only = AtRest::from_iter([part]);
+            assert_eq!(only.parts().collect::<Vec<_>>(), [part]);
+            assert_eq!(only.to_string(), part.name());
+            assert!(only.is_encrypted());
+        }
+        let all = AtRest::from_iter(AtRestPart::ALL);
+        assert_eq!(all.parts().count(), AtRestPart::ALL.len());
+    }
+
+    #[test]
+    fn a_file_system_that_does_not_encrypt_protects_nothing() {
+        let on = |file_system| AtRest {
+            file_system: Some(file_system),
+            ..AtRest::default()
+        };
+        assert!(!on(FileSystem::Ext4).is_encrypted() && !on(FileSystem::Bind).is_encrypted());
+        assert!(on(FileSystem::Fscrypt).is_encrypted());
+        assert_eq!(on(FileSystem::Gocryptfs).to_string(), "plaintext, on gocryptfs");
+    }
+}

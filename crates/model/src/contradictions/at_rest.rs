@@ -1,0 +1,81 @@
+//! What cannot be encrypted at rest by one server, or says nothing.
+
+use super::found::{Found, Path};
+use crate::arm::Arm;
+use crate::at_rest::{AtRest, AtRestPart};
+use crate::authentication::AuthenticationMethod;
+use crate::study::{Cell, Study};
+
+/// `path` is that of the arm.
+pub(super) fn check_at_rest(arm: &Arm, path: &Path, found: &mut Found) {
+    let (name, at_rest) = (&arm.name, &arm.at_rest);
+    let path = path.key("at_rest");
+    if let (Some(algorithm), None) = (at_rest.algorithm, at_rest.parts().next()) {
+        let message =
+            format!("arm {name:?}: {algorithm} encrypts nothing yet; add tables = true, or another part");
+        found.add(path.key("algorithm"), message);
+    }
+    if at_rest.encryption_threads > 0 && !at_rest.tables {
+        let message = format!(
+            "arm {name:?}: encryption threads encrypt tables; add tables = true, or leave encryption_threads out"
+        );
+        found.add(path.key("encryption_threads"), message);
+    } else if !AtRest::ENCRYPTION_THREADS.contains(&at_rest.encryption_threads) {
+        let (least, most) = AtRest::ENCRYPTION_THREADS.into_inner();
+        let message = format!("arm {name:?}: encryption_threads must lie between {least} and {most}");
+        found.add(path.key("encryption_threads"), message);
+    }
+    if let (Some(of_mariadb), Some(of_mysql)) = (only_of_mariadb(at_rest), only_of_mysql(at_rest)) {
+        let message = format!(
+            "arm {name:?}: {of_mariadb} is MariaDB's alone and {of_mysql} MySQL's; leave one of them out"
+        );
+        found.add(path.key(of_mysql), message);
+    }
+    if let Some(other) = database_without_any(arm)
+        && let Some(setting) = at_rest.settings_of_server().next()
+    {
+        let message = format!(
+            "arm {name:?}: {other} encrypts nothing at rest by itself; take at_rest = {{ file_system = \"fscrypt\" }} in place \
+             of {setting}"
+        );
+        found.add(path.key(setting), message);
+    }
+}
+
+/// A log that nobody writes cannot be encrypted.
+pub(super) fn check_binary_log(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let encrypts_log = |arm: &&Arm| arm.at_rest.binary_log;
+    let arm = study.arms_of(cell).find(encrypts_log);
+    if let (false, Some(arm)) = (study.storage(cell).binary_log, arm) {
+        let message = format!(
+            "cell {:?}: arm {:?} encrypts the binary log, and the server writes none; add storage = {{ binary_log = true }}, or \
+             leave the arm out with arms = […]",
+            cell.name, arm.name
+        );
+        found.add(path.clone(), message);
+    }
+}
+
+fn only_of_mariadb(at_rest: &AtRest) -> Option<&'static str> {
+    let is_its_own =
+        |name: &&'static str| ["temporary", "aria", "algorithm", "encryption_threads"].contains(name);
+    at_rest.settings_of_server().find(is_its_own)
+}
+
+fn only_of_mysql(at_rest: &AtRest) -> Option<&'static str> {
+    let is_its_own = |part: &AtRestPart| matches!(part, AtRestPart::UndoLog | AtRestPart::SystemTables);
+    at_rest.parts().find(is_its_own).map(AtRestPart::name)
+}
+
+/// The database that an arm's login or pooler is for, if it has no encryption at rest of its own.
+fn database_without_any(arm: &Arm) -> Option<&'static str> {
+    let method = arm.authentication.method;
+    let is = |of: fn(AuthenticationMethod) -> bool| method.is_some_and(of);
+    if arm.setting_of_postgresql().is_some() || is(AuthenticationMethod::is_of_postgresql) {
+        Some("PostgreSQL")
+    } else if is(AuthenticationMethod::is_of_mongodb) {
+        Some("MongoDB's community server")
+    } else {
+        None
+    }
+}

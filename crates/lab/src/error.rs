@@ -77,6 +77,30 @@ pub enum Error {
         /// What it is for.
         method: AuthenticationMethod,
     },
+    /// A server without the library that has its keys.
+    #[error(
+        "the installed {server} has no library {plugin}, without which it encrypts nothing at rest; `ciphertax servers install \
+         {from}` fetches it"
+    )]
+    NoKeyPlugin {
+        /// Its name in the catalogue.
+        server: &'static str,
+        /// The library.
+        plugin: &'static str,
+        /// The server that comes with it.
+        from: &'static str,
+    },
+    /// A server that cannot read its data, for want of their key.
+    #[error(
+        "{server} cannot open its encrypted data: its key is lost, or it is another; start the run anew, which makes new keys; \
+         the server says: {log}"
+    )]
+    NoKey {
+        /// Its name in the catalogue.
+        server: &'static str,
+        /// The last lines of its log.
+        log: String,
+    },
     /// The user of the operating system has no name, so no account can be made for it.
     #[error(
         "the user {user} of this process has no name, so there is no account for unix_socket; run as another"

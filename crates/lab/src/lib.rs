@@ -13,6 +13,7 @@
 mod accounts;
 pub mod catalogue;
 pub mod certificates;
+pub mod disk_search;
 mod error;
 mod files;
 mod hexadecimal;

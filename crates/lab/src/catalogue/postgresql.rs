@@ -5,6 +5,7 @@
 use ciphertax_model::AuthenticationMethod::{Cert, Md5, Password, ScramSha256, ScramSha256Plus, Trust};
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
+use super::at_rest::{AtRestCapabilities, MEMORY_ALONE};
 use super::capabilities::{Capabilities, Ciphers};
 use super::entry::{Entry, Product, Source, Suite};
 use super::family::ServerFamily;
@@ -29,6 +30,8 @@ pub static POSTGRESQL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        at_rest: AtRestCapabilities::NONE,
+        storage: MEMORY_ALONE,
     },
     source: Source::Apt {
         suite: Suite::OfTheMachine,

@@ -1,6 +1,7 @@
 //! MySQL and its descendants.
 
 mod accounts;
+pub mod at_rest;
 mod installation;
 mod my_cnf;
 mod plan;
@@ -22,6 +23,7 @@ use crate::log;
 use crate::server::family::{Family, Plan};
 use crate::server::spec::Spec;
 
+use at_rest::Encryption;
 use installation::MySqlInstallation;
 use my_cnf::defaults_file_option;
 use plan::MySqlPlan;
@@ -52,7 +54,8 @@ impl Family for MySqlVariant {
 
     fn after_install(&self, installation: &Installation, on_step: &mut dyn FnMut(InstallStep)) -> Result<()> {
         on_step(InstallStep::Initialising);
-        recipe(&MySqlInstallation::of(installation, self)?).prepare()
+        let plain = Encryption::default();
+        recipe(&MySqlInstallation::of(installation, self)?, &plain).prepare()
     }
 
     fn refusals(&self, spec: &Spec) -> Vec<Refusal> {

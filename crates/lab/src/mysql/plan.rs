@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ciphertax_model::TlsVersion;
+use ciphertax_model::{FlushMethod, TlsVersion};
 
 use crate::accounts::Account;
-use crate::catalogue::{MySqlVariant, TlsControl};
+use crate::catalogue::{AtRestControl, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::server::family::Plan;
+use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 
 use super::accounts::{self, account_for};
+use super::at_rest::{
+    Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key, plugin,
+    settings as settings_at_rest,
+};
 use super::installation::MySqlInstallation;
 use super::my_cnf::{MyCnf, SOCKET, defaults_file_option};
 use super::statements::Statements;
@@ -25,15 +29,17 @@ const CACHE_MB: u32 = 256;
 
 /// What differs from the server's defaults besides, so that data stay in memory, names are not looked up, and neither
 /// connections nor prepared statements run out.
-const SETTINGS: [(&str, &str); 4] = [
-    ("innodb_flush_log_at_trx_commit", "2"),
+const SETTINGS: [(&str, &str); 3] = [
     ("max_connections", "2000"),
     // The most that every server of the catalogue takes.
     ("max_prepared_stmt_count", "1048576"),
     ("skip_name_resolve", "ON"),
 ];
 
-/// One more such setting, which takes no value.
+/// When the redo log is written and flushed, if nothing else is asked for: written at every commit.
+const FLUSH_LOG_AT_TRX_COMMIT: u8 = 2;
+
+/// What a server without a binary log has, which takes no value.
 const NO_BINLOG: &str = "skip_log_bin";
 
 /// Ciphers of OpenSSL's default list with what its security levels forbid: TLS before 1.2 and RSA keys of 1024 bits.
@@ -47,12 +53,19 @@ pub(super) struct MySqlPlan<'a> {
     accounts: Vec<Account>,
     /// What the server runs before it lets anybody in.
     statements: Option<Statements>,
+    encryption: Encryption,
+    /// Where it was prepared.
+    folder: PathBuf,
 }
 
 impl<'a> MySqlPlan<'a> {
     pub(super) fn new(variant: &'a MySqlVariant, spec: &'a Spec) -> Result<Self> {
         let installation = Installation::locate(spec.entry)?;
         let mysql = MySqlInstallation::of(&installation, variant)?;
+        let has_parts = spec.at_rest.parts().next().is_some();
+        if has_parts && matches!(variant.at_rest, AtRestControl::FileKeyManagement { .. }) {
+            plugin(&mysql)?;
+        }
         let others = spec.accounts.iter().map(|&method| match variant.plugin(method) {
             Some(plugin) if !mysql.has_plugin(plugin) => Err(Error::NoPlugin {
                 server: spec.entry.name,
@@ -70,6 +83,8 @@ impl<'a> MySqlPlan<'a> {
             installation,
             accounts,
             statements: None,
+            encryption: Encryption::default(),
+            folder: PathBuf::new(),
         })
     }
 
@@ -108,16 +123,28 @@ impl Plan for MySqlPlan<'_> {
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
         let mysql = MySqlInstallation::of(&self.installation, self.variant)?;
-        recipe(&mysql).provide(folder)?;
+        let encryption = Encryption::prepare(&mysql, &self.spec.at_rest, folder)?;
+        match encryption.is_from_the_first() {
+            // With a key of its own it is nobody else's.
+            true => recipe(&mysql, &encryption).provide_anew(folder)?,
+            false => recipe(&mysql, &Encryption::default()).provide(folder)?,
+        }
         let dialect = self.variant.dialect;
         let accounts = self.accounts.iter();
         let first = accounts.flat_map(|account| accounts::statements(account, dialect));
+        let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
         let statements = Statements::pipe_in(folder, first.collect())?;
         let mut settings = MyCnf::new(&mysql, folder);
-        for (name, value) in memory(self.spec).chain(SETTINGS.map(owned)) {
+        for (name, value) in memory(self.spec)
+            .chain(SETTINGS.map(owned))
+            .chain(writing(self.spec))
+        {
             settings.set(&name, &value);
         }
-        settings.flag(NO_BINLOG);
+        if !self.spec.storage.binary_log {
+            settings.flag(NO_BINLOG);
+        }
+        encryption.set(&mut settings);
         settings.path("init_file", statements.path());
         for method in &self.spec.accounts {
             if let Some(plugin) = self.variant.plugin(*method) {
@@ -127,11 +154,16 @@ impl Plan for MySqlPlan<'_> {
         self.set_tls(&mut settings, tls);
         settings.write(folder)?;
         self.statements = Some(statements);
+        self.encryption = encryption;
+        folder.clone_into(&mut self.folder);
         Ok(())
     }
 
     fn command_line(&self, _: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
-        let mut command_line = self.installation.command();
+        let mut command_line = match self.encryption.program() {
+            Some(program) => self.installation.command_by(program),
+            None => self.installation.command(),
+        };
         command_line.push(defaults_file_option(folder));
         command_line.push(format!("--port={port}").into());
         if self.spec.inside.is_some() {
@@ -143,6 +175,24 @@ impl Plan for MySqlPlan<'_> {
     /// Gives the server its first statements when it asks for them.
     fn attend(&self) -> Result<bool> {
         self.statements.as_ref().map_or(Ok(true), Statements::deliver)
+    }
+
+    /// A server that ends although it was just made has lost its key.
+    fn lack(&self, complaints: &str) -> Option<Error> {
+        let has_parts = self.spec.at_rest.parts().next().is_some();
+        (has_parts && names_a_missing_key(complaints)).then(|| Error::NoKey {
+            server: self.spec.entry.name,
+            log: complaints.to_owned(),
+        })
+    }
+
+    fn set_up(&self, _: &Members) -> Result<()> {
+        if self.encryption.program().is_some() {
+            close_keys_to_others(&self.folder)?;
+        }
+        let (spec, account) = (self.spec, &self.accounts[0]);
+        let socket = self.folder.join(SOCKET);
+        encrypt_what_is_there(self.variant, spec.entry.name, &spec.at_rest, &socket, account)
     }
 
     fn socket(&self, folder: &Path) -> Option<PathBuf> {
@@ -160,12 +210,16 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
         .map(|_| tls_settings(variant, spec))
         .unwrap_or_default();
     let tls = tls.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let at_rest = settings_at_rest(variant, &spec.at_rest);
+    let at_rest = at_rest.into_iter().map(|(name, value)| (name.to_owned(), value));
     let options = spec
         .option_settings()
         .map(|(name, value)| (name.replace('-', "_"), value.to_owned()));
     memory(spec)
         .chain(SETTINGS.map(owned))
-        .chain([owned((NO_BINLOG, "ON"))])
+        .chain(writing(spec))
+        .chain((!spec.storage.binary_log).then(|| owned((NO_BINLOG, "ON"))))
+        .chain(at_rest)
         .chain(variant.settings.iter().copied().map(owned))
         .chain(tls)
         .chain(options)
@@ -175,6 +229,31 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
 fn memory(spec: &Spec) -> impl Iterator<Item = (String, String)> {
     let size = spec.cache_mb.unwrap_or(CACHE_MB);
     std::iter::once(("innodb_buffer_pool_size".to_owned(), format!("{size}M")))
+}
+
+/// How it writes its logs and its pages.
+fn writing(spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
+    let storage = spec.storage;
+    let at_commit = storage.flush_log_at_trx_commit.unwrap_or(FLUSH_LOG_AT_TRX_COMMIT);
+    let flush = storage.flush.map(|method| match method {
+        FlushMethod::Direct => "O_DIRECT",
+        FlushMethod::Buffered => "fsync",
+    });
+    let doublewrite = storage.doublewrite.map(|on| if on { "ON" } else { "OFF" });
+    let log = storage.binary_log;
+    [
+        Some(("innodb_flush_log_at_trx_commit", at_commit.to_string())),
+        flush.map(|method| ("innodb_flush_method", method.to_owned())),
+        doublewrite.map(|on| ("innodb_doublewrite", on.to_owned())),
+        log.then(|| ("log_bin", "binlog".to_owned())),
+        log.then(|| ("server_id", "1".to_owned())),
+        storage
+            .sync_binlog
+            .map(|commits| ("sync_binlog", commits.to_string())),
+    ]
+    .into_iter()
+    .flatten()
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 fn owned((name, value): (&str, &str)) -> (String, String) {
@@ -201,8 +280,11 @@ fn tls_settings(variant: &MySqlVariant, spec: &Spec) -> Vec<(&'static str, Strin
 
 #[cfg(test)]
 mod tests {
+    use ciphertax_model::{AtRest, AtRestAlgorithm, Storage};
+
     use super::*;
     use crate::catalogue::{Dialect, MARIADB, SystemTables};
+    use crate::mysql::testing::variants;
     use crate::server::spec::Tls;
 
     #[test]
@@ -217,6 +299,39 @@ mod tests {
         assert_eq!(asked["innodb_buffer_pool_size"], "256M");
         spec.cache_mb = Some(64);
         assert_eq!(settings(&OPENSSL, &spec)["innodb_buffer_pool_size"], "64M");
+    }
+
+    #[test]
+    fn settings_name_how_it_writes_and_what_it_encrypts() {
+        let (_, mariadb) = variants().find(|(entry, _)| *entry == &MARIADB).unwrap();
+        let mut spec = Spec::new(&MARIADB);
+        assert_eq!(settings(&mariadb, &spec)["innodb_flush_log_at_trx_commit"], "2");
+        spec.storage = Storage {
+            flush: Some(FlushMethod::Direct),
+            flush_log_at_trx_commit: Some(1),
+            binary_log: true,
+            sync_binlog: Some(1),
+            doublewrite: Some(false),
+            ..Storage::default()
+        };
+        spec.at_rest = AtRest {
+            redo_log: true,
+            algorithm: Some(AtRestAlgorithm::AesCtr),
+            ..AtRest::default()
+        };
+        let asked = settings(&mariadb, &spec);
+        for (name, value) in [
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("innodb_flush_method", "O_DIRECT"),
+            ("innodb_doublewrite", "OFF"),
+            ("log_bin", "binlog"),
+            ("sync_binlog", "1"),
+            ("innodb_encrypt_log", "ON"),
+            ("file_key_management_encryption_algorithm", "AES_CTR"),
+        ] {
+            assert_eq!(asked[name], value, "{name}");
+        }
+        assert!(!asked.contains_key("skip_log_bin") && !asked.contains_key("innodb_encrypt_tables"));
     }
 
     #[test]
@@ -239,5 +354,6 @@ mod tests {
         plugins: &[],
         tls_control: TlsControl::OpenSsl,
         settings: &[],
+        at_rest: AtRestControl::None,
     };
 }

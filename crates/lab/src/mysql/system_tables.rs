@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::at_rest::Encryption;
 use super::installation::MySqlInstallation;
 use super::my_cnf::{MyCnf, defaults_file_option};
 use crate::catalogue::SystemTables;
@@ -19,19 +20,21 @@ const NO_ROOT: &str = "DROP USER 'root'@'localhost';\n";
 /// Space that a server and a data set in memory need, in megabytes: redo log 100 MB, tablespaces, temporary tables.
 pub(super) const NEEDED_MB: u64 = 400;
 
-/// A data folder with system tables and no account.
-pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>) -> Recipe<'a> {
+/// A data folder with system tables and no account, which may be encrypted from the first.
+pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'a Encryption) -> Recipe<'a> {
     Recipe {
         installation: installation.installation(),
         needed_mb: NEEDED_MB,
-        make: Box::new(|folder| make(installation, folder)),
+        make: Box::new(|folder| make(installation, encryption, folder)),
     }
 }
 
 /// Makes it in `folder`, which must be empty.
-fn make(installation: &MySqlInstallation<'_>, folder: &Path) -> Result<()> {
+fn make(installation: &MySqlInstallation<'_>, encryption: &Encryption, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
-    MyCnf::new(installation, folder).write(folder)?;
+    let mut settings = MyCnf::new(installation, folder);
+    encryption.set(&mut settings);
+    settings.write(folder)?;
     match installation.variant().system_tables {
         SystemTables::Bootstrap => {
             fs::create_dir(&data).map_err(Error::write(&data))?;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 use ciphertax_reactor::stop;
 
 use crate::catalogue::{Entry, Refusal};
@@ -118,6 +118,22 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// Memory of each server, and how it writes; what its family says where nothing is asked for.
+    #[must_use]
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.spec.storage = storage;
+        self.spec.cache_mb = storage.memory_mb.or(self.spec.cache_mb);
+        self
+    }
+
+    /// What the server itself encrypts on the disk, with keys of its own that go with it; nothing if nothing else is asked
+    /// for. The file system is not for it to make.
+    #[must_use]
+    pub fn at_rest(mut self, at_rest: AtRest) -> Self {
+        self.spec.at_rest = at_rest;
+        self
+    }
+
     /// One more option of the server's command line, for example `--require-secure-transport=ON` or `--maxConns=30`.
     #[must_use]
     pub fn option(mut self, option: impl Into<String>) -> Self {
@@ -165,6 +181,7 @@ impl PrivateServerBuilder {
         Ok(PrivateServer {
             entry: spec.entry,
             replica_set: spec.replica_set,
+            at_rest: spec.at_rest,
             accounts: plan.accounts().to_vec(),
             socket: plan.socket(guard.folder()),
             settings: plan.settings(),
@@ -190,6 +207,8 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
         .chain(family(spec.entry).refusals(spec))
         .chain(iterations)
         .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
+        .chain(capabilities.refuse_at_rest(&spec.at_rest))
+        .chain(capabilities.refuse_storage(&spec.storage))
         .collect();
     if refusals.is_empty() {
         Ok(())

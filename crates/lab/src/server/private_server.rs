@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, Secret};
+use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Secret};
 
 use crate::accounts::Account;
 use crate::catalogue::Entry;
@@ -23,6 +23,7 @@ use super::trust::Trust;
 pub struct PrivateServer {
     pub(super) entry: &'static Entry,
     pub(super) replica_set: Option<ReplicaSet>,
+    pub(super) at_rest: AtRest,
     /// The first is the default account.
     pub(super) accounts: Vec<Account>,
     pub(super) socket: Option<PathBuf>,
@@ -68,6 +69,11 @@ impl PrivateServer {
     /// The replica set that the members make up; `None` for a single server.
     pub fn replica_set(&self) -> Option<ReplicaSet> {
         self.replica_set
+    }
+
+    /// What it encrypts on the disk.
+    pub fn at_rest(&self) -> AtRest {
+        self.at_rest
     }
 
     /// Its Unix socket; `None` for a server without one.

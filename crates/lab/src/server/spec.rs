@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use ciphertax_model::{AuthenticationMethod, CertificateKind, ReplicaSet, TlsVersion};
+use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet, Storage, TlsVersion};
 
 use crate::catalogue::{Entry, Refusal};
 
@@ -25,6 +25,10 @@ pub(crate) struct Spec {
     pub(crate) replica_set: Option<ReplicaSet>,
     /// Memory for data and indexes, in megabytes; `None` for what is usual here.
     pub(crate) cache_mb: Option<u32>,
+    /// How it writes.
+    pub(crate) storage: Storage,
+    /// What it encrypts on the disk.
+    pub(crate) at_rest: AtRest,
     /// Further options, as on a command line.
     pub(crate) options: Vec<String>,
     /// The link that it is inside of.
@@ -62,6 +66,8 @@ impl Spec {
             access_control: true,
             replica_set: None,
             cache_mb: None,
+            storage: Storage::default(),
+            at_rest: AtRest::default(),
             options: Vec::new(),
             inside: None,
         }

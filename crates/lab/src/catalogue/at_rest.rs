@@ -1,0 +1,37 @@
+//! What a server can encrypt on the disk by itself, and how it can be told to write.
+
+use ciphertax_model::{AtRestAlgorithm, AtRestPart};
+use serde::Serialize;
+
+/// What a server can encrypt on the disk by itself. Held to by tests that search its disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AtRestCapabilities {
+    /// The parts of its files.
+    pub parts: &'static [AtRestPart],
+    /// The ciphers that there is a choice of; empty where there is none.
+    pub algorithms: &'static [AtRestAlgorithm],
+    /// Whether background threads can be told to encrypt what is there.
+    pub encryption_threads: bool,
+}
+
+impl AtRestCapabilities {
+    /// Of a server that writes everything as it is.
+    pub(crate) const NONE: Self = Self {
+        parts: &[],
+        algorithms: &[],
+        encryption_threads: false,
+    };
+}
+
+/// Settings of [`Storage`](ciphertax_model::Storage) that servers of MySQL's family have: all.
+pub(super) const ALL_OF_STORAGE: &[&str] = &[
+    "memory_mb",
+    "flush",
+    "flush_log_at_trx_commit",
+    "binary_log",
+    "sync_binlog",
+    "doublewrite",
+];
+
+/// Settings of [`Storage`](ciphertax_model::Storage) that every server has.
+pub(super) const MEMORY_ALONE: &[&str] = &["memory_mb"];

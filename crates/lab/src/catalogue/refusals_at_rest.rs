@@ -1,0 +1,129 @@
+//! What a server must refuse of encryption at rest, and of how it is to write.
+
+use ciphertax_model::{AtRest, Storage};
+
+use super::capabilities::{Capabilities, Refusal, list};
+
+impl Capabilities {
+    /// What an arm wants encrypted that this server cannot encrypt, and which cipher it has not.
+    pub fn refuse_at_rest(&self, at_rest: &AtRest) -> Vec<Refusal> {
+        let known = self.at_rest;
+        let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
+        let parts = parts.map(|part| {
+            let instead = match known.parts {
+                [] => "file_system at rest".to_owned(),
+                parts => format!("{} at rest", list(parts)),
+            };
+            self.refusal(format!("{part} at rest"), instead)
+        });
+        let algorithm = at_rest.algorithm;
+        let algorithm = algorithm.filter(|algorithm| !known.algorithms.contains(algorithm));
+        let algorithm = algorithm.map(|algorithm| {
+            let instead = match known.algorithms {
+                [] => "at rest its own cipher, without an algorithm to choose".to_owned(),
+                algorithms => format!("{} at rest", list(algorithms)),
+            };
+            self.refusal(format!("{algorithm} at rest"), instead)
+        });
+        let threads = at_rest.encryption_threads > 0 && !known.encryption_threads;
+        let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
+        parts.chain(algorithm).chain(threads).collect()
+    }
+
+    /// Settings of memory and writing that this server does not have.
+    pub fn refuse_storage(&self, storage: &Storage) -> Vec<Refusal> {
+        let unknown = storage.named().filter(|name| !self.storage.contains(name));
+        let refuse = |name| {
+            self.refusal(
+                format!("storage.{name}"),
+                format!("storage.{}", list(self.storage)),
+            )
+        };
+        unknown.map(refuse).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::{AtRestAlgorithm, AtRestPart};
+
+    use super::*;
+    use crate::catalogue::{
+        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, find,
+    };
+
+    fn refused(server: &str, at_rest: AtRest) -> Vec<String> {
+        let refusals = find(server).unwrap().capabilities.refuse_at_rest(&at_rest);
+        refusals.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_a_server_cannot_encrypt_is_refused_by_name_with_the_alternative() {
+        for (server, part, words) in [
+            (
+                &MARIADB,
+                AtRestPart::UndoLog,
+                "mariadb cannot do undo_log at rest; it can do tables, redo_log",
+            ),
+            (
+                &MYSQL,
+                AtRestPart::Temporary,
+                "mysql cannot do temporary at rest; it can do tables, redo_log",
+            ),
+            (
+                &MONGODB,
+                AtRestPart::Tables,
+                "mongodb cannot do tables at rest; it can do file_system at rest",
+            ),
+            (&POSTGRESQL, AtRestPart::RedoLog, "it can do file_system at rest"),
+        ] {
+            let [refusal] = &refused(server.name, AtRest::from_iter([part]))[..] else {
+                panic!("{}: {part}", server.name)
+            };
+            assert!(refusal.contains(words), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn ciphers_that_a_build_crashes_with_are_refused() {
+        let counter_mode = AtRest {
+            tables: true,
+            algorithm: Some(AtRestAlgorithm::AesCtr),
+            ..AtRest::default()
+        };
+        assert_eq!(refused(MARIADB.name, counter_mode), Vec::<String>::new());
+        for entry in [&MARIADB_10_2, &MARIADB_11_4_WOLFSSL] {
+            let refusals = refused(entry.name, counter_mode);
+            assert!(
+                refusals[0].contains("AES-CTR at rest; it can do AES-CBC at rest"),
+                "{refusals:?}"
+            );
+        }
+        assert!(refused(MYSQL.name, counter_mode)[0].contains("its own cipher"));
+    }
+
+    #[test]
+    fn every_server_can_do_what_it_says_and_keep_its_data_in_memory() {
+        let memory = Storage {
+            memory_mb: Some(64),
+            ..Storage::default()
+        };
+        let flushed = Storage {
+            doublewrite: Some(false),
+            ..Storage::default()
+        };
+        for entry in CATALOGUE {
+            let capabilities = &entry.capabilities;
+            let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
+            assert_eq!(capabilities.refuse_at_rest(&all), []);
+            assert_eq!(capabilities.refuse_storage(&memory), []);
+            let of_mysql = entry.protocol() == crate::catalogue::Protocol::MySql;
+            assert_eq!(
+                capabilities.refuse_storage(&flushed).is_empty(),
+                of_mysql,
+                "{}",
+                entry.name
+            );
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! A canary in every kind of file that a server writes rows to, and which of them it can be read in.
+//!
+//! It is written to tables, and held open in what lives as long as a query or a transaction: these wait for a lock that is
+//! let go when the disk was searched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+use ciphertax_wire::mysql::Session;
+
+use super::file_kind::FileKind;
+use super::session::Asked;
+use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
+use crate::disk_search::search;
+use crate::error::{Error, Result};
+use crate::hexadecimal::hexadecimal;
+use crate::server::PrivateServer;
+
+/// Options of a server whose disk is to be searched: so little memory that everything reaches the disk. Each server takes
+/// those that it has.
+pub const DISK_PROOF_OPTIONS: [&str; 6] = [
+    "--innodb-buffer-pool-size=8M",
+    "--binlog-cache-size=4096",
+    "--loose-aria-pagecache-buffer-size=1M",
+    "--loose-temptable-max-ram=2097152",
+    "--loose-temptable-max-mmap=0",
+    "--tmp-table-size=1024",
+];
+
+/// The schema of it all.
+pub(super) const SCHEMA: &str = "ciphertax_at_rest";
+
+const LOCK: &str = "GET_LOCK('ciphertax_at_rest', 170)";
+
+/// The table has two to this power of rows of 250 bytes: more than the buffer pool.
+const DOUBLINGS: u32 = 15;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long the number of pages must stand still that are to be flushed, and how long that may take: those of temporary
+/// tables need not go.
+const STANDSTILL: Duration = Duration::from_secs(2);
+const FLUSHING: Duration = Duration::from_secs(20);
+
+/// What was found on a server's disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnDisk {
+    /// Every kind of file that the server has, and whether the canary can be read in one of them.
+    pub kinds: BTreeMap<FileKind, bool>,
+    /// How many bytes were searched.
+    pub bytes: u64,
+}
+
+impl OnDisk {
+    /// The kinds of files that can be read.
+    pub fn readable(&self) -> impl Iterator<Item = FileKind> {
+        let readable = self.kinds.iter().filter(|(_, readable)| **readable);
+        readable.map(|(kind, _)| *kind)
+    }
+}
+
+/// Writes a canary to a server that was started with [`DISK_PROOF_OPTIONS`] and writes a binary log, and searches its disk.
+/// The server is good for nothing else then.
+///
+/// # Errors
+/// If it is not of MySQL's family, refuses a statement, ends, or has a file that cannot be read.
+pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
+    let (Some(socket), ServerFamily::MySql(variant)) = (server.socket(), &server.entry().family) else {
+        return Err(Error::SetUp {
+            server: server.entry().name,
+            problem: "it has no canary for its disk: it is not of MySQL's family".into(),
+        });
+    };
+    let asked = Asked {
+        server: server.entry().name,
+        socket,
+        account: server.default_account(),
+    };
+    let mut random = [0; 16];
+    openssl::rand::rand_bytes(&mut random)?;
+    let canary = format!("canary{}", hexadecimal(&random));
+    asked.run(async |_, session| plant(session, variant, &canary).await)?;
+    thread::scope(|scope| {
+        asked
+            .run(async |reactor, session| {
+                session.query(&format!("SELECT {LOCK}")).await?;
+                let held: Vec<Held<'_>> = HELD
+                    .iter()
+                    .map(|statements| {
+                        scope.spawn(move || asked.run(async |_, session| hold(session, statements).await))
+                    })
+                    .collect();
+                while waiting(session).await? < HELD.len() && !held.iter().any(|held| held.is_finished()) {
+                    reactor.sleep_until(Instant::now() + LOOK_AGAIN).await;
+                }
+                flush(reactor, session).await?;
+                let on_disk = look(server, canary.as_bytes());
+                session.query("DO RELEASE_LOCK('ciphertax_at_rest')").await?;
+                Ok((held, on_disk))
+            })
+            .and_then(|(held, on_disk)| {
+                for held in held {
+                    let ended = held.join();
+                    ended
+                        .unwrap_or_else(|_| Err(asked.failed("a session with the canary panicked".into())))?;
+                }
+                on_disk
+            })
+    })
+}
+
+type Held<'scope> = ScopedJoinHandle<'scope, Result<()>>;
+
+/// What lives only as long as its session: a temporary table; a sort that does not fit into memory; a table that a query
+/// makes; a transaction, whose rows are in the undo log and wait for the binary log. Each then waits for the lock.
+static HELD: [&[&str]; 4] = [
+    &[
+        "CREATE TEMPORARY TABLE mine (id INT PRIMARY KEY, v VARCHAR(250)) ENGINE=InnoDB",
+        "INSERT INTO mine SELECT * FROM n",
+        "SELECT {lock}",
+    ],
+    &[
+        "SET sort_buffer_size = 32768",
+        "SELECT SUBSTR(v, 1, 6), {lock} FROM n ORDER BY CONCAT(v, id) LIMIT 20000, 1",
+    ],
+    &["SELECT {lock} FROM (SELECT DISTINCT CONCAT(id, v) v FROM n) d LIMIT 1"],
+    &[
+        "SET binlog_format = ROW",
+        "BEGIN",
+        "UPDATE u SET v = 'nothing'",
+        "SELECT {lock}",
+        "ROLLBACK",
+    ],
+];
+
+async fn hold(session: &mut Session, statements: &[&str]) -> std::result::Result<(), WireError> {
+    session.query(&format!("USE {SCHEMA}")).await?;
+    for statement in statements {
+        session.query(&statement.replace("{lock}", LOCK)).await?;
+    }
+    Ok(())
+}
+
+async fn plant(
+    session: &mut Session,
+    variant: &MySqlVariant,
+    canary: &str,
+) -> std::result::Result<(), WireError> {
+    const COLUMNS: &str = "(id INT PRIMARY KEY, v VARCHAR(250))";
+    let mut statements = vec![
+        format!("CREATE DATABASE {SCHEMA}"),
+        format!("USE {SCHEMA}"),
+        format!("CREATE TABLE n {COLUMNS} ENGINE=InnoDB"),
+        format!("INSERT INTO n VALUES (0, CONCAT('{canary}', REPEAT('x', 200)))"),
+    ];
+    statements
+        .extend((0..DOUBLINGS).map(|power| format!("INSERT INTO n SELECT id + {}, v FROM n", 1 << power)));
+    // Of its own, since who reads a table to write what it reads locks it.
+    statements.push(format!("CREATE TABLE u {COLUMNS} ENGINE=InnoDB"));
+    statements.push("INSERT INTO u SELECT * FROM n WHERE id < 2000".into());
+    statements.push(format!("CREATE PROCEDURE p() SELECT '{canary}'"));
+    if variant.at_rest == AtRestControl::KeyringComponent {
+        statements.push("CREATE TABLESPACE general ADD DATAFILE 'general.ibd'".into());
+        statements.push(format!("CREATE TABLE g {COLUMNS} TABLESPACE general"));
+        statements.push(format!("INSERT INTO g VALUES (1, '{canary}')"));
+        statements.push("FLUSH TABLES g FOR EXPORT".into());
+        statements.push("UNLOCK TABLES".into());
+    } else {
+        statements.push(format!("CREATE TABLE a {COLUMNS} ENGINE=Aria"));
+        statements.push(format!("INSERT INTO a VALUES (1, '{canary}')"));
+        statements.push("FLUSH TABLES a, mysql.proc".into());
+    }
+    statements.push("FLUSH TABLES n FOR EXPORT".into());
+    statements.push("UNLOCK TABLES".into());
+    for statement in statements {
+        session.query(&statement).await?;
+    }
+    Ok(())
+}
+
+/// How many sessions wait for the lock.
+async fn waiting(session: &mut Session) -> std::result::Result<usize, WireError> {
+    const STATE: usize = 6;
+    let rows = session.query("SHOW FULL PROCESSLIST").await?;
+    Ok(rows.iter().filter(|row| row.text(STATE) == "User lock").count())
+}
+
+/// Nothing is to stay in memory alone.
+async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Result<(), WireError> {
+    for statement in [
+        "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 0",
+        "SET GLOBAL innodb_max_dirty_pages_pct = 0",
+        "FLUSH BINARY LOGS",
+    ] {
+        session.query(statement).await?;
+    }
+    let deadline = Instant::now() + FLUSHING;
+    let (mut pages, mut since) = (u64::MAX, Instant::now());
+    while pages > 0 && since.elapsed() < STANDSTILL && Instant::now() < deadline {
+        reactor.sleep_until(Instant::now() + LOOK_AGAIN).await;
+        let left = dirty_pages(session).await?;
+        if left != pages {
+            (pages, since) = (left, Instant::now());
+        }
+    }
+    Ok(())
+}
+
+async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireError> {
+    let rows = session
+        .query("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
+        .await?;
+    Ok(rows
+        .first()
+        .and_then(|row| row.text(1).parse().ok())
+        .unwrap_or_default())
+}
+
+/// Searches all files of a server, those without a name too, that it has open.
+fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
+    let folder = server.folder();
+    let mut kinds = BTreeMap::new();
+    let mut note = |kind: Option<FileKind>, readable: bool| {
+        if let Some(kind) = kind {
+            *kinds.entry(kind).or_insert(false) |= readable;
+        }
+    };
+    for file in files_below(folder)? {
+        note(file.strip_prefix(folder).ok().and_then(FileKind::of), false);
+    }
+    let searched = search(folder, canary)?;
+    let mut bytes = searched.bytes;
+    for sighting in searched.found {
+        note(
+            sighting.path.strip_prefix(folder).ok().and_then(FileKind::of),
+            true,
+        );
+    }
+    for pid in server.pids() {
+        for file in unnamed_files(pid, folder) {
+            // One that is closed meanwhile is on no disk any more.
+            if let Ok(searched) = search(&file, canary) {
+                bytes += searched.bytes;
+                note(Some(FileKind::TemporaryFile), !searched.found.is_empty());
+            }
+        }
+    }
+    Ok(OnDisk { kinds, bytes })
+}
+
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
+        let entry = entry.map_err(Error::read(folder))?;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files.extend(files_below(&entry.path())?),
+            Ok(kind) if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+    Ok(files)
+}
+
+/// The files below `folder` that a process has open and that have no name any more.
+fn unnamed_files(pid: u32, folder: &Path) -> Vec<PathBuf> {
+    let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    let is_unnamed = |file: &PathBuf| {
+        let name = fs::read_link(file).unwrap_or_default();
+        name.starts_with(folder) && name.to_string_lossy().ends_with(" (deleted)")
+    };
+    open.flatten()
+        .map(|entry| entry.path())
+        .filter(is_unnamed)
+        .collect()
+}

@@ -1,7 +1,7 @@
 //! Which servers the cells with one spec need: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, AuthenticationMethod, Certificate, ServerSpec, Study};
+use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Certificate, ServerSpec, Study};
 
 /// Arms that share a private server.
 pub(crate) struct Group<'a> {
@@ -21,6 +21,8 @@ pub(crate) struct Needs {
     pub(crate) certificate: Certificate,
     /// Whether who may ask is controlled, which MongoDB can do without.
     pub(crate) access_control: bool,
+    /// What is encrypted on the disk.
+    pub(crate) at_rest: AtRest,
 }
 
 impl Needs {
@@ -29,6 +31,7 @@ impl Needs {
         Self {
             certificate: study.certificate_of(arm, spec),
             access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
+            at_rest: arm.at_rest,
         }
     }
 
@@ -50,6 +53,9 @@ impl Needs {
                 true => ", with access control",
                 false => ", without access control",
             });
+        }
+        if self.at_rest != baseline.at_rest {
+            name.push_str(&format!(", at rest: {}", self.at_rest));
         }
         name
     }
@@ -194,6 +200,23 @@ mod tests {
                 ("mongodb, ecdsa-p256", &["ec", "plain"]),
                 ("mongodb, ecdsa-p256, a second one", &[AGAIN]),
                 ("mongodb, rsa-4096", &["rsa"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_encrypted_at_rest_makes_servers_of_its_own() {
+        expect(
+            r#"{ name = "plain", transport = "plain" },
+               { name = "tls", transport = "tls" },
+               { name = "tables", transport = "plain", at_rest = { tables = true } },
+               { name = "tables, tls", transport = "tls", at_rest = { tables = true } },
+               { name = "all", transport = "plain", at_rest = { tables = true, redo_log = true } }"#,
+            &[
+                ("mongodb, ecdsa-p256", &["plain", "tls"]),
+                ("mongodb, ecdsa-p256, a second one", &[AGAIN]),
+                ("mongodb, ecdsa-p256, at rest: tables", &["tables", "tables, tls"]),
+                ("mongodb, ecdsa-p256, at rest: tables, redo_log", &["all"]),
             ],
         );
     }

@@ -19,7 +19,10 @@ pub(super) fn start(
     link: Option<&RunningLink>,
 ) -> Result<PrivateServer, RunError> {
     let entry = entry(&spec.server)?;
-    let mut builder = PrivateServer::builder(entry).access_control(group.needs.access_control);
+    let mut builder = PrivateServer::builder(entry)
+        .access_control(group.needs.access_control)
+        .storage(spec.storage)
+        .at_rest(group.needs.at_rest);
     builder = match study.needs_tls() {
         true => builder
             .certificate(group.needs.certificate.kind)

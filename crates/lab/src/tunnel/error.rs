@@ -55,8 +55,8 @@ pub enum TunnelError {
         /// Last lines of its log.
         log: String,
     },
-    /// A command that prepares a tunnel failed.
-    #[error("`{command}` failed while it prepared the tunnel; it says: {problem}")]
+    /// A command that prepares something failed.
+    #[error("`{command}` failed; it says: {problem}")]
     Command {
         /// The program and its first arguments, without secrets.
         command: String,

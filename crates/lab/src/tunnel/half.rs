@@ -36,7 +36,7 @@ pub(crate) struct Half {
 
 impl Half {
     /// Starts a program.
-    pub(super) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
+    pub(crate) fn start(guard: &mut Guard, name: &'static str, side: Side, helper: Helper) -> Result<Self> {
         let log = guard.folder().join(&helper.log);
         let process = Process::open(guard.add(helper)?)?;
         Ok(Self {
@@ -73,7 +73,7 @@ impl Half {
     }
 
     /// Ends it and waits until it has ended.
-    pub(super) fn end(&self, guard: &mut Guard) -> Result<()> {
+    pub(crate) fn end(&self, guard: &mut Guard) -> Result<()> {
         Ok(guard.end(self.process.pid())?)
     }
 
@@ -104,7 +104,7 @@ impl Half {
     }
 
     /// Waits for something that it does after its start.
-    pub(super) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
+    pub(crate) fn wait_until(&self, done: impl Fn() -> bool) -> Result<()> {
         let deadline = Instant::now() + STARTUP;
         while !done() {
             if self.has_ended() {

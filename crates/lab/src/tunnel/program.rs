@@ -75,6 +75,11 @@ impl Program {
         }
     }
 
+    /// The folder it is in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
     /// The words that run it.
     pub(crate) fn command_line<Word: Into<OsString>>(
         &self,
@@ -115,7 +120,7 @@ pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
 
 /// Runs a command that ends by itself, and fails if it fails. What it reads from its standard input is in no argument
 /// list and no message.
-pub(super) fn run_to_success(command_line: &[OsString], input: &str) -> Result<String> {
+pub(crate) fn run_to_success(command_line: &[OsString], input: &str) -> Result<String> {
     let said = run(command_line, input)?;
     if said.success {
         return Ok(said.output);

@@ -1,0 +1,83 @@
+//! What can go wrong with a file system, each with its remedy.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::Error;
+
+use super::FileSystem;
+
+/// Why a file system cannot be had. Every message is one sentence that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum FileSystemError {
+    /// An ordinary user, and what only root may mount.
+    #[error(
+        "{file_system} needs root, who alone may mount an image; run as root, or choose gocryptfs, which any user can \
+         mount"
+    )]
+    NeedsRoot {
+        /// The file system.
+        file_system: FileSystem,
+    },
+    /// A device that is not there, or not for this user.
+    #[error(
+        "{file_system} needs {device}, and this user cannot open it: {cause}; give this user the right, or in a container \
+         hand it in from outside"
+    )]
+    NoDevice {
+        /// The file system.
+        file_system: FileSystem,
+        /// The device.
+        device: PathBuf,
+        /// The system's word.
+        cause: io::Error,
+    },
+    /// The kernel cannot encrypt files.
+    #[error(
+        "fscrypt needs a kernel whose ext4 can encrypt (CONFIG_FS_ENCRYPTION), and this one's cannot; choose gocryptfs, \
+         which does without"
+    )]
+    NoEncryption,
+    /// The system refuses something.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's word.
+        cause: io::Error,
+    },
+    /// A file system that is not what it was to be.
+    #[error(
+        "{folder} is not the {file_system} it was to be: the kernel says that it is {says}; nothing was measured on it"
+    )]
+    Disproved {
+        /// The file system.
+        file_system: FileSystem,
+        /// Where it is mounted.
+        folder: PathBuf,
+        /// What the kernel says.
+        says: String,
+    },
+    /// A file system without a key.
+    #[error("{file_system} encrypts nothing, so it has no key that could be taken away")]
+    NoKey {
+        /// The file system.
+        file_system: FileSystem,
+    },
+    /// A key whose files are in use.
+    #[error(
+        "the key is taken away, but files that are open can still be read; end what has them open and take it away again"
+    )]
+    InUse,
+}
+
+/// For `map_err` after what is named by a verb and its object.
+pub(super) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
+    move |cause| {
+        FileSystemError::System {
+            what: what.into(),
+            cause: cause.into(),
+        }
+        .into()
+    }
+}

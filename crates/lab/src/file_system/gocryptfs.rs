@@ -1,0 +1,205 @@
+//! gocryptfs: a FUSE daemon that encrypts, for any user.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
+use ciphertax_supervise::mounts::{mounts_below, unmount};
+use openssl::rand::rand_bytes;
+use rustix::process::geteuid;
+
+use crate::error::{Error, Result};
+use crate::hexadecimal::hexadecimal;
+use crate::tunnel::Side;
+use crate::tunnel::half::Half;
+use crate::tunnel::program::{Program, run_to_success, write_settings};
+
+use super::error::system;
+use super::{FileSystem, FileSystemError, beside};
+
+/// The program, and Debian's package of it.
+const GOCRYPTFS: &str = "gocryptfs";
+
+/// By which it is mounted.
+const FUSE: &str = "/dev/fuse";
+
+/// A daemon and what it keeps.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    process: Half,
+    cipher_folder: PathBuf,
+    version: String,
+    names: &'static str,
+}
+
+/// What is needed on the machine.
+struct Programs {
+    gocryptfs: Program,
+    /// Mounts it, in the name of users who may not.
+    fusermount: Program,
+}
+
+/// Whether this user can have it on this machine.
+pub(super) fn check() -> Result<()> {
+    Programs::find()?;
+    let opened = File::options().read(true).write(true).open(FUSE);
+    opened.map(drop).map_err(|cause| {
+        FileSystemError::NoDevice {
+            file_system: FileSystem::Gocryptfs,
+            device: FUSE.into(),
+            cause,
+        }
+        .into()
+    })
+}
+
+impl Daemon {
+    /// Makes a folder for ciphertext beside `folder` and mounts it there.
+    pub(super) fn start(kind: FileSystem, folder: &Path, guard: &mut Guard) -> Result<Self> {
+        let programs = Programs::find()?;
+        let said = programs.gocryptfs.says("-version", "gocryptfs ")?;
+        let version = said.split(';').next().unwrap_or_default().to_owned();
+        let (cipher_folder, password) = (beside(folder, "cipher"), beside(folder, "password"));
+        fs::create_dir(&cipher_folder).map_err(Error::write(&cipher_folder))?;
+        write_password(&password)?;
+        let mut init = vec![
+            "-init".into(),
+            "-q".into(),
+            "-passfile".into(),
+            password.clone().into(),
+        ];
+        if kind == FileSystem::GocryptfsPlainNames {
+            init.push(OsString::from("-plaintextnames"));
+        }
+        init.push(cipher_folder.clone().into());
+        run_to_success(&programs.command_line(init), "")?;
+        let process = mount(&programs, &cipher_folder, &password, folder, guard)?;
+        fs::remove_file(&password).map_err(Error::write(&password))?;
+        Ok(Self {
+            process,
+            cipher_folder,
+            version,
+            names: if kind.encrypts_names() {
+                "AES-256-EME"
+            } else {
+                "plaintext"
+            },
+        })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    pub(super) fn cipher_folder(&self) -> &Path {
+        &self.cipher_folder
+    }
+
+    pub(super) fn facts(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("encryption".into(), format!("AES-256-GCM, names {}", self.names)),
+            (GOCRYPTFS.into(), self.version.clone()),
+        ])
+    }
+
+    /// Unmounts `folder`, and ends the daemon with the key that it alone has.
+    pub(super) fn stop(&self, folder: &Path, guard: &mut Guard) -> Result<()> {
+        unmount(folder).map_err(system(format!("unmount {}", folder.display())))?;
+        self.process.end(guard)
+    }
+}
+
+impl Programs {
+    fn find() -> Result<Self> {
+        Ok(Self {
+            gocryptfs: Program::find(&[GOCRYPTFS], GOCRYPTFS)?,
+            fusermount: Program::find(&["fusermount", "fusermount3"], "fuse3")?,
+        })
+    }
+
+    /// gocryptfs finds the other program in the `PATH`.
+    fn command_line(&self, arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+        let mut path = OsString::from("PATH=");
+        path.push(self.fusermount.folder());
+        if let Some(others) = env::var_os("PATH") {
+            path.push(":");
+            path.push(others);
+        }
+        let mut words = vec!["/usr/bin/env".into(), path];
+        words.extend(self.gocryptfs.command_line(arguments));
+        words
+    }
+}
+
+/// Starts the daemon, which reads the password from a file, and waits until it has mounted.
+fn mount(
+    programs: &Programs,
+    cipher_folder: &Path,
+    password: &Path,
+    folder: &Path,
+    guard: &mut Guard,
+) -> Result<Half> {
+    let mut arguments: Vec<OsString> = vec!["-fg".into(), "-q".into(), "-nosyslog".into()];
+    if geteuid().is_root() {
+        // A server that refuses to run as root is another user.
+        arguments.push("-allow_other".into());
+    }
+    arguments.extend(["-passfile".into(), password.into(), "--".into()]);
+    arguments.extend([cipher_folder.into(), folder.into()]);
+    let helper = Helper {
+        command_line: programs.command_line(arguments),
+        log: "gocryptfs.log".into(),
+        user: User::Owner,
+        namespace: None,
+        ending: Ending::Terminate,
+    };
+    let process = Half::start(guard, GOCRYPTFS, Side::Server, helper)?;
+    let is_mounted =
+        || mounts_below(folder).is_ok_and(|mounts| mounts.iter().any(|mount| mount.at == folder));
+    process.wait_until(is_mounted)?;
+    Ok(process)
+}
+
+/// Writes a random password that its owner alone may read.
+fn write_password(path: &Path) -> Result<()> {
+    let mut random = [0; 32];
+    rand_bytes(&mut random)?;
+    write_settings(path, &hexadecimal(&random))
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_supervise::PrivateFolder;
+    use ciphertax_supervise::guard::GuardProgram;
+    use ciphertax_testkit::not_tested;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_password_mounts_nothing() {
+        if let Err(error) = check() {
+            return not_tested(error);
+        }
+        let program = GuardProgram::this_program();
+        let mut guard = Guard::start(&program, PrivateFolder::create(1).unwrap()).unwrap();
+        let folder = guard.folder().join("data");
+        fs::create_dir(&folder).unwrap();
+        let daemon = Daemon::start(FileSystem::Gocryptfs, &folder, &mut guard).unwrap();
+        fs::write(folder.join("file"), "contents").unwrap();
+        let password = beside(&folder, "password");
+        assert!(!password.exists());
+        daemon.stop(&folder, &mut guard).unwrap();
+        assert!(!folder.join("file").exists());
+
+        write_password(&password).unwrap();
+        let programs = Programs::find().unwrap();
+        let error = mount(&programs, daemon.cipher_folder(), &password, &folder, &mut guard)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("Password incorrect"), "{error}");
+        assert_eq!(mounts_below(&folder).unwrap(), []);
+    }
+}

@@ -1,0 +1,307 @@
+//! File systems under a server's data folder: those that encrypt, and those to compare them with.
+//!
+//! | file system | where the data lie | who encrypts |
+//! |---|---|---|
+//! | `bind` | in a folder of the machine's own file system | nobody |
+//! | `ext4` | in an image, through a loop device | nobody |
+//! | `fscrypt` | the same | the kernel: contents by AES-256-XTS, names by AES-256-CTS |
+//! | `gocryptfs` | in a folder of the machine's own file system | a FUSE daemon: contents by AES-256-GCM, names by AES-256-EME |
+//! | `gocryptfs-plaintextnames` | the same | the same, contents alone |
+//!
+//! fscrypt is compared with `ext4`, which is made and mounted the same way. There is no gocryptfs that does not encrypt,
+//! and none of the two others is one: what it costs beside `bind` is FUSE *and* encryption.
+//!
+//! A file system is mounted over a folder of a server's private folder, and takes in what is there, so nothing else has
+//! to know of it. It belongs to the server's guard: whoever removes the private folder unmounts it, the loop device
+//! clears itself with the mount, and the daemon is one of the guard's programs. Keys are random and never on the disk.
+
+mod contents;
+mod error;
+mod fscrypt;
+mod gocryptfs;
+mod image;
+mod ioctl;
+mod loop_device;
+mod workers;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ciphertax_supervise::guard::Guard;
+use ciphertax_supervise::mounts::{mount_bind, mounts_below};
+use rustix::fs::syncfs;
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::disk_search::{Searched, search};
+use crate::error::{Error, Result};
+
+use contents::{put_back, set_aside};
+pub use error::FileSystemError;
+use error::system;
+use gocryptfs::Daemon;
+use image::Image;
+pub use workers::{Worker, Workers};
+
+/// A file system under a data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileSystem {
+    /// That of the machine: a bind mount; for an ordinary user, who may not make one, the folder as it is.
+    Bind,
+    /// ext4 in an image.
+    Ext4,
+    /// The same with the kernel's encryption of files (fscrypt).
+    Fscrypt,
+    /// gocryptfs.
+    Gocryptfs,
+    /// gocryptfs that leaves the names of files as they are.
+    GocryptfsPlainNames,
+}
+
+impl FileSystem {
+    /// All there are.
+    pub const ALL: [Self; 5] = [
+        Self::Bind,
+        Self::Ext4,
+        Self::Fscrypt,
+        Self::Gocryptfs,
+        Self::GocryptfsPlainNames,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bind => "bind",
+            Self::Ext4 => "ext4",
+            Self::Fscrypt => "fscrypt",
+            Self::Gocryptfs => "gocryptfs",
+            Self::GocryptfsPlainNames => "gocryptfs-plaintextnames",
+        }
+    }
+
+    /// True if what is in files cannot be read on the disk.
+    pub fn encrypts_contents(self) -> bool {
+        !matches!(self, Self::Bind | Self::Ext4)
+    }
+
+    /// True if the names of files cannot be read there either.
+    pub fn encrypts_names(self) -> bool {
+        matches!(self, Self::Fscrypt | Self::Gocryptfs)
+    }
+}
+
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FileSystem {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| format!("there is no file system {name:?}"))
+    }
+}
+
+/// Makes sure that this user can have a file system of this kind on this machine. Nothing is made.
+///
+/// # Errors
+/// Says what is missing, and what can be had instead.
+pub fn check(kind: FileSystem) -> Result<()> {
+    match kind {
+        FileSystem::Bind => Ok(()),
+        FileSystem::Ext4 | FileSystem::Fscrypt => image::check(kind, may_mount()),
+        FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => gocryptfs::check(),
+    }
+}
+
+/// Mounts a new file system over `folder`, which lies in the guard's and which nobody uses yet, and puts into it what was
+/// there, with owners and rights. One in an image has `size_mb` megabytes, which must be free although the image takes
+/// them only when they are needed; others have what the disk has.
+///
+/// # Errors
+/// If this user cannot have it, the disk has no room, or the kernel or a program refuses. What was made by then goes with
+/// the guard.
+pub fn mount(kind: FileSystem, folder: &Path, size_mb: u64, guard: &mut Guard) -> Result<MountedFileSystem> {
+    check(kind)?;
+    let folder = folder.canonicalize().map_err(Error::read(folder))?;
+    let beneath = match kind {
+        FileSystem::Bind => Beneath::Folder(bind(&folder)?),
+        FileSystem::Ext4 | FileSystem::Fscrypt => {
+            let encrypted = kind == FileSystem::Fscrypt;
+            let before = set_aside(&folder)?;
+            let image = Image::mount(&folder, size_mb, encrypted)?;
+            put_back(&before, &folder)?;
+            Beneath::Image(image)
+        }
+        FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => {
+            let before = set_aside(&folder)?;
+            let daemon = Daemon::start(kind, &folder, guard)?;
+            put_back(&before, &folder)?;
+            Beneath::Daemon(daemon)
+        }
+    };
+    let mounted = MountedFileSystem {
+        kind,
+        folder,
+        beneath,
+    };
+    mounted.witness()?;
+    Ok(mounted)
+}
+
+/// A file system over a server's data folder. It is unmounted, and its data go, with the guard that it was mounted with;
+/// dropping this does nothing.
+#[derive(Debug)]
+pub struct MountedFileSystem {
+    kind: FileSystem,
+    folder: PathBuf,
+    beneath: Beneath,
+}
+
+/// What is beneath it.
+#[derive(Debug)]
+enum Beneath {
+    Folder(PathBuf),
+    Image(Image),
+    Daemon(Daemon),
+}
+
+impl MountedFileSystem {
+    /// What it is.
+    pub fn kind(&self) -> FileSystem {
+        self.kind
+    }
+
+    /// Where it is mounted: the data as a server sees them.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What lies on the disk: the image that is its block device, or a folder.
+    pub fn beneath(&self) -> &Path {
+        match &self.beneath {
+            Beneath::Folder(folder) => folder,
+            Beneath::Image(image) => image.path(),
+            Beneath::Daemon(daemon) => daemon.cipher_folder(),
+        }
+    }
+
+    /// What it was made with, by name.
+    pub fn facts(&self) -> BTreeMap<String, String> {
+        let mut facts = match &self.beneath {
+            Beneath::Folder(_) => BTreeMap::new(),
+            Beneath::Image(image) => image.facts(),
+            Beneath::Daemon(daemon) => daemon.facts(),
+        };
+        facts.insert("file system".into(), self.kind.name().into());
+        facts
+    }
+
+    /// Who works for it besides the processes that read and write its files.
+    pub fn workers(&self) -> Workers {
+        match &self.beneath {
+            Beneath::Folder(_) => Workers::of_the_machines_own(),
+            Beneath::Image(image) => Workers::of_image(image.device(), image.is_encrypted()),
+            Beneath::Daemon(daemon) => Workers::of_daemon(daemon.pid()),
+        }
+    }
+
+    /// Writes all that is in memory to the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&self) -> Result<()> {
+        let flush = || {
+            syncfs(File::open(&self.folder)?)?;
+            match &self.beneath {
+                Beneath::Image(image) => File::open(image.path())?.sync_all(),
+                _ => Ok(()),
+            }
+        };
+        flush().map_err(Error::write(&self.folder))
+    }
+
+    /// Looks for a canary on the disk, after [flushing](Self::flush) what is in memory: in the files that lie there and
+    /// their names, or in the image, journal, names and deleted files included.
+    ///
+    /// # Errors
+    /// If the disk cannot be written or read. For the canary see [`search`].
+    pub fn search_disk(&self, canary: &[u8]) -> Result<Searched> {
+        self.flush()?;
+        search(self.beneath(), canary)
+    }
+
+    /// What the kernel says that the folder is.
+    ///
+    /// # Errors
+    /// If that is not what was to be mounted, or it does not say.
+    pub fn witness(&self) -> Result<String> {
+        let policy = fscrypt::policy_of(&self.folder)?;
+        let mounts = mounts_below(&self.folder).map_err(Error::read(&self.folder))?;
+        let mount = mounts.iter().rfind(|mount| mount.at == self.folder);
+        let kind = mount.map_or("not mounted", |mount| mount.kind.as_str());
+        let is_right = match &self.beneath {
+            Beneath::Folder(beneath) => *beneath == self.folder || mount.is_some(),
+            Beneath::Image(_) => kind == "ext4",
+            Beneath::Daemon(_) => kind == "fuse.gocryptfs",
+        };
+        let says = match &policy {
+            Some(policy) => format!("{kind}, {policy}"),
+            None => format!("{kind}, without a policy of fscrypt"),
+        };
+        if is_right && policy.is_some() == (self.kind == FileSystem::Fscrypt) {
+            return Ok(says);
+        }
+        Err(FileSystemError::Disproved {
+            file_system: self.kind,
+            folder: self.folder.clone(),
+            says,
+        }
+        .into())
+    }
+
+    /// Takes the key away, as it is after the machine was turned off: what is on the disk stays there, and can be read no
+    /// more. Nobody may have a file open.
+    ///
+    /// # Errors
+    /// If there is no key, files are open, or the kernel refuses. With files open, the key is gone for all others, and this
+    /// can be done again.
+    pub fn lock(&self, guard: &mut Guard) -> Result<()> {
+        self.flush()?;
+        match &self.beneath {
+            Beneath::Image(image) => image.lock(&self.folder),
+            Beneath::Daemon(daemon) => daemon.stop(&self.folder, guard),
+            Beneath::Folder(_) => Err(FileSystemError::NoKey {
+                file_system: self.kind,
+            }
+            .into()),
+        }
+    }
+}
+
+/// What lies beneath a folder that was mounted over itself.
+fn bind(folder: &Path) -> Result<PathBuf> {
+    if !may_mount() {
+        return Ok(folder.to_owned());
+    }
+    let beneath = set_aside(folder)?;
+    mount_bind(&beneath, folder).map_err(system(format!("mount {}", folder.display())))?;
+    Ok(beneath)
+}
+
+/// What lies beside a data folder and belongs to it: `data.image` of `data`.
+fn beside(folder: &Path, what: &str) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(what);
+    folder.with_file_name(name)
+}
+
+fn may_mount() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}

@@ -1,0 +1,287 @@
+//! File systems under a data folder, on the real kernel: what can be read on the disk, and without the key.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use ciphertax_lab::disk_search::search;
+use ciphertax_lab::file_system::{self, FileSystem, MountedFileSystem};
+use ciphertax_supervise::guard::Guard;
+use ciphertax_supervise::mounts::mounts_below;
+use ciphertax_supervise::{GuardProgram, PrivateFolder};
+use ciphertax_testkit::{PATIENCE, is_root, not_tested, within};
+use rustix::io::Errno;
+
+ciphertax_testkit::plays_roles!();
+
+const MEGABYTES: u64 = 64;
+
+/// What stands in a file, in its name, and in a file from before the file system was mounted.
+const CONTENTS: &str = "canary-of-contents-5c1f0f3be7a94bd2";
+const NAME: &str = "canary-of-names-0be63f8c21d74a96";
+const BEFORE: &str = "canary-from-before-91d4b6f07e2c48aa";
+
+#[test]
+fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
+    for kind in FileSystem::ALL {
+        let Some(Mounted {
+            mounted,
+            guard: _guard,
+        }) = Mounted::new(kind)
+        else {
+            continue;
+        };
+        let folder = mounted.folder();
+        // In the second of three blocks of a megabyte, across a page of memory.
+        let mut contents = vec![b'.'; 3 << 20];
+        let at = (1 << 20) + 4096 - 7;
+        contents[at..at + CONTENTS.len()].copy_from_slice(CONTENTS.as_bytes());
+        fs::write(folder.join(NAME), &contents).unwrap();
+        for (canary, is_readable) in [
+            (CONTENTS, !kind.encrypts_contents()),
+            (BEFORE, !kind.encrypts_contents()),
+            (NAME, !kind.encrypts_names()),
+        ] {
+            let on_disk = mounted.search_disk(canary.as_bytes()).unwrap();
+            assert_eq!(
+                !on_disk.found.is_empty(),
+                is_readable,
+                "{kind}: {canary}: {on_disk:?}"
+            );
+            // A search that found nothing has looked at everything.
+            let all = on_disk.files > 0 && on_disk.bytes > 3 << 20;
+            assert!(is_readable || all, "{kind}: {canary}: {on_disk:?}");
+            let by_server = search(folder, canary.as_bytes()).unwrap();
+            assert_eq!(by_server.found.len(), 1, "{kind}: {canary}");
+        }
+    }
+}
+
+#[test]
+fn what_was_deleted_is_still_on_the_disk_unless_it_was_encrypted() {
+    for kind in [FileSystem::Ext4, FileSystem::Fscrypt] {
+        let Some(Mounted {
+            mounted,
+            guard: _guard,
+        }) = Mounted::new(kind)
+        else {
+            continue;
+        };
+        let file = mounted.folder().join("file");
+        fs::write(&file, CONTENTS.repeat(1000)).unwrap();
+        mounted.flush().unwrap();
+        fs::remove_file(&file).unwrap();
+        let on_disk = mounted.search_disk(CONTENTS.as_bytes()).unwrap();
+        assert_eq!(on_disk.found.is_empty(), kind.encrypts_contents(), "{kind}");
+    }
+}
+
+#[test]
+fn what_was_in_the_folder_keeps_its_owners_and_rights() {
+    for kind in FileSystem::ALL {
+        let Some(Mounted {
+            mounted,
+            guard: _guard,
+        }) = Mounted::new(kind)
+        else {
+            continue;
+        };
+        let folder = mounted.folder();
+        let before = folder.join("inner/before");
+        assert_eq!(fs::read_to_string(&before).unwrap(), BEFORE);
+        assert_eq!(
+            fs::read_link(folder.join("link")).unwrap(),
+            Path::new("inner/before")
+        );
+        let inner = folder.join("inner");
+        for (path, mode) in [
+            (folder, 0o710),
+            (inner.as_path(), 0o750),
+            (before.as_path(), 0o640),
+        ] {
+            let metadata = fs::metadata(path).unwrap();
+            assert_eq!(metadata.mode() & 0o7777, mode, "{kind}: {}", path.display());
+            assert_eq!(metadata.uid(), owner(), "{kind}: {}", path.display());
+        }
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["inner", "link"], "{kind}");
+    }
+}
+
+#[test]
+fn the_kernel_says_what_it_is_and_nothing_stays() {
+    for kind in FileSystem::ALL {
+        let Some(Mounted { mut guard, mounted }) = Mounted::new(kind) else {
+            continue;
+        };
+        let says = mounted.witness().unwrap();
+        let words = match kind {
+            FileSystem::Bind => "without a policy of fscrypt",
+            FileSystem::Ext4 => "ext4, without a policy of fscrypt",
+            FileSystem::Fscrypt => "ext4, encrypted by fscrypt v2: contents AES-256-XTS, names AES-256-CTS",
+            FileSystem::Gocryptfs | FileSystem::GocryptfsPlainNames => "fuse.gocryptfs",
+        };
+        assert!(says.contains(words), "{kind}: {says}");
+        assert_eq!(mounted.facts()["file system"], kind.name());
+        let private = guard.folder().to_owned();
+        let mounts = usize::from(kind != FileSystem::Bind || is_root());
+        assert_eq!(mounts_below(&private).unwrap().len(), mounts, "{kind}");
+        assert!(!private.join("data.password").exists());
+        assert!(!private.join("data.mount").exists());
+        // A file in use holds nothing up.
+        let _open = File::create(mounted.folder().join("open")).unwrap();
+        guard.finish().unwrap();
+        assert!(!private.exists());
+        drop(_open);
+        assert!(
+            within(PATIENCE, || loop_devices_of(&private).is_empty()),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn without_its_key_nothing_can_be_read() {
+    for kind in [
+        FileSystem::Fscrypt,
+        FileSystem::Gocryptfs,
+        FileSystem::GocryptfsPlainNames,
+    ] {
+        let Some(Mounted { mut guard, mounted }) = Mounted::new(kind) else {
+            continue;
+        };
+        let folder = mounted.folder().to_owned();
+        let before = folder.join("inner/before");
+        mounted.lock(&mut guard).unwrap();
+        assert_eq!(
+            fs::read(&before).unwrap_err().kind(),
+            ErrorKind::NotFound,
+            "{kind}"
+        );
+        let names: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(!names.contains(&folder.join("inner")), "{kind}: {names:?}");
+        if kind != FileSystem::Fscrypt {
+            assert!(names.is_empty(), "{kind}: {names:?}");
+            continue;
+        }
+        // Names stand for those that are encrypted.
+        assert_eq!(names.len(), 2);
+        let inner = names.iter().find(|name| name.is_dir()).unwrap();
+        let file = fs::read_dir(inner).unwrap().next().unwrap().unwrap().path();
+        let error = fs::read(file).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::NOKEY));
+        let error = File::create(folder.join("new")).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::NOKEY));
+    }
+}
+
+#[test]
+fn a_key_in_use_is_not_gone_and_what_has_none_says_so() {
+    let Some(Mounted { mut guard, mounted }) = Mounted::new(FileSystem::Fscrypt) else {
+        return;
+    };
+    let open = File::open(mounted.folder().join("inner/before")).unwrap();
+    let error = mounted.lock(&mut guard).unwrap_err().to_string();
+    assert!(error.contains("files that are open can still be read"), "{error}");
+    drop(open);
+    mounted.lock(&mut guard).unwrap();
+    let Mounted { mut guard, mounted } = Mounted::new(FileSystem::Ext4).unwrap();
+    let error = mounted.lock(&mut guard).unwrap_err().to_string();
+    assert!(error.contains("ext4 encrypts nothing"), "{error}");
+}
+
+#[test]
+fn an_image_is_as_large_as_it_may_be_and_its_disk_must_have_room() {
+    let Some(Mounted {
+        mounted,
+        guard: _guard,
+    }) = Mounted::new(FileSystem::Ext4)
+    else {
+        return;
+    };
+    let on_disk = fs::metadata(mounted.beneath()).unwrap();
+    assert!(on_disk.len() <= MEGABYTES * 1_000_000);
+    assert!(on_disk.blocks() * 512 < on_disk.len() / 2, "it is not sparse");
+    let mut file = File::create(mounted.folder().join("large")).unwrap();
+    let megabyte = vec![b'.'; 1_000_000];
+    let error = (0..MEGABYTES).find_map(|_| file.write_all(&megabyte).err());
+    assert_eq!(error.unwrap().kind(), ErrorKind::StorageFull);
+
+    let mut guard = guard();
+    let folder = data_folder(&guard);
+    let error = file_system::mount(FileSystem::Ext4, &folder, 1_000_000_000, &mut guard)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("the disk is full"), "{error}");
+    assert_eq!(mounts_below(guard.folder()).unwrap(), []);
+}
+
+/// A file system over a folder that had a link, and a folder with a file.
+struct Mounted {
+    /// It unmounts when this is dropped.
+    guard: Guard,
+    mounted: MountedFileSystem,
+}
+
+impl Mounted {
+    /// `None` where there can be none of this kind.
+    #[track_caller]
+    fn new(kind: FileSystem) -> Option<Self> {
+        if let Err(error) = file_system::check(kind) {
+            not_tested(format_args!("{kind}: {error}"));
+            return None;
+        }
+        let mut guard = guard();
+        let folder = data_folder(&guard);
+        let mounted = file_system::mount(kind, &folder, MEGABYTES, &mut guard).unwrap();
+        Some(Self { guard, mounted })
+    }
+}
+
+fn guard() -> Guard {
+    Guard::start(
+        &GuardProgram::this_program(),
+        PrivateFolder::create(MEGABYTES).unwrap(),
+    )
+    .unwrap()
+}
+
+fn data_folder(guard: &Guard) -> std::path::PathBuf {
+    let folder = guard.folder().join("data");
+    let inner = folder.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    fs::write(inner.join("before"), BEFORE).unwrap();
+    symlink("inner/before", folder.join("link")).unwrap();
+    for (path, mode) in [(&folder, 0o710), (&inner, 0o750), (&inner.join("before"), 0o640)] {
+        chown(path, Some(owner()), None).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    folder
+}
+
+/// Servers that refuse to run as root have a user of their own.
+fn owner() -> u32 {
+    match is_root() {
+        true => 65_533,
+        false => rustix::process::geteuid().as_raw(),
+    }
+}
+
+/// The files of loop devices in a folder.
+fn loop_devices_of(folder: &Path) -> Vec<String> {
+    let devices = fs::read_dir("/sys/block").unwrap().flatten();
+    let files = devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok());
+    files
+        .filter(|file| file.starts_with(folder.to_str().unwrap()))
+        .collect()
+}

@@ -5,6 +5,7 @@
 
 mod clock;
 mod error;
+mod file_system;
 mod host;
 mod listener;
 mod meter;
@@ -15,6 +16,7 @@ mod system_cpu;
 mod thread_cpu;
 
 pub use error::{Error, Result};
+pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::host;
 pub use listener::{Listener, is_of_this_machine, listener, socket_listener};
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};

@@ -1,0 +1,117 @@
+//! What real file systems cost outside of the clock of who writes to them.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::time::Duration;
+
+use ciphertax_lab::file_system::{self, FileSystem, MountedFileSystem};
+use ciphertax_observe::{FileSystemMeter, FileSystemUsed};
+use ciphertax_supervise::guard::Guard;
+use ciphertax_supervise::{GuardProgram, PrivateFolder};
+use ciphertax_testkit::{PATIENCE, not_tested, within};
+
+ciphertax_testkit::plays_roles!();
+
+const MEGABYTE: usize = 1 << 20;
+
+#[test]
+fn a_daemon_pays_for_what_is_written_and_for_nothing_when_nothing_is() {
+    let Some((mounted, _guard)) = mounted(FileSystem::Gocryptfs) else {
+        return;
+    };
+    let meter = meter_of(&mounted);
+    // Its clock stands still while nobody asks for anything, and for as long.
+    let quiet = Duration::from_millis(300);
+    assert!(meter.settle(quiet, PATIENCE).unwrap());
+    let little = write_and_read_meter(&mounted, &meter, 2);
+    let much = write_and_read_meter(&mounted, &meter, 32);
+    assert!(little.own.total_ns > 0, "{little:?}");
+    assert!(much.own.total_ns > 4 * little.own.total_ns, "{little:?} {much:?}");
+}
+
+#[test]
+fn the_journal_pays_for_itself_and_workers_are_told_apart() {
+    let Some((mounted, _guard)) = mounted(FileSystem::Fscrypt) else {
+        return;
+    };
+    let workers = mounted.workers();
+    if workers.own.is_empty() {
+        return not_tested("threads of the kernel are not seen in a container");
+    }
+    assert!(workers.own[0].name.starts_with("jbd2/loop"), "{workers:?}");
+    let shared = workers.shared.join("; ");
+    assert!(
+        shared.contains("loop device") && shared.contains("encrypted by the kworkers"),
+        "{shared}"
+    );
+    let meter = meter_of(&mounted);
+    mounted.flush().unwrap();
+    assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
+    let before = meter.read().unwrap();
+    // Every flush of a new file is a transaction of the journal.
+    for file in 0..50 {
+        let mut file = File::create(mounted.folder().join(file.to_string())).unwrap();
+        file.write_all(&[b'.'; 4096]).unwrap();
+        file.sync_all().unwrap();
+    }
+    let used = meter.read().unwrap().since(&before);
+    assert!(used.own.total_ns > 0, "{used:?}");
+    assert!(used.shared.unwrap().cpu_ns > 0, "{used:?}");
+}
+
+#[test]
+fn a_folder_has_nobody_of_its_own_and_says_who_else_works_for_it() {
+    let (mounted, _guard) = mounted(FileSystem::Bind).unwrap();
+    let workers = mounted.workers();
+    assert!(workers.own.is_empty());
+    assert!(!workers.shared.is_empty());
+    let meter = meter_of(&mounted);
+    let used = write_and_read_meter(&mounted, &meter, 2);
+    assert_eq!(used.own.total_ns, 0);
+}
+
+#[test]
+fn a_daemon_that_has_ended_cannot_be_read() {
+    let Some((mounted, mut guard)) = mounted(FileSystem::GocryptfsPlainNames) else {
+        return;
+    };
+    let meter = meter_of(&mounted);
+    mounted.lock(&mut guard).unwrap();
+    assert!(within(PATIENCE, || meter.read().is_err()));
+}
+
+fn meter_of(mounted: &MountedFileSystem) -> FileSystemMeter {
+    let pids: Vec<u32> = mounted.workers().own.iter().map(|worker| worker.pid).collect();
+    FileSystemMeter::open(&pids).unwrap()
+}
+
+fn write_and_read_meter(
+    mounted: &MountedFileSystem,
+    meter: &FileSystemMeter,
+    megabytes: usize,
+) -> FileSystemUsed {
+    let before = meter.read().unwrap();
+    let mut file = File::create(mounted.folder().join(megabytes.to_string())).unwrap();
+    for _ in 0..megabytes {
+        file.write_all(&[b'.'; MEGABYTE]).unwrap();
+    }
+    file.sync_all().unwrap();
+    meter.read().unwrap().since(&before)
+}
+
+/// A file system that lives as long as its guard; `None` where there can be none of this kind.
+#[track_caller]
+fn mounted(kind: FileSystem) -> Option<(MountedFileSystem, Guard)> {
+    if let Err(error) = file_system::check(kind) {
+        not_tested(format_args!("{kind}: {error}"));
+        return None;
+    }
+    let folder = PrivateFolder::create(64).unwrap();
+    let mut guard = Guard::start(&GuardProgram::this_program(), folder).unwrap();
+    let folder = guard.folder().join("data");
+    fs::create_dir(&folder).unwrap();
+    let mounted = file_system::mount(kind, &folder, 64, &mut guard).unwrap();
+    Some((mounted, guard))
+}

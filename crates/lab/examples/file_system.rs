@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use ciphertax_lab::Error;
-use ciphertax_lab::file_system::{self, FileSystem};
+use ciphertax_lab::file_system;
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder, guard, sweep_stale};
 

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -283,9 +284,12 @@ impl Again {
     fn refuses_to_open(&self, server: &PrivateServer, how: &str) {
         let name = server.entry().name;
         let before = fs::metadata(log(server)).unwrap().len();
-        let mut process = self.start();
-        let ended = within(Duration::from_secs(60), || process.try_wait().unwrap().is_some());
+        let process = RefCell::new(self.start());
+        let ended = within(Duration::from_secs(60), || {
+            process.borrow_mut().try_wait().unwrap().is_some()
+        });
         let said = said_since(server, before);
+        let mut process = process.into_inner();
         if !ended {
             process.kill().unwrap();
         }

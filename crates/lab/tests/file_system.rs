@@ -8,7 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use ciphertax_lab::disk_search::search;
-use ciphertax_lab::file_system::{self, FileSystem, MountedFileSystem};
+use ciphertax_lab::file_system::{self, MountedFileSystem};
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::mounts::mounts_below;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};
@@ -41,8 +42,8 @@ fn each_leaves_readable_on_the_disk_what_it_says_and_nothing_else() {
         contents[at..at + CONTENTS.len()].copy_from_slice(CONTENTS.as_bytes());
         fs::write(folder.join(NAME), &contents).unwrap();
         for (canary, is_readable) in [
-            (CONTENTS, !kind.encrypts_contents()),
-            (BEFORE, !kind.encrypts_contents()),
+            (CONTENTS, !kind.is_encrypted()),
+            (BEFORE, !kind.is_encrypted()),
             (NAME, !kind.encrypts_names()),
         ] {
             let on_disk = mounted.search_disk(canary.as_bytes()).unwrap();
@@ -75,7 +76,7 @@ fn what_was_deleted_is_still_on_the_disk_unless_it_was_encrypted() {
         mounted.flush().unwrap();
         fs::remove_file(&file).unwrap();
         let on_disk = mounted.search_disk(CONTENTS.as_bytes()).unwrap();
-        assert_eq!(on_disk.found.is_empty(), kind.encrypts_contents(), "{kind}");
+        assert_eq!(on_disk.found.is_empty(), kind.is_encrypted(), "{kind}");
     }
 }
 

@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use ciphertax_lab::file_system::{self, FileSystem};
+use ciphertax_lab::file_system;
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::mounts::mounts_below;
 use ciphertax_testkit::{
     OrdinaryUser, PATIENCE, cache, copy_program, example, folders_in, is_root, not_tested, owner_command,

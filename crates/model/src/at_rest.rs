@@ -216,7 +216,9 @@ pub enum AtRestAlgorithm {
     Deserialize,
     JsonSchema,
     strum::Display,
+    strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -237,6 +239,9 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
+    /// Every one, in the order help texts list them.
+    pub const ALL: [Self; 5] = all();
+
     /// The name used in study files.
     pub fn name(self) -> &'static str {
         self.into()
@@ -245,6 +250,11 @@ impl FileSystem {
     /// True if nothing that is in files can be read on the disk.
     pub fn is_encrypted(self) -> bool {
         !matches!(self, Self::Ext4 | Self::Bind)
+    }
+
+    /// True if the names of files cannot be read there either.
+    pub fn encrypts_names(self) -> bool {
+        matches!(self, Self::Fscrypt | Self::Gocryptfs)
     }
 }
 

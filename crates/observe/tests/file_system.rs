@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
-use ciphertax_lab::file_system::{self, FileSystem, MountedFileSystem};
+use ciphertax_lab::file_system::{self, MountedFileSystem};
+use ciphertax_model::FileSystem;
 use ciphertax_observe::{FileSystemMeter, FileSystemUsed};
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 
-use super::FileSystem;
+use ciphertax_model::FileSystem;
 
 /// Why a file system cannot be had. Every message is one sentence that names the thing and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
 use ciphertax_supervise::mounts::{mounts_below, unmount};
 use openssl::rand::rand_bytes;
@@ -18,7 +19,7 @@ use crate::tunnel::half::Half;
 use crate::tunnel::program::{Program, run_to_success, write_settings};
 
 use super::error::system;
-use super::{FileSystem, FileSystemError, beside};
+use super::{FileSystemError, beside};
 
 /// The program, and Debian's package of it.
 const GOCRYPTFS: &str = "gocryptfs";

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::mounts::{mount, mount_bind, unmount};
 use ciphertax_supervise::{create_private_file, free_mb};
 
@@ -14,7 +15,7 @@ use crate::tunnel::program::{Program, run_to_success};
 use super::error::system;
 use super::fscrypt::Key;
 use super::loop_device::{CONTROL, LoopDevice};
-use super::{FileSystem, FileSystemError, beside};
+use super::{FileSystemError, beside};
 
 /// Where the kernel says that its ext4 can encrypt.
 const CAN_ENCRYPT: &str = "/sys/fs/ext4/features/encryption";

@@ -25,11 +25,10 @@ mod loop_device;
 mod workers;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
+use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::mounts::{mount_bind, mounts_below};
 use rustix::fs::syncfs;
@@ -44,68 +43,6 @@ use error::system;
 use gocryptfs::Daemon;
 use image::Image;
 pub use workers::{Worker, Workers};
-
-/// A file system under a data folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FileSystem {
-    /// That of the machine: a bind mount; for an ordinary user, who may not make one, the folder as it is.
-    Bind,
-    /// ext4 in an image.
-    Ext4,
-    /// The same with the kernel's encryption of files (fscrypt).
-    Fscrypt,
-    /// gocryptfs.
-    Gocryptfs,
-    /// gocryptfs that leaves the names of files as they are.
-    GocryptfsPlainNames,
-}
-
-impl FileSystem {
-    /// All there are.
-    pub const ALL: [Self; 5] = [
-        Self::Bind,
-        Self::Ext4,
-        Self::Fscrypt,
-        Self::Gocryptfs,
-        Self::GocryptfsPlainNames,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bind => "bind",
-            Self::Ext4 => "ext4",
-            Self::Fscrypt => "fscrypt",
-            Self::Gocryptfs => "gocryptfs",
-            Self::GocryptfsPlainNames => "gocryptfs-plaintextnames",
-        }
-    }
-
-    /// True if what is in files cannot be read on the disk.
-    pub fn encrypts_contents(self) -> bool {
-        !matches!(self, Self::Bind | Self::Ext4)
-    }
-
-    /// True if the names of files cannot be read there either.
-    pub fn encrypts_names(self) -> bool {
-        matches!(self, Self::Fscrypt | Self::Gocryptfs)
-    }
-}
-
-impl fmt::Display for FileSystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for FileSystem {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| format!("there is no file system {name:?}"))
-    }
-}
 
 /// Makes sure that this user can have a file system of this kind on this machine. Nothing is made.
 ///

@@ -32,6 +32,15 @@ pub enum FileSystemError {
         /// The system's word.
         cause: io::Error,
     },
+    /// A program that mounts for ordinary users, and has not the right to.
+    #[error(
+        "gocryptfs needs {program} with root's rights, by which ordinary users mount, and it has none; install the package \
+         fuse3, run as root, or choose bind, which needs nothing"
+    )]
+    NoRights {
+        /// The program.
+        program: PathBuf,
+    },
     /// The kernel cannot encrypt files.
     #[error(
         "fscrypt needs a kernel whose ext4 can encrypt (CONFIG_FS_ENCRYPTION), and this one's cannot; choose gocryptfs, \
@@ -45,6 +54,27 @@ pub enum FileSystemError {
         what: String,
         /// The system's word.
         cause: io::Error,
+    },
+    /// An image that filled up.
+    #[error(
+        "the disk is full: {server} found no space left on its {file_system}, whose image is of {size_mb} MB; measure fewer \
+         rows or for a shorter time, or on gocryptfs and bind, which have all the room of the disk"
+    )]
+    Full {
+        /// The server's name in the catalogue.
+        server: &'static str,
+        /// The file system.
+        file_system: FileSystem,
+        /// The size of the image, in megabytes.
+        size_mb: u64,
+    },
+    /// A file system whose daemon ended.
+    #[error("{file_system}, the server's file system, ended while the server ran on it; it says: {log}")]
+    Ended {
+        /// The file system.
+        file_system: FileSystem,
+        /// Last lines of its log.
+        log: String,
     },
     /// A file system that is not what it was to be.
     #[error(

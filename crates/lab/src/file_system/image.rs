@@ -103,6 +103,11 @@ impl Image {
         &self.device
     }
 
+    /// True if the loop device is read and written past the page cache.
+    pub(super) fn has_direct_io(&self) -> bool {
+        self.direct_io
+    }
+
     pub(super) fn is_encrypted(&self) -> bool {
         self.key.is_some()
     }

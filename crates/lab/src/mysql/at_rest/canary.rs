@@ -224,7 +224,7 @@ async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireErro
 
 /// Searches all files of a server, those without a name too, that it has open.
 fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
-    let folder = server.folder();
+    let folder = &server.disk();
     let mut kinds = BTreeMap::new();
     let mut note = |kind: Option<FileKind>, readable: bool| {
         if let Some(kind) = kind {

@@ -57,7 +57,7 @@ const TEMPORARY: &[AtRestPart] = &[AtRestPart::Temporary];
 const TEMPORARY_IN_ARIA: &[AtRestPart] = &[AtRestPart::Temporary, AtRestPart::Aria];
 
 impl FileKind {
-    /// The kind of a file, by its path below the folder of its server; `None` for one that holds no rows.
+    /// The kind of a file, by its path below the [disk](crate::PrivateServer::disk) of its server; `None` for one that holds no rows.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let ends = |ending: &str| name.ends_with(ending);

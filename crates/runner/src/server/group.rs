@@ -313,8 +313,12 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn death(&self) -> Option<String> {
+        let private = self.private.as_ref();
+        if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
+            return Some(end);
+        }
         let death = self.processes.death()?;
-        let log = self.private.as_ref().map(PrivateServer::log_tail);
+        let log = private.map(PrivateServer::log_tail);
         let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
         Some(format!("{death}{}", log.unwrap_or_default()))
     }

@@ -150,9 +150,13 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    for arm in study.arms.iter().filter(|arm| !arm.at_rest.is_default()) {
+    for (arm, file_system) in study
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm, arm.at_rest.file_system?)))
+    {
         note(format!(
-            "arm {}: encryption at rest is not measured yet, since nothing proves it before; leave at_rest out",
+            "arm {}: {file_system} is not measured yet, since nothing proves it before; leave at_rest.file_system out",
             arm.name
         ));
     }

@@ -133,15 +133,16 @@ fn is_reported(sandbox: &Sandbox, terminal: &str) {
     assert_eq!(page.matches(row).count(), 2);
 }
 
+/// Whatever it says of itself.
 #[test]
-fn a_server_that_does_not_encrypt_what_it_is_told_to_ends_its_arm() {
+fn a_server_that_leaves_readable_what_its_arm_encrypts_ends_the_arm() {
     let sandbox = Sandbox::new();
     let mut command = in_sandbox(&sandbox, OF_MARIADB);
-    command.env("XDG_CACHE_HOME", cache_with_a_liar(&sandbox));
+    command.env("XDG_CACHE_HOME", cache_with_a_leak(&sandbox));
     let finished = Running::start(command).finish_within(2 * PATIENCE);
     finished.refuses(&[
         "arm logs and tables is not what it says",
-        "innodb_encrypt_log=ON",
+        "a canary can be read on the disk, in general tablespaces, which should be encrypted",
         "nothing was measured",
     ]);
     assert!(!sandbox.run().exists());
@@ -215,19 +216,19 @@ fn fetch(entry: &'static Entry) -> Installation {
     ciphertax_lab::install(entry, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }
 
-/// A cache whose MariaDB encrypts no redo log, whatever its settings say.
-fn cache_with_a_liar(sandbox: &Sandbox) -> PathBuf {
+/// A cache whose MariaDB encrypts all that it is told to, and writes down every statement in what seems to be a tablespace.
+fn cache_with_a_leak(sandbox: &Sandbox) -> PathBuf {
     let honest = fetch(&MARIADB).program().to_owned();
     let base = honest.ancestors().nth(2).unwrap();
     let cache = sandbox.root().join("cache");
-    let liar = cache.join("ciphertax/servers/mariadb/usr");
-    fs::create_dir_all(liar.join("sbin")).unwrap();
-    fs::create_dir(liar.join("lib")).unwrap();
-    symlink(base.join("share"), liar.join("share")).unwrap();
-    symlink(base.join("lib/mysql"), liar.join("lib/mysql")).unwrap();
-    let program = liar.join("sbin/mariadbd");
+    let leaky = cache.join("ciphertax/servers/mariadb/usr");
+    fs::create_dir_all(leaky.join("sbin")).unwrap();
+    fs::create_dir(leaky.join("lib")).unwrap();
+    symlink(base.join("share"), leaky.join("share")).unwrap();
+    symlink(base.join("lib/mysql"), leaky.join("lib/mysql")).unwrap();
+    let program = leaky.join("sbin/mariadbd");
     let script = format!(
-        "#!/bin/sh\nexec '{}' \"$@\" --innodb-encrypt-log=OFF\n",
+        "#!/bin/sh\nexec '{}' \"$@\" --general-log=ON --general-log-file=leak.ibd\n",
         honest.display()
     );
     fs::write(&program, script).unwrap();

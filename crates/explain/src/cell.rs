@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Sample, Samples};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, QuietPhase, Round, Sample, Samples};
+
+use crate::rounds::OfRound;
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
@@ -15,6 +17,8 @@ pub(crate) struct CellSamples<'a> {
     /// By number; within a block by arm.
     blocks: BTreeMap<u32, Vec<Option<Figures>>>,
     totals: Vec<Totals>,
+    /// Seconds that each round took.
+    rounds_s: Vec<f64>,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -40,6 +44,10 @@ pub(crate) struct Figures {
     workers: u32,
     client_bound: bool,
     pub(crate) open_loop: Option<OpenLoop>,
+    /// The quiet phase before it, where arms differ at rest.
+    pub(crate) quiet: Option<QuietPhase>,
+    /// What its arm's server used over the whole round; `None` where arms do not differ at rest, and of a round without end.
+    pub(crate) round: Option<OfRound>,
     /// By kind, as far as the cell had seen kinds.
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
@@ -83,6 +91,7 @@ impl<'a> CellSamples<'a> {
             kinds: Vec::new(),
             blocks: BTreeMap::new(),
             totals: arms.iter().map(|_| Totals::default()).collect(),
+            rounds_s: Vec::new(),
             arms,
         }
     }
@@ -104,6 +113,28 @@ impl<'a> CellSamples<'a> {
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();
         self.blocks.entry(sample.slice.block).or_insert_with(empty)[arm] = Some(figures);
+    }
+
+    /// Takes note of a round, if it is one of this cell: after the samples of its slices.
+    pub(crate) fn add_round(&mut self, round: &Round) {
+        if round.cell != self.cell.name {
+            return;
+        }
+        self.rounds_s.push(round.duration_ns as f64 / 1e9);
+        let Some(block) = self.blocks.get_mut(&round.block) else {
+            return;
+        };
+        for of_arm in &round.arms {
+            let arm = self.arms.iter().position(|name| *name == of_arm.arm);
+            if let Some(figures) = arm.and_then(|arm| block[arm].as_mut()) {
+                figures.round = Some(OfRound::of(of_arm));
+            }
+        }
+    }
+
+    /// True if arms differ at rest, so that whole rounds were measured.
+    pub(crate) fn has_rounds(&self) -> bool {
+        !self.rounds_s.is_empty()
     }
 
     /// Every slice, void ones too, in the order of the blocks.
@@ -131,6 +162,13 @@ impl<'a> CellSamples<'a> {
             let slices: Vec<&Figures> = slices.filter(|slice| slice.counts()).collect();
             slices.try_into().ok()
         })
+    }
+
+    /// How many of them there are whose rounds have ended.
+    pub(crate) fn pairs_of_rounds(&self, one: usize, other: usize) -> usize {
+        self.pairs(one, other)
+            .filter(|(a, b)| a.round.is_some() && b.round.is_some())
+            .count()
     }
 
     /// A metric of both arms, one value a block in which both have it.
@@ -171,6 +209,9 @@ impl<'a> CellSamples<'a> {
 
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
     pub(crate) fn seconds_per_block(&self) -> Option<f64> {
+        if self.rounds_s.len() > 1 {
+            return Some(self.rounds_s.iter().sum::<f64>() / self.rounds_s.len() as f64);
+        }
         let blocks = self.blocks.values();
         let begun = blocks.filter(|block| block.iter().any(Option::is_some)).count();
         let slices: u64 = self.slices().map(|slice| slice.duration_ns).sum();
@@ -203,6 +244,10 @@ pub(crate) fn read<'a>(
         let sample = samples.get(index)?;
         cells.iter_mut().for_each(|cell| cell.add(index, &sample));
         each(&sample);
+    }
+    for index in 0..samples.round_count() {
+        let round = samples.round(index)?;
+        cells.iter_mut().for_each(|cell| cell.add_round(&round));
     }
     Ok(cells)
 }
@@ -244,6 +289,8 @@ impl Figures {
                 delay_ns: open_loop.delay_sum_ns,
                 response_ns: open_loop.response_sum_ns,
             }),
+            quiet: sample.quiet,
+            round: None,
             kinds: kinds.iter().map(of_kind).collect(),
             phases: match load.phases.is_empty() {
                 true => Box::default(),
@@ -322,6 +369,13 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
             mean_of_phases(slices, |phase| phase <= Phase::FirstOperation)?
         }
         Metric::BytesPerOp => sum(&|slice| slice.bytes) / operations,
+        Metric::ServerCpuRoundPerOp
+        | Metric::FileSystemCpuPerOp
+        | Metric::ServerAndFileSystemCpuPerOp
+        | Metric::KernelWorkersCpuPerOp => every(&|slice| slice.round?.of_metric(metric))? / 1e3 / operations,
+        Metric::StorageWrittenPerOp | Metric::StorageReadPerOp => {
+            every(&|slice| slice.round?.of_metric(metric))? / operations
+        }
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };

@@ -10,6 +10,7 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency, value};
 use crate::error::ExplainError;
 use crate::percentiles::{Percentiles, quantile};
+use crate::rounds;
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -35,9 +36,11 @@ struct Comparison<'a> {
 }
 
 /// Metrics whose block ratios are worth showing: those with a target.
-const SHOWN_BY_BLOCK: [Metric; 4] = [
+const SHOWN_BY_BLOCK: [Metric; 6] = [
     Metric::ClientCpuPerOp,
     Metric::ServerCpuPerOp,
+    Metric::ServerCpuRoundPerOp,
+    Metric::ServerAndFileSystemCpuPerOp,
     Metric::Throughput,
     Metric::ResponseMean,
 ];
@@ -134,10 +137,16 @@ fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
     let compared = Metric::compared(cell.cell.load.pace())
         .iter()
         .chain(of_connects)
-        .copied();
+        .copied()
+        .chain(rounds::compared(cell));
     compared
         .filter(|metric| !is_command || quantile(*metric).is_none())
         .collect()
+}
+
+/// True for what may be nothing at all.
+fn is_storage(metric: Metric) -> bool {
+    matches!(metric, Metric::StorageWrittenPerOp | Metric::StorageReadPerOp)
 }
 
 fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
@@ -209,7 +218,10 @@ impl<'a> Levels<'a> {
                 None => self.cell.paired(BASELINE, arm, metric),
                 Some(kind) => self.cell.paired_means(BASELINE, arm, kind),
             };
-            if baseline.len() < FEWEST_BLOCKS as usize {
+            // What is nothing in some rounds has no ratio there, and the other rounds are no fair part of all.
+            let is_sometimes_nothing =
+                is_storage(metric) && baseline.len() < self.cell.pairs_of_rounds(BASELINE, arm);
+            if baseline.len() < FEWEST_BLOCKS as usize || is_sometimes_nothing {
                 return Ok(None);
             }
             let logs = baseline.iter().map(|value| value.ln()).collect();
@@ -284,7 +296,8 @@ impl Comparison<'_> {
 
     /// True if the load generator was the bottleneck, and the figure is therefore its own.
     fn is_the_clients(&self) -> bool {
-        let concerns_server = !self.metric.is_cpu() && self.metric != Metric::BytesPerOp;
+        let is_bytes = self.metric == Metric::BytesPerOp || is_storage(self.metric);
+        let concerns_server = !self.metric.is_cpu() && !is_bytes;
         self.record.client_bound && concerns_server
     }
 }

@@ -178,6 +178,20 @@ pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
     }
 }
 
+/// How quiet it was between the slices; `None` where arms do not differ at rest.
+pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
+    let rounds = cell.found.rounds?;
+    let waited = format!("{:.1} s of quiet before each slice on average", rounds.quiet_s);
+    Some(match rounds.began_in_flushing {
+        0 => waited,
+        flushing => format!(
+            "{waited}; {} of {} slices began while another arm's server still wrote or worked, which may have slowed them down",
+            format::count(flushing.into()),
+            format::count(rounds.slices.into())
+        ),
+    })
+}
+
 /// The one or two words of a verdict, or why there is none although there are numbers.
 pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
     let word = match (row.rule, row.verdict) {

@@ -138,6 +138,7 @@ pub(crate) fn sample(
             server_cpu: Some(cpu(server_us)),
             ..ServerSide::default()
         },
+        quiet: None,
         void: None,
     }
 }

@@ -62,6 +62,7 @@ impl SliceMeter<'_> {
                     ..Yield::default()
                 },
                 server: ServerSide::default(),
+                quiet: None,
                 void: Some(reason_of(failure, 1, death.as_ref())),
             },
             kept: Vec::new(),
@@ -115,6 +116,7 @@ impl SliceMeter<'_> {
                 start_ns: (yielded.began - self.began).as_nanos() as u64,
                 load: yielded.recorded,
                 server,
+                quiet: None,
                 void,
             },
             kept: yielded.kept,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, QuietPhase, Round, Sample, Samples};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, RoundsOfCell, Sample, Samples};
+
+use ciphertax_stats::totals::{self, Taken};
 
 use crate::rounds::OfRound;
 
@@ -19,6 +21,8 @@ pub(crate) struct CellSamples<'a> {
     totals: Vec<Totals>,
     /// Seconds that each round took.
     rounds_s: Vec<f64>,
+    /// Of quiet phases before slices: how many, before how many slices that were disturbed, and how long in all, in nanoseconds.
+    quiet: (u32, u32, u64),
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -44,10 +48,8 @@ pub(crate) struct Figures {
     workers: u32,
     client_bound: bool,
     pub(crate) open_loop: Option<OpenLoop>,
-    /// The quiet phase before it, where arms differ at rest.
-    pub(crate) quiet: Option<QuietPhase>,
     /// What its arm's server used over the whole round; `None` where arms do not differ at rest, and of a round without end.
-    pub(crate) round: Option<OfRound>,
+    pub(crate) round: Option<Box<OfRound>>,
     /// By kind, as far as the cell had seen kinds.
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
@@ -92,6 +94,7 @@ impl<'a> CellSamples<'a> {
             blocks: BTreeMap::new(),
             totals: arms.iter().map(|_| Totals::default()).collect(),
             rounds_s: Vec::new(),
+            quiet: (0, 0, 0),
             arms,
         }
     }
@@ -108,6 +111,11 @@ impl<'a> CellSamples<'a> {
             if of.count > 0 && !self.kinds.contains(&of.kind) {
                 self.kinds.push(of.kind.clone());
             }
+        }
+        if let Some(quiet) = sample.quiet {
+            self.quiet.0 += 1;
+            self.quiet.1 += u32::from(sample.is_disturbed());
+            self.quiet.2 = self.quiet.2.saturating_add(quiet.waited_ns);
         }
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
@@ -127,9 +135,19 @@ impl<'a> CellSamples<'a> {
         for of_arm in &round.arms {
             let arm = self.arms.iter().position(|name| *name == of_arm.arm);
             if let Some(figures) = arm.and_then(|arm| block[arm].as_mut()) {
-                figures.round = Some(OfRound::of(of_arm));
+                figures.round = Some(Box::new(OfRound::of(of_arm)));
             }
         }
+    }
+
+    /// How quiet it was between the slices; `None` where arms do not differ at rest.
+    pub(crate) fn rounds(&self) -> Option<RoundsOfCell> {
+        let (slices, disturbed, waited_ns) = self.quiet;
+        self.has_rounds().then(|| RoundsOfCell {
+            slices,
+            disturbed,
+            quiet_s: waited_ns as f64 / 1e9 / f64::from(slices.max(1)),
+        })
     }
 
     /// True if arms differ at rest, so that whole rounds were measured.
@@ -164,11 +182,30 @@ impl<'a> CellSamples<'a> {
         })
     }
 
-    /// How many of them there are whose rounds have ended.
-    pub(crate) fn pairs_of_rounds(&self, one: usize, other: usize) -> usize {
+    /// What both arms took of a metric of rounds, in the blocks whose round has ended.
+    fn taken(&self, one: usize, other: usize, metric: Metric) -> (Vec<Taken>, Vec<Taken>) {
+        let taken = |figures: &Figures| {
+            Some(Taken {
+                amount: figures.round.as_ref()?.of_metric(metric)? as f64,
+                operations: figures.operations as f64,
+            })
+        };
         self.pairs(one, other)
-            .filter(|(a, b)| a.round.is_some() && b.round.is_some())
-            .count()
+            .filter_map(|(a, b)| Some((taken(a)?, taken(b)?)))
+            .unzip()
+    }
+
+    /// The logarithms of a metric of both arms, one a block in which both have it. What is paid later is lumpy, so for metrics of
+    /// rounds they are those of what was taken in all. Empty where one of them took nothing.
+    pub(crate) fn logs(&self, one: usize, other: usize, metric: Metric) -> Logs {
+        if Metric::COMPARED_OF_ROUNDS.contains(&metric) {
+            let (one, other) = self.taken(one, other, metric);
+            let logs = totals::logs(&one).and_then(|one| Ok((one, totals::logs(&other)?)));
+            let (one, other) = logs.unwrap_or_default();
+            return Logs { one, other };
+        }
+        let (one, other) = self.paired(one, other, metric);
+        Logs::of(&one, &other)
     }
 
     /// A metric of both arms, one value a block in which both have it.
@@ -252,6 +289,28 @@ pub(crate) fn read<'a>(
     Ok(cells)
 }
 
+/// Logarithms of two arms, block by block.
+pub(crate) struct Logs {
+    pub(crate) one: Vec<f64>,
+    other: Vec<f64>,
+}
+
+impl Logs {
+    /// Of values, which are above zero.
+    pub(crate) fn of(one: &[f64], other: &[f64]) -> Self {
+        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect();
+        Self {
+            one: logs(one),
+            other: logs(other),
+        }
+    }
+
+    pub(crate) fn ratios(&self) -> Vec<f64> {
+        let pairs = self.one.iter().zip(&self.other);
+        pairs.map(|(one, other)| other - one).collect()
+    }
+}
+
 impl Figures {
     fn of(index: usize, sample: &Sample, kinds: &[String]) -> Self {
         let (load, server) = (&sample.load, &sample.server);
@@ -289,7 +348,6 @@ impl Figures {
                 delay_ns: open_loop.delay_sum_ns,
                 response_ns: open_loop.response_sum_ns,
             }),
-            quiet: sample.quiet,
             round: None,
             kinds: kinds.iter().map(of_kind).collect(),
             phases: match load.phases.is_empty() {
@@ -302,6 +360,17 @@ impl Figures {
     /// True if it is valid and has something to count.
     fn counts(&self) -> bool {
         self.is_valid && self.operations > 0
+    }
+
+    /// True if it tells a metric, be it that it is nothing.
+    pub(crate) fn tells(&self, metric: Metric) -> bool {
+        match Metric::COMPARED_OF_ROUNDS.contains(&metric) {
+            true => self
+                .round
+                .as_ref()
+                .is_some_and(|round| round.of_metric(metric).is_some()),
+            false => value(self, metric).is_some(),
+        }
     }
 
     /// True if it has operations of this kind.
@@ -372,9 +441,11 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
         Metric::ServerCpuRoundPerOp
         | Metric::FileSystemCpuPerOp
         | Metric::ServerAndFileSystemCpuPerOp
-        | Metric::KernelWorkersCpuPerOp => every(&|slice| slice.round?.of_metric(metric))? / 1e3 / operations,
+        | Metric::KernelWorkersCpuPerOp => {
+            every(&|slice| slice.round.as_ref()?.of_metric(metric))? / 1e3 / operations
+        }
         Metric::StorageWrittenPerOp | Metric::StorageReadPerOp => {
-            every(&|slice| slice.round?.of_metric(metric))? / operations
+            every(&|slice| slice.round.as_ref()?.of_metric(metric))? / operations
         }
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,

@@ -7,7 +7,7 @@ use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, Logs, pooled, pooled_mean_latency};
 use crate::error::ExplainError;
 use crate::percentiles::{Percentiles, quantile};
 use crate::rounds;
@@ -144,7 +144,7 @@ fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
         .collect()
 }
 
-/// True for what may be nothing at all.
+/// True for bytes that a server exchanges with storage.
 fn is_storage(metric: Metric) -> bool {
     matches!(metric, Metric::StorageWrittenPerOp | Metric::StorageReadPerOp)
 }
@@ -195,8 +195,8 @@ impl<'a> Levels<'a> {
         match kind {
             Some(kind) => pooled_mean_latency(&slices, kind),
             None => {
-                let tells = |slice: &&Figures| value(slice, metric).is_some();
-                pooled(&slices.into_iter().filter(tells).collect::<Vec<_>>(), metric)
+                let telling = slices.into_iter().filter(|slice| slice.tells(metric));
+                pooled(&telling.collect::<Vec<_>>(), metric)
             }
         }
     }
@@ -214,18 +214,17 @@ impl<'a> Levels<'a> {
                 None => return Ok(None),
             }
         } else {
-            let (baseline, variant) = match kind {
-                None => self.cell.paired(BASELINE, arm, metric),
-                Some(kind) => self.cell.paired_means(BASELINE, arm, kind),
+            let logs = match kind {
+                None => self.cell.logs(BASELINE, arm, metric),
+                Some(kind) => {
+                    let (baseline, variant) = self.cell.paired_means(BASELINE, arm, kind);
+                    Logs::of(&baseline, &variant)
+                }
             };
-            // What is nothing in some rounds has no ratio there, and the other rounds are no fair part of all.
-            let is_sometimes_nothing =
-                is_storage(metric) && baseline.len() < self.cell.pairs_of_rounds(BASELINE, arm);
-            if baseline.len() < FEWEST_BLOCKS as usize || is_sometimes_nothing {
+            if logs.one.len() < FEWEST_BLOCKS as usize {
                 return Ok(None);
             }
-            let logs = baseline.iter().map(|value| value.ln()).collect();
-            (Estimate::of_pairs(&baseline, &variant)?, logs)
+            (Estimate::of_log_ratios(&logs.ratios())?, logs.one)
         };
         let Some(baseline) = self.level(BASELINE, metric, kind) else {
             return Ok(None);

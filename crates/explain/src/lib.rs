@@ -84,7 +84,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,
-        rounds: rounds::record(cell),
+        rounds: cell.rounds(),
     })
 }
 

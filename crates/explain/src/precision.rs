@@ -3,7 +3,6 @@
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::SampleLog;
 use ciphertax_stats::Estimate;
-use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples};
@@ -147,10 +146,9 @@ fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, Explai
             study.precision.throughput
         };
         for arm in AGAIN..cell.arms.len() {
-            let (baseline, variant) = cell.paired(BASELINE, arm, metric);
             rows.push(Watched {
                 metric,
-                log_ratios: log_ratios(&baseline, &variant)?,
+                log_ratios: cell.logs(BASELINE, arm, metric).ratios(),
                 half_width,
             });
         }

@@ -1,7 +1,7 @@
 //! Whole rounds: what a server used between its slices too, by the operations of its own.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{RoundOfArm, RoundsOfCell};
+use ciphertax_records::RoundOfArm;
 
 use crate::cell::CellSamples;
 
@@ -48,11 +48,8 @@ pub(crate) fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
     if !cell.has_rounds() {
         return Vec::new();
     }
-    let has_file_system = cell.slices().any(|slice| {
-        slice
-            .round
-            .is_some_and(|round| round.file_system_cpu_ns.is_some())
-    });
+    let rounds = || cell.slices().filter_map(|slice| slice.round.as_ref());
+    let has_file_system = rounds().any(|round| round.file_system_cpu_ns.is_some());
     let mut metrics = Metric::COMPARED_OF_ROUNDS.to_vec();
     metrics.retain(|metric| {
         has_file_system
@@ -71,18 +68,4 @@ pub(crate) fn server_cpu(cell: &CellSamples<'_>) -> Metric {
         .into_iter()
         .find(|metric| compared.contains(metric))
         .unwrap_or(Metric::ServerCpuPerOp)
-}
-
-/// How quiet it was between the slices; `None` in a cell without rounds.
-pub(crate) fn record(cell: &CellSamples<'_>) -> Option<RoundsOfCell> {
-    if !cell.has_rounds() {
-        return None;
-    }
-    let quiet: Vec<_> = cell.slices().filter_map(|slice| slice.quiet).collect();
-    let waited_s: f64 = quiet.iter().map(|phase| phase.waited_ns as f64 / 1e9).sum();
-    Some(RoundsOfCell {
-        slices: quiet.len() as u32,
-        began_in_flushing: quiet.iter().filter(|phase| !phase.is_still).count() as u32,
-        quiet_s: waited_s / (quiet.len() as f64).max(1.0),
-    })
 }

@@ -102,8 +102,8 @@ pub struct CellRecord {
 pub struct RoundsOfCell {
     /// Slices before which the other arms' servers were waited for.
     pub slices: u32,
-    /// Those of them that began although another server still wrote or worked: it may have slowed them down. They count.
-    pub began_in_flushing: u32,
+    /// Those of them that began or ran while another server wrote or worked: it may have slowed them down. They count.
+    pub disturbed: u32,
     /// How long was waited on average, in seconds.
     pub quiet_s: f64,
 }

@@ -246,6 +246,7 @@ mod tests {
             },
             server: ServerSide::default(),
             quiet: None,
+            others_worked: false,
             void: None,
         }
     }

@@ -30,6 +30,9 @@ pub struct Sample {
     /// The quiet phase before it, until the other arms' servers stood still; absent where arms do not differ at rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<QuietPhase>,
+    /// True if the server of another arm wrote or worked while it ran; seen where arms differ at rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others_worked: bool,
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,
@@ -41,10 +44,10 @@ impl Sample {
         self.void.is_none()
     }
 
-    /// True if it began while another arm's server still wrote or worked, which may have slowed it down. What its own server
+    /// True if it began or ran while another arm's server wrote or worked, which may have slowed it down. What its own server
     /// used is not touched by that, so it counts and is marked.
-    pub fn began_in_flushing(&self) -> bool {
-        self.quiet.is_some_and(|quiet| !quiet.is_still)
+    pub fn is_disturbed(&self) -> bool {
+        self.others_worked || self.quiet.is_some_and(|quiet| !quiet.is_still)
     }
 
     /// When it ended, in nanoseconds since the run began.

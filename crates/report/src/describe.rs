@@ -182,11 +182,11 @@ pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
 pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
     let rounds = cell.found.rounds?;
     let waited = format!("{:.1} s of quiet before each slice on average", rounds.quiet_s);
-    Some(match rounds.began_in_flushing {
+    Some(match rounds.disturbed {
         0 => waited,
-        flushing => format!(
-            "{waited}; {} of {} slices began while another arm's server still wrote or worked, which may have slowed them down",
-            format::count(flushing.into()),
+        disturbed => format!(
+            "{waited}; {} of {} slices ran while another arm's server wrote or worked, which may have slowed them down",
+            format::count(disturbed.into()),
             format::count(rounds.slices.into())
         ),
     })

@@ -123,7 +123,7 @@ struct Tally {
     runs: u32,
     rows: BTreeMap<Metric, Vec<EstimateRow>>,
     server: String,
-    /// Slices with a quiet phase before them, and those of them that began in another server's flushing.
+    /// Slices with a quiet phase before them, and those of them that another server disturbed.
     slices: (u32, u32),
 }
 
@@ -137,7 +137,7 @@ impl Tally {
         }
         let rounds = run.results.cells[0].rounds.unwrap();
         self.slices.0 += rounds.slices;
-        self.slices.1 += rounds.began_in_flushing;
+        self.slices.1 += rounds.disturbed;
     }
 
     /// How many verdicts say *costs*, and of how many.
@@ -163,7 +163,7 @@ impl Tally {
              --ignored --nocapture` |\n\
              | date | {} |\n| machine | {}, kernel {}, {} × {}, hypervisor: {} |\n| server | {}, one for each arm |\n\
              | asked | {runs} runs of at most 120 s, of which {} came to their end; oltp_write_only, 4 connections; baseline, \
-             baseline again, and a variant that is the baseline; {} of {} slices began in another server's flushing |\n\n\
+             baseline again, and a variant that is the baseline; {} of {} slices ran while another server worked |\n\n\
              {costs} of {all} verdicts are a false alarm (*costs*); the bound is {:.0} %. Over whole rounds the server's CPU per \
              operation differs by {:+.2} %; the bound is ±{:.0} %.\n\n\
              | metric | runs | costs | gains | no cost | cannot tell | interval without 0 | mean change | largest change |\n\

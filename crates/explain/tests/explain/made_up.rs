@@ -139,6 +139,7 @@ pub(crate) fn sample(
             ..ServerSide::default()
         },
         quiet: None,
+        others_worked: false,
         void: None,
     }
 }

@@ -37,6 +37,7 @@ fn log(blocks: u32, of: Of<'_>) -> SampleLog {
                 waited_ns: 1_500_000_000,
                 is_still: (block, arm) != (2, "plain"),
             });
+            sample.others_worked = (block, arm) == (5, "tls");
             log.samples.push(sample);
         }
         log.rounds.push(Round {
@@ -112,7 +113,7 @@ fn an_arm_that_flushes_later_is_cheaper_in_its_slices_and_costs_the_same() {
         results.verdict
     );
     let quiet = cell(&results).rounds.unwrap();
-    assert_eq!((quiet.slices, quiet.began_in_flushing), (120, 1));
+    assert_eq!((quiet.slices, quiet.disturbed), (120, 2));
     assert!((quiet.quiet_s - 1.5).abs() < 1e-9);
 }
 
@@ -151,13 +152,34 @@ fn what_a_daemon_does_for_an_arm_is_part_of_what_the_arm_costs() {
 }
 
 #[test]
-fn what_is_read_in_some_rounds_alone_has_no_ratio() {
-    let results = explained(&log(20, &|_, block| RoundOfArm {
-        server_cpu: cpu(25.0),
-        bytes_read: Some(if block % 2 == 0 { 0 } else { OPERATIONS }),
-        ..RoundOfArm::default()
+fn what_is_put_off_to_another_round_is_paid_all_the_same() {
+    let results = explained(&log(40, &|arm, block| {
+        // The variant pays in every fourth round alone, and no block's ratio is the truth.
+        let share = match (arm, block % 4) {
+            ("tls", 0) => 3.4,
+            ("tls", _) => 0.2,
+            _ => 1.0,
+        };
+        RoundOfArm {
+            server_cpu: cpu(25.0 * share * noise(arm, block)),
+            bytes_read: Some((share.max(1.0) - 1.0) as u64 * OPERATIONS),
+            ..RoundOfArm::default()
+        }
     }));
+    let row = results
+        .estimate("select", "tls", Metric::ServerCpuRoundPerOp)
+        .unwrap();
+    assert!(
+        row.low < 0.0 && row.high > 0.0 && row.change.abs() < 0.05,
+        "{row:?}"
+    );
+    // The baseline never read.
     assert_eq!(verdict(&results, Metric::StorageReadPerOp), None);
+    let read = results.measurements.iter();
+    let mut read = read.filter(|row| row.metric == Metric::StorageReadPerOp);
+    let tls = read.next().unwrap();
+    assert_eq!((tls.arm.as_str(), tls.value), ("tls", 0.5));
+    assert!(read.next().is_none());
 }
 
 #[test]

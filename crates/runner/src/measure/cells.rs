@@ -139,7 +139,8 @@ impl Measure for Cells<'_> {
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         if self.has_rounds(cell) {
-            self.of_round(cell).0.begin_turn(&slice.arm.name);
+            let (clocks, servers, arms) = self.of_round(cell);
+            clocks.begin_turn(servers, &names(&arms), &slice.arm.name);
         }
         let OpenCell { servers, load } = &mut self.open[cell];
         let servers = &mut self.servers[*servers];
@@ -152,7 +153,12 @@ impl Measure for Cells<'_> {
             machine: &SystemCpu::now,
             began: self.began,
         };
-        meter.slice(slice, self.study.slice())
+        let mut measured = meter.slice(slice, self.study.slice())?;
+        if self.has_rounds(cell) {
+            let (clocks, servers, _) = self.of_round(cell);
+            measured.sample.others_worked = clocks.others_worked(servers);
+        }
+        Ok(measured)
     }
 }
 

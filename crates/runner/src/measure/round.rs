@@ -8,7 +8,7 @@ use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 
 use super::reading::{counters_since, used};
-use super::still::{Stillness, file_system};
+use super::still::{STILL_FOR, STILL_FOR_LONGER, Stillness, file_system};
 use crate::server::Server;
 
 /// How long quiet is waited for between slices; a server whose flushing is slow may never be.
@@ -32,8 +32,18 @@ pub(super) struct RoundClocks {
     last: Option<Instant>,
     /// `None` where they cannot be read.
     workers: Option<FileSystemMeter>,
-    /// Whose slice was the last, and what the kernel's workers had used before it.
-    turn: Option<(String, FileSystemUsage)>,
+    turn: Option<Turn>,
+    /// How long servers have to stand still.
+    still_for: Duration,
+}
+
+/// The time from the begin of an arm's slice to the end of the quiet phase after it.
+struct Turn {
+    arm: String,
+    /// What the kernel's workers had used before.
+    workers: Option<FileSystemUsage>,
+    /// Those whose turn it is not.
+    others: Vec<(String, Stillness)>,
 }
 
 /// What is known of the server of one arm.
@@ -63,6 +73,7 @@ impl RoundClocks {
             // It has nobody of its own to read.
             workers: FileSystemMeter::open(&[]).ok(),
             turn: None,
+            still_for: STILL_FOR,
         }
     }
 
@@ -85,18 +96,39 @@ impl RoundClocks {
     /// Waits until the servers of these arms stand still. It ends the turn of the arm that was measured last.
     pub(super) fn quiet(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> QuietPhase {
         let quiet = self.wait(servers, arms, QUIET_AT_MOST);
-        if let Some((arm, before)) = self.turn.take() {
-            let workers_ns = self.workers().and_then(|now| now.since(&before).shared);
-            if let Some((of_arm, workers)) = self.arms.get_mut(&arm).zip(workers_ns) {
+        if let Some(turn) = self.turn.take() {
+            let workers = self.workers().zip(turn.workers);
+            let workers = workers.and_then(|(now, before)| now.since(&before).shared);
+            if let Some((of_arm, workers)) = self.arms.get_mut(&turn.arm).zip(workers) {
                 *of_arm.workers_ns.get_or_insert_default() += workers.cpu_ns;
             }
         }
         quiet
     }
 
-    /// Begins the turn of an arm: its slice, and the quiet phase that follows.
-    pub(super) fn begin_turn(&mut self, arm: &str) {
-        self.turn = self.workers().map(|usage| (arm.to_owned(), usage));
+    /// Begins the turn of one of these arms: its slice, and the quiet phase that follows.
+    pub(super) fn begin_turn(&mut self, servers: &mut dyn ServersByArm, arms: &[&str], arm: &str) {
+        let others = arms.iter().filter(|other| **other != arm);
+        self.turn = Some(Turn {
+            arm: arm.to_owned(),
+            workers: self.workers(),
+            others: others
+                .map(|other| ((*other).to_owned(), Stillness::begin(servers.server(other))))
+                .collect(),
+        });
+    }
+
+    /// True if the server of another arm has worked since the turn began. Then quiet is waited for longer from now on.
+    pub(super) fn others_worked(&mut self, servers: &mut dyn ServersByArm) -> bool {
+        let Some(turn) = &self.turn else {
+            return false;
+        };
+        let mut others = turn.others.iter();
+        let worked = others.any(|(arm, still)| !still.holds(servers.server(arm)));
+        if worked {
+            self.still_for = STILL_FOR_LONGER;
+        }
+        worked
     }
 
     /// Ends a round with these arms: what each of their servers has used since it was read last.
@@ -144,8 +176,9 @@ impl RoundClocks {
         loop {
             let mut is_still = true;
             for arm in arms {
+                let still_for = self.still_for;
                 let still = &mut self.watch(servers, arm).still;
-                is_still &= still.is_reached(servers.server(arm));
+                is_still &= still.is_reached(servers.server(arm), still_for);
             }
             let waited = began.elapsed();
             if is_still || waited >= at_most || stop::is_requested() {

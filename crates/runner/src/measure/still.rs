@@ -10,7 +10,10 @@ use crate::server::Server;
 
 /// A server has stood still for so long when it counts as quiet. InnoDB's page cleaners wake up once a second, so less would
 /// take the pause between two of their rounds for the end.
-const STILL_FOR: Duration = Duration::from_millis(1_100);
+pub(super) const STILL_FOR: Duration = Duration::from_millis(1_100);
+/// The same of servers that were seen to work again after that: some flush when they have been idle for a whole second, which
+/// they notice by the end of the next.
+pub(super) const STILL_FOR_LONGER: Duration = Duration::from_millis(2_200);
 /// Share of one CPU that a server takes which does nothing: timers, statistics.
 const IDLE_SHARE: f64 = 0.03;
 /// What such a server writes meanwhile at most.
@@ -33,19 +36,27 @@ impl Stillness {
         }
     }
 
-    /// True if it has stood still for long enough. One that cannot be read is taken to.
-    pub(super) fn is_reached(&mut self, server: &dyn Server) -> bool {
+    /// True if it has stood still for so long. One that cannot be read is taken to.
+    pub(super) fn is_reached(&mut self, server: &dyn Server, for_so_long: Duration) -> bool {
         let now = Self::begin(server);
+        if !self.is_unbroken(&now) {
+            *self = now;
+            return false;
+        }
+        now.since - self.since >= for_so_long
+    }
+
+    /// True if it has done nothing since then.
+    pub(super) fn holds(&self, server: &dyn Server) -> bool {
+        self.is_unbroken(&Self::begin(server))
+    }
+
+    fn is_unbroken(&self, now: &Self) -> bool {
         let used = used(self.server.as_ref(), now.server.as_ref());
         let of_file_system = now.file_system.zip(self.file_system);
         let cpu_ns = used.cpu.map_or(0, |cpu| cpu.total_ns)
             + of_file_system.map_or(0, |(now, before)| now.total_ns.saturating_sub(before.total_ns));
-        let for_so_long = now.since - self.since;
-        if !is_idle(for_so_long, cpu_ns, used.bytes_written.unwrap_or(0)) {
-            *self = now;
-            return false;
-        }
-        for_so_long >= STILL_FOR
+        is_idle(now.since - self.since, cpu_ns, used.bytes_written.unwrap_or(0))
     }
 }
 

@@ -70,6 +70,10 @@ fn an_arm_that_flushes_later_costs_less_in_its_slices_and_the_same_over_whole_ro
     let row = |metric| run.results.estimate("write", "later", metric).unwrap();
     let (in_slices, whole) = (row(Metric::ServerCpuPerOp), row(Metric::ServerCpuRoundPerOp));
     println!("{}", document(&run));
+    for row in &run.results.block_ratios {
+        let ratios: Vec<String> = row.ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+        eprintln!("{}, {}: {}", row.arm, row.metric, ratios.join(" "));
+    }
     assert!(in_slices.high < -0.2, "{in_slices:?}");
     assert!(whole.low < 0.1 && whole.high > -0.1, "{whole:?}");
     assert!(whole.change.abs() < 0.1, "{whole:?}");
@@ -133,8 +137,8 @@ fn document(run: &Run) -> String {
     format!(
         "\n# Flushing that comes later\n\n| | |\n|---|---|\n| date | {} |\n| machine | {}, kernel {}, {} × {} |\n\
          | server | {} {}, three of them with `{}`; *at once* has `{}`, *later* `{}` |\n\
-         | asked | {} rounds of oltp_write_only, 60 transactions a second on 8 tables of 50,000 rows, slices of {} s, {:.1} s of quiet before each on \
-         average; {} of {} slices began while another server still wrote or worked |\n\n\
+         | asked | {} rounds of oltp_write_only, 60 transactions a second on 8 tables of 50,000 rows, slices of {} \
+         s, {:.1} s of quiet before each on average; {} of {} slices ran while another server wrote or worked |\n\n\
          Of an operation, in µs or bytes:\n\n| metric | at once | later | change |\n|---|--:|--:|--:|\n{later}\n\
          The same of *at once* against itself:\n\n| metric | at once | again | change |\n|---|--:|--:|--:|\n{again}",
         jiff::Zoned::now().strftime("%Y-%m-%d"),
@@ -150,7 +154,7 @@ fn document(run: &Run) -> String {
         cell.blocks,
         run.head.study.slice_seconds(),
         quiet.quiet_s,
-        quiet.began_in_flushing,
+        quiet.disturbed,
         quiet.slices,
     )
 }

@@ -186,6 +186,7 @@ mod tests {
             start_ns: 0,
             server: ServerSide::default(),
             quiet: None,
+            others_worked: false,
             void: Some(reason),
         }
     }

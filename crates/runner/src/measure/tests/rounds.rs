@@ -168,7 +168,7 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
     let mut rounds = Vec::new();
     for block in 0..3 {
         for arm in ARMS {
-            clocks.begin_turn(arm);
+            clocks.begin_turn(&mut shells, &ARMS, arm);
             shells.of(arm).work("burn 2000");
         }
         // While nobody asks it anything: in the first round after its slice, in the second as long before its next one.
@@ -237,6 +237,24 @@ fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is
     assert!(clocks.quiet(&mut shells, others).is_still, "it is its own slice");
     let quiet = clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500));
     assert!(!quiet.is_still && quiet.waited_ns >= 1_500_000_000, "{quiet:?}");
+}
+
+#[test]
+fn a_server_that_works_in_anothers_slice_is_seen_and_quiet_is_then_waited_for_longer() {
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new(Instant::now());
+    clocks.begin(&mut shells, &ARMS);
+    clocks.begin_turn(&mut shells, &ARMS, "at rest");
+    shells.of("at rest").work("burn 400000");
+    assert!(!clocks.others_worked(&mut shells), "it was its own slice");
+    let short = clocks.wait(&mut shells, &ARMS, PATIENCE);
+
+    clocks.begin_turn(&mut shells, &ARMS, "plain");
+    shells.of("at rest").work("burn 1500000");
+    assert!(clocks.others_worked(&mut shells));
+    let longer = clocks.wait(&mut shells, &ARMS, PATIENCE);
+    assert!(short.is_still && longer.is_still);
+    assert!(longer.waited_ns >= 2_000_000_000, "{longer:?}");
 }
 
 #[test]

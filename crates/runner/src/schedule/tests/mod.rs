@@ -217,6 +217,7 @@ impl Measure for Mock<'_> {
             },
             server: ServerSide::default(),
             quiet: None,
+            others_worked: false,
             void: made.void,
         };
         self.now += made.took;

@@ -38,12 +38,12 @@ fn every_slice_has_a_quiet_phase_before_it_and_every_block_a_reading_at_its_end(
 }
 
 #[test]
-fn a_slice_that_began_in_another_servers_flushing_is_marked_and_counts() {
+fn a_slice_that_began_while_another_server_flushed_is_marked_and_counts() {
     let run = run(&at_rest(60, &[("one", "")]), &mut noisy);
     for sample in &run.samples {
         let quiet = sample.quiet.unwrap();
         assert_eq!(quiet.waited_ns, QUIET.as_nanos() as u64);
-        assert_eq!(sample.began_in_flushing(), sample.slice.position == 2);
+        assert_eq!(sample.is_disturbed(), sample.slice.position == 2);
         assert!(sample.is_valid());
     }
     assert!(run.rounds.iter().all(|round| round.quiet.is_still));

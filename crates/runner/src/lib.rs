@@ -32,6 +32,9 @@ mod servers;
 mod trust;
 mod whereabouts;
 
+#[cfg(test)]
+ciphertax_testkit::plays_roles!();
+
 pub use clean::{clean, made_on, remedy};
 pub use error::RunError;
 pub use plan::Plan;

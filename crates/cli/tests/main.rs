@@ -25,6 +25,7 @@ mod quick;
 mod resume;
 mod safety;
 mod servers;
+mod sqlite;
 mod studies;
 mod targets;
 mod transit;

@@ -4,7 +4,7 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, AtRest, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
@@ -35,7 +35,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     let cells = study.cells.iter();
     let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     let is_for = entry(&study.server).map(|entry| entry.protocol());
-    if is_for.is_ok_and(|protocol| protocol != own.protocol()) {
+    if is_for.is_ok_and(|protocol| protocol != Some(own.protocol())) {
         refusals.push(format!(
             "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
             study.name,
@@ -150,7 +150,14 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    for arm in study.arms.iter().filter(|arm| !arm.at_rest.is_default()) {
+    let is_unproved = |arm: &&Arm| {
+        let besides = AtRest {
+            sqlcipher: None,
+            ..arm.at_rest
+        };
+        !besides.is_default()
+    };
+    for arm in study.arms.iter().filter(is_unproved) {
         note(format!(
             "arm {}: encryption at rest is not measured yet, since nothing proves it before; leave at_rest out",
             arm.name

@@ -60,7 +60,7 @@ fn writes_what_is_left_readable((entry, known): (&'static Entry, &str), kinds: &
     for kind in kinds {
         let Some(builder) = on(entry, *kind) else { continue };
         let server = builder.start().unwrap();
-        let proved = server.prove_file_system("arm").unwrap().unwrap();
+        let proved = server.prove_file_system("arm").unwrap();
         let readability = |is_encrypted| match is_encrypted {
             true => Readability::Encrypted,
             false => Readability::Readable,

@@ -54,10 +54,17 @@ pub(crate) trait Family: Sync {
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
 
     /// Writes a row with this text into a table of its own, and has the server write down all that it has in memory.
-    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()>;
+    fn write_canary(&self, server: &Running<'_>, _canary: &str) -> Result<()> {
+        Err(Error::SetUp {
+            server: server.entry.name,
+            problem: "it lies on no file system that is proved".into(),
+        })
+    }
 
     /// Removes the table with the row, if it is there.
-    fn remove_canary(&self, server: &Running<'_>) -> Result<()>;
+    fn remove_canary(&self, _: &Running<'_>) -> Result<()> {
+        Ok(())
+    }
 
     /// True if a server that wrote this log takes connections. Connecting instead could reach a foreign server, or
     /// ourselves.

@@ -51,15 +51,12 @@ impl PrivateServer {
     }
 
     /// Proves that its file system is what its arm says, by the kernel's word, and by canaries that are searched for on what
-    /// lies beneath: a row of the server's, and a file with its name. They are removed again. `None` for a server on the
-    /// disk's own file system.
+    /// lies beneath: a row of the server's, and a file with its name. They are removed again. A server on the disk's own file
+    /// system is proved plain the same way, in its files themselves.
     ///
     /// # Errors
     /// Names the arm, and what contradicts it or kept it from being searched.
-    pub fn prove_file_system(&self, arm: &str) -> std::result::Result<Option<ProvedAtRest>, ProofError> {
-        let Some(file_system) = &self.file_system else {
-            return Ok(None);
-        };
+    pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
         let no_session = |error: Error| ProofError::NoSession {
             arm: arm.to_owned(),
             problem: error.to_string(),
@@ -68,46 +65,54 @@ impl PrivateServer {
             arm: arm.to_owned(),
             problem,
         };
-        let kind = file_system.kind();
-        let says = file_system.witness().map_err(no_session)?;
-        let found = self.look_beneath(file_system).map_err(no_session)?;
+        let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
+        let says = self.file_system.as_ref().map(MountedFileSystem::witness);
+        let says = says.transpose().map_err(no_session)?;
+        let found = self.look_beneath().map_err(no_session)?;
         let encrypts_rows = self.at_rest.parts().next().is_some();
         contradiction(kind, encrypts_rows, &found).map_or(Ok(()), |problem| Err(disproved(problem)))?;
-        let word = proof(
-            Witness::Disk,
-            "the server's folder lies on the file system that the arm says",
-            &format!("the kernel says that it is {says}"),
-        );
-        let claim = match kind.is_encrypted() {
+        let word = says.map(|says| {
+            proof(
+                Witness::Disk,
+                "the server's folder lies on the file system that the arm says",
+                &format!("the kernel says that it is {says}"),
+            )
+        });
+        let claim = match is_encrypted(kind) {
             true => "beneath the file system a canary cannot be read",
             false => "beneath the file system a canary can be read",
         };
-        let names = match kind.encrypts_names() {
+        let names = match encrypts_names(kind) {
             true => "cannot",
             false => "can",
         };
         let evidence = format!(
             "{} bytes of {} were searched for a row and for a file; the names of files {names} be read there",
             found.bytes,
-            match kind.is_in_an_image() {
-                true => "its image",
-                false => "the folder beneath it",
+            match kind {
+                None => "the server's files",
+                Some(kind) if kind.is_in_an_image() => "its image",
+                Some(_) => "the folder beneath it",
             }
         );
-        Ok(Some(ProvedAtRest {
-            proofs: vec![word, proof(Witness::Disk, claim, &evidence)],
+        Ok(ProvedAtRest {
+            proofs: word
+                .into_iter()
+                .chain([proof(Witness::Disk, claim, &evidence)])
+                .collect(),
             disk: DiskRecord {
                 searched_bytes: found.bytes,
                 files: vec![
-                    files(CONTENTS, kind.is_encrypted()),
-                    files(NAMES, kind.encrypts_names()),
+                    files(CONTENTS, is_encrypted(kind)),
+                    files(NAMES, encrypts_names(kind)),
                 ],
             },
-        }))
+        })
     }
 
     /// Writes canaries, looks for them on both sides of the file system, and removes them.
-    fn look_beneath(&self, file_system: &MountedFileSystem) -> Result<Found> {
+    fn look_beneath(&self) -> Result<Found> {
+        let disk = self.disk();
         let family = family(self.entry);
         let running = Running {
             entry: self.entry,
@@ -118,15 +123,18 @@ impl PrivateServer {
         let [row, contents, name] =
             ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
         let (row, contents, name) = (row?, contents?, name?);
-        let path = file_system.folder().join(&name);
+        let path = disk.join(&name);
         let look = || {
             fs::write(&path, &contents).map_err(Error::write(&path))?;
             family.write_canary(&running, &row)?;
-            let beneath = |canary: &str| file_system.search_disk(canary.as_bytes());
+            let beneath = |canary: &str| match &self.file_system {
+                Some(file_system) => file_system.search_disk(canary.as_bytes()),
+                None => search(&disk, canary.as_bytes()),
+            };
             let (row_beneath, contents, name) = (beneath(&row)?, beneath(&contents)?, beneath(&name)?);
             Ok(Found {
                 row: is_in(&row_beneath),
-                row_above: is_in(&search(file_system.folder(), row.as_bytes())?),
+                row_above: is_in(&search(&disk, row.as_bytes())?),
                 contents: is_in(&contents),
                 name: is_in(&name),
                 bytes: row_beneath.bytes.max(contents.bytes).max(name.bytes),
@@ -155,6 +163,14 @@ struct Found {
     bytes: u64,
 }
 
+fn is_encrypted(kind: Option<FileSystem>) -> bool {
+    kind.is_some_and(FileSystem::is_encrypted)
+}
+
+fn encrypts_names(kind: Option<FileSystem>) -> bool {
+    kind.is_some_and(FileSystem::encrypts_names)
+}
+
 fn is_in(searched: &Searched) -> bool {
     !searched.found.is_empty()
 }
@@ -170,19 +186,19 @@ fn files(kind: &str, is_encrypted: bool) -> FilesOnDisk {
 }
 
 /// What is not as the file system's kind says. Where the server encrypts by itself, its row need not be readable anywhere.
-fn contradiction(kind: FileSystem, server_encrypts: bool, found: &Found) -> Option<String> {
+fn contradiction(kind: Option<FileSystem>, server_encrypts: bool, found: &Found) -> Option<String> {
     if !server_encrypts && !found.row_above {
         return Some("a canary is in none of the server's files although it was flushed".into());
     }
     let should = [
-        ("a row", found.row, kind.is_encrypted(), server_encrypts),
+        ("a row", found.row, is_encrypted(kind), server_encrypts),
         (
             "what stands in a file",
             found.contents,
             kind.is_encrypted(),
             false,
         ),
-        ("the name of a file", found.name, kind.encrypts_names(), false),
+        ("the name of a file", found.name, encrypts_names(kind), false),
     ];
     let wrong = should
         .into_iter()
@@ -194,6 +210,7 @@ fn contradiction(kind: FileSystem, server_encrypts: bool, found: &Found) -> Opti
         true => ("can", "encrypts it"),
         false => ("cannot", "does not encrypt it"),
     };
+    let kind = kind.map_or("the disk's own file system", FileSystem::name);
     Some(format!("{what} {can} be read beneath {kind}, which {should}"))
 }
 
@@ -227,8 +244,8 @@ mod tests {
                 name: !kind.encrypts_names(),
                 ..right
             };
-            assert_eq!(contradiction(kind, false, &right), None, "{kind}");
-            let problem = contradiction(kind, false, &wrong).unwrap();
+            assert_eq!(contradiction(Some(kind), false, &right), None, "{kind}");
+            let problem = contradiction(Some(kind), false, &wrong).unwrap();
             assert!(
                 problem.starts_with("a row can") && problem.contains(kind.name()),
                 "{problem}"
@@ -237,7 +254,7 @@ mod tests {
                 name: !right.name,
                 ..right
             };
-            let problem = contradiction(kind, false, &other_name).unwrap();
+            let problem = contradiction(Some(kind), false, &other_name).unwrap();
             assert!(problem.starts_with("the name of a file can"), "{problem}");
         }
     }
@@ -249,11 +266,11 @@ mod tests {
             row_above: false,
             ..EVERYWHERE
         };
-        assert_eq!(contradiction(FileSystem::Ext4, true, &row_is_hidden), None);
-        let problem = contradiction(FileSystem::Ext4, false, &row_is_hidden).unwrap();
+        assert_eq!(contradiction(Some(FileSystem::Ext4), true, &row_is_hidden), None);
+        let problem = contradiction(Some(FileSystem::Ext4), false, &row_is_hidden).unwrap();
         assert!(problem.contains("in none of the server's files"), "{problem}");
         // Another part of it may be readable, and beneath an encrypted file system nothing is.
-        assert_eq!(contradiction(FileSystem::Ext4, true, &EVERYWHERE), None);
-        assert!(contradiction(FileSystem::Fscrypt, true, &EVERYWHERE).is_some());
+        assert_eq!(contradiction(Some(FileSystem::Ext4), true, &EVERYWHERE), None);
+        assert!(contradiction(Some(FileSystem::Fscrypt), true, &EVERYWHERE).is_some());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_lab::PrivateServer;
+use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, Link, ServerSpec, Study};
-use ciphertax_observe::Meter;
+use ciphertax_observe::{FileSystemMeter, Meter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
@@ -33,7 +33,11 @@ pub(crate) struct GroupServer<D: Database> {
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
+    /// What works for its file system alone.
+    file_system: Option<FileSystemMeter>,
     record: ServerRecord,
+    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
+    proved_at_rest: Option<ProvedAtRest>,
     /// True if it may hold a data set.
     is_loaded: bool,
 }
@@ -70,6 +74,9 @@ impl<D: Database> GroupServer<D> {
         // Declared after the route, so that it goes before it if something fails.
         let server = server;
         let processes = Processes::of_private(&server, study, spec, D::SERVED_BY)?;
+        let file_system = server.file_system().map(|mounted| mounted.workers().pids());
+        let file_system = file_system.filter(|pids| !pids.is_empty());
+        let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
         let mut database = D::of_private(&server, &route.among_themselves);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
@@ -82,6 +89,8 @@ impl<D: Database> GroupServer<D> {
             private: Some(server),
             login,
             processes,
+            file_system,
+            proved_at_rest: None,
             is_loaded: false,
         };
         server.describe()?;
@@ -115,6 +124,8 @@ impl<D: Database> GroupServer<D> {
             route,
             private: None,
             login: target.login,
+            file_system: None,
+            proved_at_rest: None,
             is_loaded: false,
         };
         server.find_members()?;
@@ -182,6 +193,23 @@ impl<D: Database> GroupServer<D> {
         self.private.is_some()
     }
 
+    /// Proves what it encrypts on the disk. `like_it` is what was proved of a server like it, which says what stays readable.
+    ///
+    /// # Errors
+    /// Names the arm that is not what it says, or what kept it from being proved.
+    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
+        let Some(server) = &self.private else {
+            return Ok(());
+        };
+        let mut proofs = disk_proof::prove_measured(&arm.name, server)?;
+        proofs.extend(like_it.proofs.iter().cloned());
+        self.proved_at_rest = Some(ProvedAtRest {
+            proofs,
+            disk: like_it.disk.clone(),
+        });
+        Ok(())
+    }
+
     /// Proves an arm, and its tunnel before it, and tells how it is reached.
     ///
     /// # Errors
@@ -205,6 +233,10 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
+        let at_rest = self.proved_at_rest.iter();
+        proved
+            .proofs
+            .extend(at_rest.flat_map(|at_rest| at_rest.proofs.iter().cloned()));
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
@@ -218,6 +250,7 @@ impl<D: Database> GroupServer<D> {
                 server: self.record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
+                disk: self.proved_at_rest.as_ref().map(|proved| proved.disk.clone()),
                 facts: proved.facts,
             },
         })
@@ -310,6 +343,10 @@ impl<D: Database> Server for GroupServer<D> {
 
     fn meter(&self) -> &dyn Meter {
         self.processes.meter()
+    }
+
+    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+        self.file_system.as_ref().map(|meter| meter as &dyn FileSystemClock)
     }
 
     fn death(&self) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::groups::Group;
 use crate::trust::need_old_tls;
 
 /// Room for what servers write besides their data set, in megabytes: logs, temporary files, and what is added meanwhile.
-const BESIDE_DATA_MB: u64 = 4000;
+pub(super) const BESIDE_DATA_MB: u64 = 4000;
 
 /// Bytes of a row of sysbench's with its indexes, and of one of pgbench's branches with all that belongs to it.
 const ROW: u64 = 300;
@@ -59,6 +59,10 @@ pub(super) fn start(
     if let Some(link) = link {
         builder = builder.inside(link);
     }
+    #[cfg(test)]
+    {
+        builder = tests::with_options(builder, group);
+    }
     Ok(builder.start()?)
 }
 
@@ -68,4 +72,26 @@ fn disk_mb(study: &Study, spec: &ServerSpec) -> u64 {
     let members = spec.replica_set.map_or(1, |set| u64::from(set.servers()));
     let data = study.dataset.rows() * ROW + study.ycsb.bytes() + u64::from(study.pgbench.scale) * BRANCH;
     members * (BESIDE_DATA_MB + GROWTH * data / 1_000_000)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::RefCell;
+
+    use ciphertax_lab::PrivateServerBuilder;
+
+    use super::*;
+
+    thread_local! {
+        /// Options of the servers of arms, by the arms' names: what no study can ask for.
+        pub(crate) static OPTIONS: RefCell<Vec<(&'static str, &'static str)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn with_options(builder: PrivateServerBuilder, group: &Group<'_>) -> PrivateServerBuilder {
+        let is_its = |arm: &str| group.arms.iter().any(|other| other.name == arm);
+        OPTIONS.with_borrow(|options| {
+            let its = options.iter().filter(|(arm, _)| is_its(arm));
+            its.fold(builder, |builder, (_, option)| builder.option(*option))
+        })
+    }
 }

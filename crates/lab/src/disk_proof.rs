@@ -1,0 +1,54 @@
+//! Proof on the disk of what a private server encrypts at rest, whichever family it is of.
+
+use ciphertax_records::Proof;
+
+use crate::catalogue::ServerFamily;
+use crate::mysql::at_rest as mysql;
+use crate::proof::{ProofError, ProvedAtRest};
+use crate::server::{PrivateServer, PrivateServerBuilder};
+
+/// The server to be made for [`prove`]: with so little memory that all it writes reaches the disk, and else as it is.
+#[must_use]
+pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
+    match builder.entry().family {
+        ServerFamily::MySql(_) => mysql::DISK_PROOF_OPTIONS
+            .into_iter()
+            .fold(builder, PrivateServerBuilder::option),
+        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::Sqlite => builder,
+    }
+}
+
+/// Proves what an arm's servers encrypt on the disk, and what stays readable there, by one that was made
+/// [to be searched](to_be_searched), which is good for nothing else then.
+///
+/// # Errors
+/// Names the arm, and the files that contradict it, or what kept them from being searched.
+pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofError> {
+    let mut proved = match (&server.entry().family, server.file_system()) {
+        // What it has on the disk's own is in its files, each of which is looked into.
+        (ServerFamily::MySql(_), None) => return mysql::prove_at_rest(arm, server),
+        _ => server.prove_file_system(arm)?,
+    };
+    if let ServerFamily::MySql(_) = server.entry().family {
+        let own = mysql::prove_at_rest(arm, server)?;
+        proved.proofs.extend(own.proofs);
+        proved.disk.searched_bytes += own.disk.searched_bytes;
+        proved.disk.files.extend(own.disk.files);
+    }
+    Ok(proved)
+}
+
+/// Proves the same of the server that is measured, as far as that leaves it as it was.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_measured(arm: &str, server: &PrivateServer) -> Result<Vec<Proof>, ProofError> {
+    let mut proofs = match (&server.entry().family, server.file_system()) {
+        (ServerFamily::MySql(_), None) => Vec::new(),
+        _ => server.prove_file_system(arm)?.proofs,
+    };
+    if let ServerFamily::MySql(_) = server.entry().family {
+        proofs.extend(mysql::prove_measured_at_rest(arm, server)?);
+    }
+    Ok(proofs)
+}

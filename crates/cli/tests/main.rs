@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod at_rest;
 mod bad_input;
 mod certificates;
 mod commands;
@@ -25,6 +26,7 @@ mod quick;
 mod resume;
 mod safety;
 mod servers;
+mod sqlite;
 mod studies;
 mod targets;
 mod transit;

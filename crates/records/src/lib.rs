@@ -13,6 +13,7 @@
 mod connects;
 mod consequences;
 pub mod counter;
+mod disk;
 mod error;
 mod facts;
 mod folder;
@@ -32,6 +33,7 @@ pub use consequences::{
     Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
     Side,
 };
+pub use disk::{DiskRecord, FilesOnDisk, Readability};
 pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,

@@ -306,6 +306,12 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
     let whose = match server.placement {
         ServerPlacement::Private => "private server",
         ServerPlacement::External => "your server",
+        ServerPlacement::Embedded => {
+            return format!(
+                "{} {}, in the load threads themselves",
+                server.product, server.version
+            );
+        }
     };
     let place = match (server.same_host, run.head.host.cpus) {
         _ if run.head.study.placement == Placement::Together => "on one CPU together with the load".into(),

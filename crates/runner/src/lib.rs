@@ -29,6 +29,7 @@ mod same_servers;
 mod schedule;
 mod server;
 mod servers;
+mod sqlite;
 mod trust;
 mod whereabouts;
 

@@ -1,6 +1,6 @@
 //! Versions, host and settings of the measurement.
 
-use ciphertax_records::Run;
+use ciphertax_records::{Run, ServerPlacement};
 use ciphertax_stats::format;
 
 use super::figure::Item;
@@ -67,7 +67,11 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         ),
     ];
     items.extend(run.head.servers.iter().map(|server| {
-        let mut text = format!("{} {} at {}", server.product, server.version, server.address);
+        let mut text = format!("{} {}", server.product, server.version);
+        match server.placement {
+            ServerPlacement::Embedded => text.push_str(" in the load threads themselves"),
+            _ => text.push_str(&format!(" at {}", server.address)),
+        }
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }

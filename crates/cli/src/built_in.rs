@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 22] = [
+const STUDIES: [(&str, &str); 23] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -68,6 +68,7 @@ const STUDIES: [(&str, &str); 22] = [
         include_str!("../studies/postgres-post-quantum.toml"),
     ),
     ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
+    ("sqlcipher", include_str!("../studies/sqlcipher.toml")),
     ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];
 

@@ -26,6 +26,7 @@ mod quick;
 mod resume;
 mod safety;
 mod servers;
+mod sqlite;
 mod studies;
 mod targets;
 mod transit;

@@ -147,7 +147,8 @@ pub struct ServerRecord {
     pub same_host: bool,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
-    /// Why its CPU time could not be read, and what would make it readable; absent where it was read.
+    /// Why its CPU time could not be read, and what would make it readable; absent where it was read,
+    /// and where there is no server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_unread: Option<String>,
     /// How it was kept at a distance; absent without one, and until the run has ended.
@@ -182,6 +183,8 @@ pub enum ServerPlacement {
     Private,
     /// Given by URL.
     External,
+    /// None: the database ran in its client, ciphertax itself.
+    Embedded,
 }
 
 /// How an arm of the study was run and proved.

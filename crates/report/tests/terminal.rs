@@ -97,6 +97,21 @@ fn what_stays_readable_is_a_table_of_files_and_arms() {
 }
 
 #[test]
+fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
+    let text = terminal::render(&fixture::run_of_whole_rounds(), Style { width: 240, ..NARROW });
+    for words in [
+        "1.3 s of quiet before each slice on average; 3 of 256 slices ran while another arm's server wrote or worked",
+        "server and file system CPU/op, whole round",
+        "server CPU/op, whole round",
+        "written/op",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+    let cell = text.split("oltp_point_select").last().unwrap();
+    insta::assert_snapshot!(cell.split("\nconnect").next().unwrap());
+}
+
+#[test]
 fn batches_are_told_with_their_mean_and_standard_deviation() {
     let text = terminal::render(&fixture::run_of_batches(), Style { width: 200, ..NARROW });
     for words in [

@@ -35,7 +35,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     let cells = study.cells.iter();
     let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     let is_for = entry(&study.server).map(|entry| entry.protocol());
-    if is_for.is_ok_and(|protocol| protocol != own.protocol()) {
+    if is_for.is_ok_and(|protocol| protocol != Some(own.protocol())) {
         refusals.push(format!(
             "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
             study.name,

@@ -316,7 +316,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
 impl<'a> Opening<'a> {
     /// The next server, for the cells with this spec.
-    fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
+    pub(crate) fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
         self.servers += 1;
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
@@ -327,7 +327,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The arms that any cell with this spec measures.
-    fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
+    pub(crate) fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
         let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
@@ -335,6 +335,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
+/// True if a cell is measured on servers with this spec; `None` for the user's own, which hold all.
+pub(crate) fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
     spec.is_none_or(|spec| study.server_spec(cell) == *spec)
 }

@@ -8,6 +8,7 @@ mod full_logins;
 mod gains;
 mod hello_retry;
 mod keep_connections;
+mod key_derivation;
 mod late_links;
 mod lateness;
 mod login_against_tls;
@@ -42,6 +43,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings.extend(round_trips::round_trips(run, cell));
         findings.extend(login_against_tls::login_against_tls(run, samples, cell)?);
         findings.extend(variants(run).filter_map(|arm| slowest_phase::slowest_phase(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| key_derivation::key_derivation(run, cell, arm)));
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));

@@ -12,6 +12,8 @@ pub struct AtRestCapabilities {
     pub algorithms: &'static [AtRestAlgorithm],
     /// Whether background threads can be told to encrypt what is there.
     pub encryption_threads: bool,
+    /// Whether the whole file can be encrypted by SQLCipher.
+    pub sqlcipher: bool,
 }
 
 impl AtRestCapabilities {
@@ -20,6 +22,7 @@ impl AtRestCapabilities {
         parts: &[],
         algorithms: &[],
         encryption_threads: false,
+        sqlcipher: false,
     };
 }
 

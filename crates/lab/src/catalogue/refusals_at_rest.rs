@@ -9,13 +9,7 @@ impl Capabilities {
     pub fn refuse_at_rest(&self, at_rest: &AtRest) -> Vec<Refusal> {
         let known = self.at_rest;
         let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
-        let parts = parts.map(|part| {
-            let instead = match known.parts {
-                [] => "file_system at rest".to_owned(),
-                parts => format!("{} at rest", list(parts)),
-            };
-            self.refusal(format!("{part} at rest"), instead)
-        });
+        let parts = parts.map(|part| self.refusal(format!("{part} at rest"), self.known_at_rest()));
         let algorithm = at_rest.algorithm;
         let algorithm = algorithm.filter(|algorithm| !known.algorithms.contains(algorithm));
         let algorithm = algorithm.map(|algorithm| {
@@ -27,7 +21,18 @@ impl Capabilities {
         });
         let threads = at_rest.encryption_threads > 0 && !known.encryption_threads;
         let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
-        parts.chain(algorithm).chain(threads).collect()
+        let sqlcipher = at_rest.sqlcipher.is_some() && !known.sqlcipher;
+        let sqlcipher = sqlcipher.then(|| self.refusal("sqlcipher at rest", self.known_at_rest()));
+        parts.chain(algorithm).chain(threads).chain(sqlcipher).collect()
+    }
+
+    /// What it can encrypt, in words.
+    fn known_at_rest(&self) -> String {
+        match (self.at_rest.parts, self.at_rest.sqlcipher) {
+            (_, true) => "sqlcipher at rest".to_owned(),
+            ([], false) => "file_system at rest".to_owned(),
+            (parts, false) => format!("{} at rest", list(parts)),
+        }
     }
 
     /// Settings of memory and writing that this server does not have.
@@ -53,11 +58,11 @@ impl Capabilities {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{AtRestAlgorithm, AtRestPart};
+    use ciphertax_model::{AtRestAlgorithm, AtRestPart, SqlCipher};
 
     use super::*;
     use crate::catalogue::{
-        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, find,
+        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, find,
     };
 
     fn refused(server: &str, at_rest: AtRest) -> Vec<String> {
@@ -84,12 +89,33 @@ mod tests {
                 "mongodb cannot do tables at rest; it can do file_system at rest",
             ),
             (&POSTGRESQL, AtRestPart::RedoLog, "it can do file_system at rest"),
+            (
+                &SQLITE,
+                AtRestPart::Tables,
+                "sqlite cannot do tables at rest; it can do sqlcipher at rest",
+            ),
         ] {
             let [refusal] = &refused(server.name, AtRest::from_iter([part]))[..] else {
                 panic!("{}: {part}", server.name)
             };
             assert!(refusal.contains(words), "{refusal}");
         }
+    }
+
+    #[test]
+    fn files_are_encrypted_by_sqlcipher_on_sqlite_alone() {
+        let sqlcipher = AtRest {
+            sqlcipher: Some(SqlCipher::default()),
+            ..AtRest::default()
+        };
+        for entry in CATALOGUE.into_iter().filter(|entry| *entry != &SQLITE) {
+            let refusals = refused(entry.name, sqlcipher);
+            assert!(
+                refusals[0].contains("cannot do sqlcipher at rest; it can do"),
+                "{refusals:?}"
+            );
+        }
+        assert_eq!(refused(SQLITE.name, sqlcipher), Vec::<String>::new());
     }
 
     #[test]
@@ -140,9 +166,9 @@ mod tests {
             let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
             assert_eq!(capabilities.refuse_at_rest(&all), []);
             assert_eq!(capabilities.refuse_storage(&memory(256)), []);
-            let has_little = entry.protocol() != crate::catalogue::Protocol::MongoDb;
+            let has_little = entry.protocol() != Some(crate::catalogue::Protocol::MongoDb);
             assert_eq!(capabilities.refuse_storage(&memory(64)).is_empty(), has_little);
-            let of_mysql = entry.protocol() == crate::catalogue::Protocol::MySql;
+            let of_mysql = entry.protocol() == Some(crate::catalogue::Protocol::MySql);
             assert_eq!(
                 capabilities.refuse_storage(&flushed).is_empty(),
                 of_mysql,

@@ -13,6 +13,10 @@ mod target;
 
 pub(crate) use at_rest::AtRestProofs;
 pub(crate) use group::{GroupServer, ProvedArm};
+#[cfg(test)]
+pub(crate) use measured::FileSystemClock;
 pub(crate) use measured::Server;
+#[cfg(test)]
+pub(crate) use private::tests::OPTIONS;
 pub(crate) use record::Identity;
 pub(crate) use target::TargetServers;

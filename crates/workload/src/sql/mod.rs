@@ -4,7 +4,7 @@
 mod bulk_insert;
 mod bulk_read;
 mod connect;
-mod dialect;
+pub(crate) mod dialect;
 pub(crate) mod digits;
 pub(crate) mod distribution;
 mod insert;

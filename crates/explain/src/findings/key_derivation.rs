@@ -12,9 +12,8 @@ const MOST_OF_IT: f64 = 0.5;
 pub(super) fn key_derivation(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let longer = longer(run, cell, arm)?;
     let rows = &run.results.connect_phases;
-    let is_it = |row: &&PhaseRow| {
-        row.phase == Phase::KeyDerivation && row.cell == cell.asked.name && row.arm == arm
-    };
+    let is_it =
+        |row: &&PhaseRow| row.phase == Phase::KeyDerivation && row.cell == cell.asked.name && row.arm == arm;
     let derivation = rows.iter().find(is_it)?;
     if derivation.mean_us < MOST_OF_IT * longer.value {
         return None;

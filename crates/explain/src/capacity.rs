@@ -14,19 +14,18 @@ fn rate_of(workload: Workload) -> Option<(Rated, f64)> {
     }
 }
 
-const SIDES: [(Metric, Side); 2] = [
-    (Metric::ServerCpuPerOp, Side::Server),
-    (Metric::ClientCpuPerOp, Side::Client),
-];
-
 pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
     let mut rows = Vec::new();
     for cell in &head.study.cells {
         let Some((of, rate)) = rate_of(cell.workload) else {
             continue;
         };
+        let sides = [
+            (results.server_cpu(&cell.name), Side::Server),
+            (Metric::ClientCpuPerOp, Side::Client),
+        ];
         for arm in head.variants() {
-            for (metric, side) in SIDES {
+            for (metric, side) in sides {
                 let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;
                 };

@@ -15,6 +15,7 @@ mod percentiles;
 mod phases;
 mod precision;
 mod published;
+mod rounds;
 mod sentence;
 
 use ciphertax_model::Cell;
@@ -83,6 +84,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,
+        rounds: cell.rounds(),
     })
 }
 

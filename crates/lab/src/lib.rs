@@ -13,6 +13,7 @@
 mod accounts;
 pub mod catalogue;
 pub mod certificates;
+pub mod disk_proof;
 pub mod disk_search;
 mod error;
 pub mod file_system;
@@ -42,6 +43,6 @@ pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
-pub use proof::{ProofError, Proved};
+pub use proof::{ProofError, Proved, ProvedAtRest};
 pub use relay::Relay;
 pub use server::{PrivateServer, PrivateServerBuilder};

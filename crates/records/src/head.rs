@@ -7,6 +7,7 @@ use ciphertax_model::{Arm, Link, LinkKind, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::DiskRecord;
 use crate::facts::{Proof, SessionFacts};
 use crate::server_id::ServerId;
 
@@ -250,6 +251,9 @@ pub struct SessionRecord {
     pub beside: Option<String>,
     /// The evidence that the arm is what it says.
     pub proofs: Vec<Proof>,
+    /// What stays readable on the disk; absent where no arm of the study is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskRecord>,
     /// What was negotiated.
     pub facts: SessionFacts,
 }

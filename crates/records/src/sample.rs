@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::AuthenticationFacts;
+use crate::round::QuietPhase;
 use crate::trace::Phase;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
@@ -26,6 +27,12 @@ pub struct Sample {
     /// What the server's side and the machine took meanwhile.
     #[serde(flatten)]
     pub server: ServerSide,
+    /// The quiet phase before it, until the other arms' servers stood still; absent where arms do not differ at rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietPhase>,
+    /// True if the server of another arm wrote or worked while it ran; seen where arms differ at rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others_worked: bool,
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,
@@ -35,6 +42,12 @@ impl Sample {
     /// True if the slice counts.
     pub fn is_valid(&self) -> bool {
         self.void.is_none()
+    }
+
+    /// True if it began or ran while another arm's server wrote or worked, which may have slowed it down. What its own server
+    /// used is not touched by that, so it counts and is marked.
+    pub fn is_disturbed(&self) -> bool {
+        self.others_worked || self.quiet.is_some_and(|quiet| !quiet.is_still)
     }
 
     /// When it ended, in nanoseconds since the run began.

@@ -33,6 +33,9 @@ mod sqlite;
 mod trust;
 mod whereabouts;
 
+#[cfg(test)]
+ciphertax_testkit::plays_roles!();
+
 pub use clean::{clean, made_on, remedy};
 pub use error::RunError;
 pub use plan::Plan;

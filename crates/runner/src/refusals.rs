@@ -4,7 +4,7 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, AtRest, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
@@ -150,16 +150,13 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    let is_unproved = |arm: &&Arm| {
-        let besides = AtRest {
-            sqlcipher: None,
-            ..arm.at_rest
-        };
-        !besides.is_default()
-    };
-    for arm in study.arms.iter().filter(is_unproved) {
+    for (arm, file_system) in study
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm, arm.at_rest.file_system?)))
+    {
         note(format!(
-            "arm {}: encryption at rest is not measured yet, since nothing proves it before; leave at_rest out",
+            "arm {}: {file_system} is not measured yet, since nothing proves it before; leave at_rest.file_system out",
             arm.name
         ));
     }

@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
-use crate::server::{GroupServer, Identity, ProvedArm, Server, TargetServers};
+use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
 
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
 pub(crate) trait Servers {
@@ -129,8 +129,14 @@ impl<D: Database> GroupServers<D> {
         let arms = opening.measured_at(Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
         let mut open = Self::none(Some(spec.clone()));
+        let mut at_rest = AtRestProofs::of(&arms, spec);
         for group in groups(opening.study, spec, arms) {
-            let server = GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
+            let mut server =
+                GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
+            at_rest.prove(&group, &mut server, &mut |arm| {
+                opening.progress.stage(&Stage::Proving(arm.name.clone()));
+                (opening.go_on)()
+            })?;
             open.add(server, group.arms, opening)?;
         }
         Ok(open)

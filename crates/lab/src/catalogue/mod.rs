@@ -19,7 +19,7 @@ mod postgresql_variant;
 mod refusals_at_rest;
 mod sqlite;
 
-pub use at_rest::AtRestCapabilities;
+pub use at_rest::{AtRestCapabilities, StorageCapabilities};
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
 pub(crate) use entry::{Source, Suite};

@@ -37,14 +37,22 @@ impl Capabilities {
 
     /// Settings of memory and writing that this server does not have.
     pub fn refuse_storage(&self, storage: &Storage) -> Vec<Refusal> {
-        let unknown = storage.named().filter(|name| !self.storage.contains(name));
-        let refuse = |name| {
+        let known = self.storage;
+        let unknown = storage.named().filter(|name| !known.settings.contains(name));
+        let unknown = unknown.map(|name| {
             self.refusal(
                 format!("storage.{name}"),
-                format!("storage.{}", list(self.storage)),
+                format!("storage.{}", list(known.settings)),
             )
-        };
-        unknown.map(refuse).collect()
+        });
+        let too_little = storage.memory_mb.filter(|mb| *mb < known.least_memory_mb);
+        let too_little = too_little.map(|mb| {
+            self.refusal(
+                format!("storage.memory_mb = {mb}"),
+                format!("{} MB and more", known.least_memory_mb),
+            )
+        });
+        unknown.chain(too_little).collect()
     }
 }
 
@@ -129,9 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_a_server_does_not_start_with_is_refused_with_the_least() {
+        let storage = Storage {
+            memory_mb: Some(255),
+            ..Storage::default()
+        };
+        let [refusal] = &MONGODB.capabilities.refuse_storage(&storage)[..] else {
+            panic!("no refusal")
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "mongodb cannot do storage.memory_mb = 255; it can do 256 MB and more"
+        );
+    }
+
+    #[test]
     fn every_server_can_do_what_it_says_and_keep_its_data_in_memory() {
-        let memory = Storage {
-            memory_mb: Some(64),
+        let memory = |megabytes| Storage {
+            memory_mb: Some(megabytes),
             ..Storage::default()
         };
         let flushed = Storage {
@@ -142,7 +165,9 @@ mod tests {
             let capabilities = &entry.capabilities;
             let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
             assert_eq!(capabilities.refuse_at_rest(&all), []);
-            assert_eq!(capabilities.refuse_storage(&memory), []);
+            assert_eq!(capabilities.refuse_storage(&memory(256)), []);
+            let has_little = entry.protocol() != Some(crate::catalogue::Protocol::MongoDb);
+            assert_eq!(capabilities.refuse_storage(&memory(64)).is_empty(), has_little);
             let of_mysql = entry.protocol() == Some(crate::catalogue::Protocol::MySql);
             assert_eq!(
                 capabilities.refuse_storage(&flushed).is_empty(),

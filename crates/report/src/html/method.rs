@@ -11,9 +11,9 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
     let study = &run.head.study;
     vec![
         format!(
-            "All arms ran the same load in short slices of {} s, one of every arm in each block in random balanced order, so \
+            "All arms ran the same load in slices of {} s, one of every arm in each block in random balanced order, so \
              that drift of the machine fell on all alike.",
-            study.slice_s
+            study.slice_seconds()
         ),
         "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
          measured once more in the same blocks) and it is significant among all comparisons (Holm); it is no cost if the \
@@ -61,7 +61,8 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             "slices",
             format!(
                 "{} s each, arms in random balanced order, seed {}",
-                study.slice_s, run.head.seed
+                study.slice_seconds(),
+                run.head.seed
             ),
         ),
     ];

@@ -1,5 +1,7 @@
 //! Slices of a load and a server whose every answer is known before.
 
+mod rounds;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};

@@ -32,7 +32,7 @@ const SETTINGS: [SqlCipher; 3] = [
     },
     SqlCipher {
         kdf_iter: 1000,
-        page_size: 512,
+        page_size: 1024,
         hmac: true,
         memory_security: false,
     },

@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::Error;
-
 use ciphertax_model::FileSystem;
 
 /// Why a file system cannot be had. Every message is one sentence that names the thing and the remedy.
@@ -99,15 +97,4 @@ pub enum FileSystemError {
         "the key is taken away, but files that are open can still be read; end what has them open and take it away again"
     )]
     InUse,
-}
-
-/// For `map_err` after what is named by a verb and its object.
-pub(super) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
-    move |cause| {
-        FileSystemError::System {
-            what: what.into(),
-            cause: cause.into(),
-        }
-        .into()
-    }
 }

@@ -20,8 +20,7 @@ use crate::tunnel::Side;
 use crate::tunnel::half::Half;
 use crate::tunnel::program::{Program, run_to_success, write_settings};
 
-use super::error::system;
-use super::{FileSystemError, beside};
+use super::{FileSystemError, beside, system};
 
 /// The program, and Debian's package of it.
 const GOCRYPTFS: &str = "gocryptfs";

@@ -12,10 +12,9 @@ use ciphertax_supervise::{create_private_file, free_mb};
 use crate::error::{Error, Result};
 use crate::tunnel::program::{Program, run_to_success};
 
-use super::error::system;
 use super::fscrypt::Key;
 use super::loop_device::{CONTROL, LoopDevice};
-use super::{FileSystemError, beside};
+use super::{FileSystemError, beside, system};
 
 /// Where the kernel says that its ext4 can encrypt.
 const CAN_ENCRYPT: &str = "/sys/fs/ext4/features/encryption";

@@ -26,6 +26,7 @@ mod workers;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
@@ -40,7 +41,6 @@ use crate::page_cache::{Cached, drop_cached, flush};
 
 use contents::{put_back, set_aside};
 pub use error::FileSystemError;
-use error::system;
 use gocryptfs::Daemon;
 use image::Image;
 pub use workers::{Worker, Workers};
@@ -271,4 +271,15 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
 
 fn may_mount() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// For `map_err` after what is named by a verb and its object.
+fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
+    move |cause| {
+        FileSystemError::System {
+            what: what.into(),
+            cause: cause.into(),
+        }
+        .into()
+    }
 }

@@ -9,7 +9,7 @@ use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
 
-use super::measured::Server;
+use super::measured::{FileSystemClock, Server};
 use super::private;
 use super::processes::Processes;
 use super::reach::{connect, reached, ways};
@@ -346,7 +346,9 @@ impl<D: Database> Server for GroupServer<D> {
     }
 
     fn file_system(&self) -> Option<&dyn FileSystemClock> {
-        self.file_system.as_ref().map(|meter| meter as &dyn FileSystemClock)
+        self.file_system
+            .as_ref()
+            .map(|meter| meter as &dyn FileSystemClock)
     }
 
     fn death(&self) -> Option<String> {

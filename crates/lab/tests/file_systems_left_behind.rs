@@ -92,6 +92,10 @@ fn a_server_on_one_goes_with_it_however_its_owner_or_its_guard_is_killed() {
         owner.process.kill().unwrap();
         owner.process.wait().unwrap();
         let Owner { parent, folder, .. } = owner;
+        assert!(
+            within(PATIENCE, || processes_with(parent.path()).is_empty()),
+            "{entry} on {kind} still runs"
+        );
         let mut next = Owner::start_in(with_server(parent.path()), parent);
         assert!(!folder.exists(), "{entry} on {kind}");
         drop(next.process.stdin.take());

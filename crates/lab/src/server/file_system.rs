@@ -192,12 +192,7 @@ fn contradiction(kind: Option<FileSystem>, server_encrypts: bool, found: &Found)
     }
     let should = [
         ("a row", found.row, is_encrypted(kind), server_encrypts),
-        (
-            "what stands in a file",
-            found.contents,
-            kind.is_encrypted(),
-            false,
-        ),
+        ("what stands in a file", found.contents, is_encrypted(kind), false),
         ("the name of a file", found.name, encrypts_names(kind), false),
     ];
     let wrong = should

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, RoundsOfCell, Sample, Samples};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples};
 
-use ciphertax_stats::totals::{self, Taken};
-
-use crate::rounds::OfRound;
+use crate::rounds::{OfRound, Rounds};
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
@@ -19,10 +17,8 @@ pub(crate) struct CellSamples<'a> {
     /// By number; within a block by arm.
     blocks: BTreeMap<u32, Vec<Option<Figures>>>,
     totals: Vec<Totals>,
-    /// Seconds that each round took.
-    rounds_s: Vec<f64>,
-    /// Of quiet phases before slices: how many, before how many slices that were disturbed, and how long in all, in nanoseconds.
-    quiet: (u32, u32, u64),
+    /// Where arms differ at rest.
+    pub(crate) rounds: Rounds,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -93,8 +89,7 @@ impl<'a> CellSamples<'a> {
             kinds: Vec::new(),
             blocks: BTreeMap::new(),
             totals: arms.iter().map(|_| Totals::default()).collect(),
-            rounds_s: Vec::new(),
-            quiet: (0, 0, 0),
+            rounds: Rounds::default(),
             arms,
         }
     }
@@ -112,11 +107,7 @@ impl<'a> CellSamples<'a> {
                 self.kinds.push(of.kind.clone());
             }
         }
-        if let Some(quiet) = sample.quiet {
-            self.quiet.0 += 1;
-            self.quiet.1 += u32::from(sample.is_disturbed());
-            self.quiet.2 = self.quiet.2.saturating_add(quiet.waited_ns);
-        }
+        self.rounds.add_slice(sample);
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();
@@ -128,7 +119,7 @@ impl<'a> CellSamples<'a> {
         if round.cell != self.cell.name {
             return;
         }
-        self.rounds_s.push(round.duration_ns as f64 / 1e9);
+        self.rounds.add(round);
         let Some(block) = self.blocks.get_mut(&round.block) else {
             return;
         };
@@ -138,21 +129,6 @@ impl<'a> CellSamples<'a> {
                 figures.round = Some(Box::new(OfRound::of(of_arm)));
             }
         }
-    }
-
-    /// How quiet it was between the slices; `None` where arms do not differ at rest.
-    pub(crate) fn rounds(&self) -> Option<RoundsOfCell> {
-        let (slices, disturbed, waited_ns) = self.quiet;
-        self.has_rounds().then(|| RoundsOfCell {
-            slices,
-            disturbed,
-            quiet_s: waited_ns as f64 / 1e9 / f64::from(slices.max(1)),
-        })
-    }
-
-    /// True if arms differ at rest, so that whole rounds were measured.
-    pub(crate) fn has_rounds(&self) -> bool {
-        !self.rounds_s.is_empty()
     }
 
     /// Every slice, void ones too, in the order of the blocks.
@@ -180,32 +156,6 @@ impl<'a> CellSamples<'a> {
             let slices: Vec<&Figures> = slices.filter(|slice| slice.counts()).collect();
             slices.try_into().ok()
         })
-    }
-
-    /// What both arms took of a metric of rounds, in the blocks whose round has ended.
-    fn taken(&self, one: usize, other: usize, metric: Metric) -> (Vec<Taken>, Vec<Taken>) {
-        let taken = |figures: &Figures| {
-            Some(Taken {
-                amount: figures.round.as_ref()?.of_metric(metric)? as f64,
-                operations: figures.operations as f64,
-            })
-        };
-        self.pairs(one, other)
-            .filter_map(|(a, b)| Some((taken(a)?, taken(b)?)))
-            .unzip()
-    }
-
-    /// The logarithms of a metric of both arms, one a block in which both have it. What is paid later is lumpy, so for metrics of
-    /// rounds they are those of what was taken in all. Empty where one of them took nothing.
-    pub(crate) fn logs(&self, one: usize, other: usize, metric: Metric) -> Logs {
-        if Metric::COMPARED_OF_ROUNDS.contains(&metric) {
-            let (one, other) = self.taken(one, other, metric);
-            let logs = totals::logs(&one).and_then(|one| Ok((one, totals::logs(&other)?)));
-            let (one, other) = logs.unwrap_or_default();
-            return Logs { one, other };
-        }
-        let (one, other) = self.paired(one, other, metric);
-        Logs::of(&one, &other)
     }
 
     /// A metric of both arms, one value a block in which both have it.
@@ -246,8 +196,8 @@ impl<'a> CellSamples<'a> {
 
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
     pub(crate) fn seconds_per_block(&self) -> Option<f64> {
-        if self.rounds_s.len() > 1 {
-            return Some(self.rounds_s.iter().sum::<f64>() / self.rounds_s.len() as f64);
+        if let Some(seconds) = self.rounds.seconds() {
+            return Some(seconds);
         }
         let blocks = self.blocks.values();
         let begun = blocks.filter(|block| block.iter().any(Option::is_some)).count();
@@ -287,28 +237,6 @@ pub(crate) fn read<'a>(
         cells.iter_mut().for_each(|cell| cell.add_round(&round));
     }
     Ok(cells)
-}
-
-/// Logarithms of two arms, block by block.
-pub(crate) struct Logs {
-    pub(crate) one: Vec<f64>,
-    other: Vec<f64>,
-}
-
-impl Logs {
-    /// Of values, which are above zero.
-    pub(crate) fn of(one: &[f64], other: &[f64]) -> Self {
-        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect();
-        Self {
-            one: logs(one),
-            other: logs(other),
-        }
-    }
-
-    pub(crate) fn ratios(&self) -> Vec<f64> {
-        let pairs = self.one.iter().zip(&self.other);
-        pairs.map(|(one, other)| other - one).collect()
-    }
 }
 
 impl Figures {

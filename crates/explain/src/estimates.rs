@@ -7,10 +7,10 @@ use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, Logs, pooled, pooled_mean_latency};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency};
+use crate::compared::{self, Logs};
 use crate::error::ExplainError;
 use crate::percentiles::{Percentiles, quantile};
-use crate::rounds;
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -138,7 +138,7 @@ fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
         .iter()
         .chain(of_connects)
         .copied()
-        .chain(rounds::compared(cell));
+        .chain(compared::of_rounds(cell));
     compared
         .filter(|metric| !is_command || quantile(*metric).is_none())
         .collect()

@@ -7,6 +7,7 @@ mod batches;
 mod capacity;
 mod cell;
 mod churn;
+mod compared;
 mod connects;
 mod error;
 mod estimates;
@@ -84,7 +85,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,
-        rounds: cell.rounds(),
+        rounds: cell.rounds.record(),
     })
 }
 

@@ -6,8 +6,8 @@ use ciphertax_stats::Estimate;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples};
+use crate::compared;
 use crate::error::ExplainError;
-use crate::rounds;
 
 /// How precise a cell is so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +129,7 @@ struct Watched {
 fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
     let mut rows = Vec::new();
     let speed = Metric::speed(cell.cell.load.pace());
-    let server_cpu = rounds::server_cpu(cell);
+    let server_cpu = compared::server_cpu(cell);
     for metric in [Metric::ClientCpuPerOp, server_cpu, speed] {
         // A server that cannot be seen has no CPU time, and a saturated client's speed gets no verdict.
         let unseen = metric == server_cpu

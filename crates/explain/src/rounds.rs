@@ -1,15 +1,58 @@
 //! Whole rounds: what a server used between its slices too, by the operations of its own.
 
 use ciphertax_model::Metric;
-use ciphertax_records::RoundOfArm;
+use ciphertax_records::{Round, RoundOfArm, RoundsOfCell, Sample};
 
-use crate::cell::CellSamples;
+/// What is known of the rounds of a cell; nothing where arms do not differ at rest.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    /// Seconds that each took.
+    seconds: Vec<f64>,
+    /// Slices with a quiet phase before them.
+    slices: u32,
+    disturbed: u32,
+    /// How long the quiet phases were together, in nanoseconds.
+    waited_ns: u64,
+}
+
+impl Rounds {
+    pub(crate) fn add(&mut self, round: &Round) {
+        self.seconds.push(round.duration_ns as f64 / 1e9);
+    }
+
+    pub(crate) fn add_slice(&mut self, sample: &Sample) {
+        if let Some(quiet) = sample.quiet {
+            self.slices += 1;
+            self.disturbed += u32::from(sample.is_disturbed());
+            self.waited_ns = self.waited_ns.saturating_add(quiet.waited_ns);
+        }
+    }
+
+    pub(crate) fn are_there(&self) -> bool {
+        !self.seconds.is_empty()
+    }
+
+    /// Seconds that a round takes; `None` before there are two.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        let count = self.seconds.len();
+        (count > 1).then(|| self.seconds.iter().sum::<f64>() / count as f64)
+    }
+
+    /// How quiet it was between the slices; `None` where there are no rounds.
+    pub(crate) fn record(&self) -> Option<RoundsOfCell> {
+        self.are_there().then(|| RoundsOfCell {
+            slices: self.slices,
+            disturbed: self.disturbed,
+            quiet_s: self.waited_ns as f64 / 1e9 / f64::from(self.slices.max(1)),
+        })
+    }
+}
 
 /// What one arm's server used in a round, as far as it could be seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfRound {
     server_cpu_ns: Option<u64>,
-    file_system_cpu_ns: Option<u64>,
+    pub(crate) file_system_cpu_ns: Option<u64>,
     kernel_workers_cpu_ns: Option<u64>,
     bytes_written: Option<u64>,
     bytes_read: Option<u64>,
@@ -41,31 +84,4 @@ impl OfRound {
             _ => None,
         }
     }
-}
-
-/// What arms are compared by besides, in a cell with rounds; nothing in any other.
-pub(crate) fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
-    if !cell.has_rounds() {
-        return Vec::new();
-    }
-    let rounds = || cell.slices().filter_map(|slice| slice.round.as_ref());
-    let has_file_system = rounds().any(|round| round.file_system_cpu_ns.is_some());
-    let mut metrics = Metric::COMPARED_OF_ROUNDS.to_vec();
-    metrics.retain(|metric| {
-        has_file_system
-            || !matches!(
-                metric,
-                Metric::FileSystemCpuPerOp | Metric::ServerAndFileSystemCpuPerOp
-            )
-    });
-    metrics
-}
-
-/// The metric that says most of what the server's side pays in a cell.
-pub(crate) fn server_cpu(cell: &CellSamples<'_>) -> Metric {
-    let compared = compared(cell);
-    Metric::SERVER_CPU
-        .into_iter()
-        .find(|metric| compared.contains(metric))
-        .unwrap_or(Metric::ServerCpuPerOp)
 }

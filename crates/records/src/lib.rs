@@ -48,11 +48,11 @@ pub use results::{
     BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, RoundsOfCell, VoidRow,
 };
 pub use resume::{CutOff, Destination, Earlier};
-pub use round::{QuietPhase, Round, RoundOfArm};
+pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, ServerSide, SliceId,
-    VoidReason, Yield,
+    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
+    SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sample::CpuTime;
+use crate::sample::{CpuTime, QuietPhase};
 
 /// A round: a block of a cell whose arms have servers of their own because they differ at rest. What a server does between its
 /// slices (flushing, purging) is its own arm's, so the clocks of all servers are read at the same point of every round,
@@ -57,13 +57,4 @@ pub struct RoundOfArm {
     /// Differences of the server's own counters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server_counters: BTreeMap<String, i64>,
-}
-
-/// A time in which nobody was asked anything, until the servers had stood still for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct QuietPhase {
-    /// How long it was, in nanoseconds.
-    pub waited_ns: u64,
-    /// True if they stood still at its end; false if the longest time was spent in vain.
-    pub is_still: bool,
 }

@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::AuthenticationFacts;
-use crate::round::QuietPhase;
 use crate::trace::Phase;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
@@ -54,6 +53,15 @@ impl Sample {
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.load.duration_ns)
     }
+}
+
+/// A time in which nobody was asked anything, until the servers had stood still for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QuietPhase {
+    /// How long it was, in nanoseconds.
+    pub waited_ns: u64,
+    /// True if they stood still at its end; false if the longest time was spent in vain.
+    pub is_still: bool,
 }
 
 /// Which slice of a run.

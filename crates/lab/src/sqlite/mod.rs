@@ -20,7 +20,7 @@ use crate::server::spec::Spec;
 use plan::{SqlitePlan, file_in};
 
 pub use disk::data_size;
-pub use proof::prove;
+pub use proof::{ProvedFile, prove};
 
 /// Memory for pages of each session where nothing is asked for, in megabytes.
 pub const MEMORY_MB: u32 = 256;

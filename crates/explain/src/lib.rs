@@ -16,6 +16,7 @@ mod phases;
 mod precision;
 mod published;
 mod sentence;
+mod storage;
 
 use ciphertax_model::Cell;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
@@ -58,6 +59,7 @@ pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results
             batches: batches::rows(&cells),
             connect_phases,
             connects: connects::rows(&cells),
+            storage: storage::rows(head, &cells),
             void,
             ..Results::default()
         },

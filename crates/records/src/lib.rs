@@ -24,6 +24,7 @@ mod run;
 mod sample;
 mod samples;
 mod server_id;
+mod storage;
 mod trace;
 
 pub use connects::{ConnectRow, PhaseRow};
@@ -45,9 +46,10 @@ pub use results::{BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measu
 pub use resume::{CutOff, Destination, Earlier};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, ServerSide, SliceId,
-    VoidReason, Yield,
+    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, ServerSide,
+    SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, Samples};
 pub use server_id::ServerId;
+pub use storage::{DataSize, StorageRow};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -99,9 +99,10 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "cell,block,arm,operation,latency_us,resolve_us,tcp_us,preface_us,tls_us,auth_us,setup_us,first_operation_us,close_us",
-                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,1.500,,,,",
-                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,,,,,",
+                "cell,block,arm,operation,latency_us,resolve_us,tcp_us,preface_us,tls_us,auth_us,open_us,key_derivation_us,\
+                 setup_us,first_operation_us,close_us",
+                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,1.500,,,,,,",
+                "\"a, \"\"b\"\"\",3,tls,connect,20.000,,,,,,,,,,",
             ]
         );
     }

@@ -37,6 +37,10 @@ pub enum Phase {
     Tls,
     /// The login.
     Auth,
+    /// Opening a database's file, where there is no server.
+    Open,
+    /// Deriving the key of an encrypted file, and reading its first page by it.
+    KeyDerivation,
     /// Session settings after the login.
     Setup,
     /// The first query and its whole answer.
@@ -70,6 +74,8 @@ impl Phase {
             Self::Preface => "greeting",
             Self::Tls => "TLS handshake",
             Self::Auth => "authentication",
+            Self::Open => "open",
+            Self::KeyDerivation => "key derivation",
             Self::Setup => "setup",
             Self::FirstOperation => "first query",
             Self::Close => "close",

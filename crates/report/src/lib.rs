@@ -13,6 +13,7 @@ mod answer;
 mod describe;
 mod groups;
 mod lookup;
+mod storage;
 mod words;
 
 /// Why a report cannot be made.

@@ -12,6 +12,7 @@ mod distance;
 mod entry;
 mod error;
 mod fit;
+mod footprint;
 mod groups;
 mod load;
 mod measure;

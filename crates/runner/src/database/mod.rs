@@ -19,6 +19,7 @@ use ciphertax_workload::Driver;
 
 use crate::connections::Limit;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
@@ -140,6 +141,12 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// How large ciphertax's tables are, and how much memory a private server has for them.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
 
     /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is
     /// the catalogue's entry of a private server.

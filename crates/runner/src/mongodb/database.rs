@@ -17,6 +17,7 @@ use super::{counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -223,6 +224,10 @@ impl Database for MongoDb {
             counters.clear();
         }
         Ok(counters)
+    }
+
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {

@@ -18,6 +18,7 @@ use super::{cold, counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -147,6 +148,10 @@ impl Database for MySql {
 
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         control.counters()
+    }
+
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
     }
 
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {

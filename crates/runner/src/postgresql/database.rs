@@ -19,6 +19,7 @@ use super::{counted, environment};
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -167,6 +168,10 @@ impl Database for PostgreSql {
 
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         control.counters(&self.readings)
+    }
+
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Arm, Link, ServerSpec, Study};
-use ciphertax_observe::Meter;
+use ciphertax_observe::{Device, Meter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
@@ -20,6 +20,7 @@ use crate::connections::too_many;
 use crate::database::{Conditions, Control, Database, ReachedArm, Ways};
 use crate::distance::Distance;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
 
@@ -33,6 +34,8 @@ pub(crate) struct GroupServer<D: Database> {
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
+    /// The block device under the folder of a private server.
+    device: Option<Device>,
     record: ServerRecord,
     /// True if it may hold a data set.
     is_loaded: bool,
@@ -79,6 +82,7 @@ impl<D: Database> GroupServer<D> {
             database,
             control,
             route,
+            device: Device::under(server.folder()),
             private: Some(server),
             login,
             processes,
@@ -113,6 +117,7 @@ impl<D: Database> GroupServer<D> {
             database: target.database,
             control,
             route,
+            device: None,
             private: None,
             login: target.login,
             is_loaded: false,
@@ -242,6 +247,17 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
+    /// How large its data are; `None` for a server of the user's own.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>, RunError> {
+        match self.is_private() {
+            true => self.database.footprint(&mut self.control).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Puts it at the distance of a cell that is measured on it.
     ///
     /// # Errors
@@ -317,6 +333,10 @@ impl<D: Database> Server for GroupServer<D> {
         let log = self.private.as_ref().map(PrivateServer::log_tail);
         let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
         Some(format!("{death}{}", log.unwrap_or_default()))
+    }
+
+    fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {

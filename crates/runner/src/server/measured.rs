@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Arm;
-use ciphertax_observe::Meter;
+use ciphertax_observe::{Device, Meter};
 
 use crate::error::RunError;
 
@@ -17,6 +17,9 @@ pub(crate) trait Server {
 
     /// Reads what its processes use, where they run on this machine and can be found.
     fn meter(&self) -> &dyn Meter;
+
+    /// The block device under its folder; `None` for a server of the user's own, and where there is none.
+    fn device(&self) -> Option<&Device>;
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;

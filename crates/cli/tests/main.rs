@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod certificates;
+mod columns;
 mod commands;
 mod common;
 mod faults;

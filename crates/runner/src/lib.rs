@@ -3,6 +3,7 @@
 //! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
 mod clean;
+mod columns;
 mod command;
 mod connections;
 mod counters;

@@ -4,7 +4,7 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, AtRest, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
@@ -150,7 +150,11 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    for arm in study.arms.iter().filter(|arm| !arm.at_rest.is_default()) {
+    let beside_columns = |arm: &Arm| AtRest {
+        columns: None,
+        ..arm.at_rest
+    };
+    for arm in study.arms.iter().filter(|arm| !beside_columns(arm).is_default()) {
         note(format!(
             "arm {}: encryption at rest is not measured yet, since nothing proves it before; leave at_rest out",
             arm.name

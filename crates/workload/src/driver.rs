@@ -55,6 +55,7 @@ mod tests {
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
             forget_passwords: None,
+            columns: None,
         };
         let mongodb = MongodbAccess {
             options: mongodb::ConnectOptions::new("127.0.0.1", 1, mongodb::Login::None),
@@ -69,6 +70,7 @@ mod tests {
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
             is_pooled: false,
+            columns: None,
         };
         for workload in Workload::ALL
             .into_iter()

@@ -14,6 +14,7 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_records::Proof;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
 
@@ -141,6 +142,18 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// Proves that a private server encrypts columns, where its arms ask it to; nothing where they do not.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be asked.
+    fn prove_columns(
+        &self,
+        _control: &Control<Self>,
+        _server: &PrivateServer,
+    ) -> Result<Vec<Proof>, RunError> {
+        Ok(Vec::new())
+    }
 
     /// How large ciphertax's tables are, and how much memory a private server has for them.
     ///

@@ -14,6 +14,7 @@ use ciphertax_workload::mongodb::MongodbAccess;
 
 use super::clients::MongoDb;
 use super::{counted, environment};
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
@@ -231,7 +232,9 @@ impl Database for MongoDb {
     }
 
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        environment::refuse(study, cell)
+        let mut refusals = environment::refuse(study, cell);
+        refusals.extend(columns::refuse(study, cell, None));
+        refusals
     }
 
     fn url(reached: &Reached<'_, Self>) -> String {

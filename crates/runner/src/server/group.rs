@@ -210,6 +210,11 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
+        if let Some(server) = &self.private {
+            proved
+                .proofs
+                .extend(self.database.prove_columns(&self.control, server)?);
+        }
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }

@@ -5,9 +5,9 @@ use std::fs;
 use ciphertax_lab::catalogue;
 use ciphertax_model::Metric;
 use ciphertax_records::Witness;
-use ciphertax_testkit::fetched;
+use ciphertax_testkit::{cache, fetched};
 
-use crate::common::{Sandbox, record};
+use crate::common::{Running, Sandbox, record};
 
 fn study(server: &str, columns: &str) -> String {
     format!(
@@ -33,7 +33,9 @@ fn measures(server: &str, columns: &str) {
     }
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("columns.toml"), study(server, columns)).unwrap();
-    let finished = sandbox.finish(&["run", "columns.toml", "--seed", "7", "--out", "run"]);
+    let mut command = sandbox.command(&["run", "columns.toml", "--seed", "7", "--out", "run"]);
+    command.env("XDG_CACHE_HOME", cache());
+    let finished = Running::start(command).finish();
     finished.measured();
     let run = record(&sandbox.run());
     let proofs = |arm: &str| {

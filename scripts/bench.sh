@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p record docs
 cargo build --release --locked -p ciphertax-bench
-for name in ${*:-peers transactions engine connects ycsb logins pgbench postgres-connects io-choice placement pairing poll-delay}; do
+for name in ${*:-peers transactions engine connects ycsb logins pgbench postgres-connects sqlite io-choice placement pairing poll-delay}; do
     echo "== $name" >&2
     "target/release/$name" > "record/.$name.new"
     mv "record/.$name.new" "record/$name.md"

@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 26] = [
+const STUDIES: [(&str, &str); 27] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -84,6 +84,7 @@ const STUDIES: [(&str, &str); 26] = [
         include_str!("../studies/postgres-post-quantum.toml"),
     ),
     ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
+    ("sqlcipher", include_str!("../studies/sqlcipher.toml")),
     ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];
 

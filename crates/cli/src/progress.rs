@@ -86,6 +86,14 @@ impl Progress for Reporter {
             self.stop.leaves(|left| left.made_on = Some(target.clone()));
         }
         let text = match stage {
+            Stage::Settling => {
+                self.within_a_block("waiting until the servers have written all they had to");
+                return;
+            }
+            Stage::Measuring { cell, arm } => {
+                self.within_a_block(&format!("{arm} in {cell}"));
+                return;
+            }
             Stage::LeavingOut(LeftOut { arm, reason }) => {
                 self.line(&format!("Leaving out {arm}: {reason}"));
                 return;
@@ -145,6 +153,14 @@ impl Progress for Reporter {
 }
 
 impl Reporter {
+    /// What happens between two lines; too often for plain ones.
+    fn within_a_block(&self, what: &str) {
+        if !self.bar.is_hidden() {
+            self.bar.set_style(measuring());
+            self.bar.set_message(format!("{what}\n{}", self.table()));
+        }
+    }
+
     /// How narrow the intervals of every cell are, and how narrow they should become; fits 60 columns.
     fn table(&self) -> String {
         let row = |name: &str, cpu: &str, throughput: &str, blocks: &str| {

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &QuickArguments) -> Result<Exit, String> {
         Some(target) => {
             let of_its_kind = CATALOGUE
                 .iter()
-                .find(|entry| entry.protocol() == target.protocol());
+                .find(|entry| entry.protocol() == Some(target.protocol()));
             study.server = of_its_kind.map_or(study.server, |entry| entry.name.to_owned());
         }
     }

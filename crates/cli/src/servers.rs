@@ -45,6 +45,14 @@ struct Server {
 
 impl Server {
     fn of(entry: &'static Entry) -> Self {
+        if entry.is_built_in() {
+            return Self {
+                entry,
+                installed: Some(entry.version.to_owned()),
+                program: None,
+                problem: None,
+            };
+        }
         let (installation, problem) = match Installation::of(entry) {
             Ok(installation) => (Some(installation), None),
             Err(Error::NotInstalled { .. }) => (None, None),
@@ -78,6 +86,7 @@ fn table(servers: &[Server]) -> String {
     for server in servers {
         let entry = server.entry;
         let installed = match &server.installed {
+            Some(_) if entry.is_built_in() => "built in".to_owned(),
             Some(version) => format!("installed: {version}"),
             None => "not installed".to_owned(),
         };
@@ -171,6 +180,7 @@ fn install_all(servers: &[&'static Entry]) -> Result<Exit, String> {
                 entry.name,
                 installation.program().display()
             )),
+            Err(error @ Error::BuiltIn { .. }) => say(error),
             Err(error) => return stop.caught().ok_or_else(|| error.to_string()),
         }
     }

@@ -230,7 +230,7 @@ fn a_full_disk_ends_the_run_with_what_was_measured_on_standard_output_and_no_tru
     sandbox.expect_nothing_left();
 }
 
-fn mounting_is_allowed(folder: &Path) -> bool {
+pub(crate) fn mounting_is_allowed(folder: &Path) -> bool {
     let line = format!("mount -t tmpfs -o size=64k none {}", folder.display());
     Command::new("unshare")
         .args(private_mounts())
@@ -240,7 +240,7 @@ fn mounting_is_allowed(folder: &Path) -> bool {
 }
 
 /// The arguments of `unshare` for a mount that nobody else sees.
-fn private_mounts() -> &'static [&'static str] {
+pub(crate) fn private_mounts() -> &'static [&'static str] {
     if is_root() {
         &["--mount"]
     } else {

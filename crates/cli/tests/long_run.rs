@@ -38,7 +38,7 @@ fn the_report_of_ten_hours_is_made_in_300_megabytes() {
 fn repeat_a_real_run(path: &Path) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/former/quick");
     let recorded = Recorded::open(&kept).unwrap();
-    let samples = recorded.all_samples().unwrap();
+    let samples = recorded.read_all().unwrap().samples;
     let blocks = samples.iter().map(|sample| sample.slice.block + 1).max().unwrap();
     let length_ns = samples.iter().map(Sample::end_ns).max().unwrap();
     let mut folder = RunFolder::create(path).unwrap();

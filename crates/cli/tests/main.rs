@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod at_rest;
 mod bad_input;
 mod certificates;
 mod columns;
@@ -26,6 +27,7 @@ mod quick;
 mod resume;
 mod safety;
 mod servers;
+mod sqlite;
 mod studies;
 mod targets;
 mod transit;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Sandbox;
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "mariadb",
     "mariadb-11.8",
     "mysql",
@@ -17,6 +17,7 @@ const NAMES: [&str; 10] = [
     "mongodb",
     "postgresql",
     "postgresql-18",
+    "sqlite",
 ];
 
 #[test]

@@ -19,20 +19,19 @@ fn rate_of(workload: Workload, at_rest: bool) -> Option<(Rated, f64)> {
     }
 }
 
-const SIDES: [(Metric, Side); 2] = [
-    (Metric::ServerCpuPerOp, Side::Server),
-    (Metric::ClientCpuPerOp, Side::Client),
-];
-
 pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
     let mut rows = Vec::new();
     for cell in &head.study.cells {
+        let sides = [
+            (results.server_cpu(&cell.name), Side::Server),
+            (Metric::ClientCpuPerOp, Side::Client),
+        ];
         for arm in head.variants() {
             let at_rest = head.asked(arm).is_some_and(|asked| asked.at_rest.is_encrypted());
             let Some((of, rate)) = rate_of(cell.workload, at_rest) else {
                 continue;
             };
-            for (metric, side) in SIDES {
+            for (metric, side) in sides {
                 let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;
                 };

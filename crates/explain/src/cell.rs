@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Sample, Samples, counter};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples, counter};
+
+use crate::rounds::{OfRound, Rounds};
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
@@ -15,6 +17,8 @@ pub(crate) struct CellSamples<'a> {
     /// By number; within a block by arm.
     blocks: BTreeMap<u32, Vec<Option<Figures>>>,
     totals: Vec<Totals>,
+    /// Where arms differ at rest.
+    pub(crate) rounds: Rounds,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -42,6 +46,8 @@ pub(crate) struct Figures {
     workers: u32,
     client_bound: bool,
     pub(crate) open_loop: Option<OpenLoop>,
+    /// What its arm's server used over the whole round; `None` where arms do not differ at rest, and of a round without end.
+    pub(crate) round: Option<Box<OfRound>>,
     /// By kind, as far as the cell had seen kinds.
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
@@ -116,6 +122,7 @@ impl<'a> CellSamples<'a> {
             kinds: Vec::new(),
             blocks: BTreeMap::new(),
             totals: arms.iter().map(|_| Totals::default()).collect(),
+            rounds: Rounds::default(),
             arms,
         }
     }
@@ -133,10 +140,28 @@ impl<'a> CellSamples<'a> {
                 self.kinds.push(of.kind.clone());
             }
         }
+        self.rounds.add_slice(sample);
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();
         self.blocks.entry(sample.slice.block).or_insert_with(empty)[arm] = Some(figures);
+    }
+
+    /// Takes note of a round, if it is one of this cell: after the samples of its slices.
+    pub(crate) fn add_round(&mut self, round: &Round) {
+        if round.cell != self.cell.name {
+            return;
+        }
+        self.rounds.add(round);
+        let Some(block) = self.blocks.get_mut(&round.block) else {
+            return;
+        };
+        for of_arm in &round.arms {
+            let arm = self.arms.iter().position(|name| *name == of_arm.arm);
+            if let Some(figures) = arm.and_then(|arm| block[arm].as_mut()) {
+                figures.round = Some(Box::new(OfRound::of(of_arm)));
+            }
+        }
     }
 
     /// Every slice, void ones too, in the order of the blocks.
@@ -204,6 +229,9 @@ impl<'a> CellSamples<'a> {
 
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
     pub(crate) fn seconds_per_block(&self) -> Option<f64> {
+        if let Some(seconds) = self.rounds.seconds() {
+            return Some(seconds);
+        }
         let blocks = self.blocks.values();
         let begun = blocks.filter(|block| block.iter().any(Option::is_some)).count();
         let slices: u64 = self.slices().map(|slice| slice.duration_ns).sum();
@@ -236,6 +264,10 @@ pub(crate) fn read<'a>(
         let sample = samples.get(index)?;
         cells.iter_mut().for_each(|cell| cell.add(index, &sample));
         each(&sample);
+    }
+    for index in 0..samples.round_count() {
+        let round = samples.round(index)?;
+        cells.iter_mut().for_each(|cell| cell.add_round(&round));
     }
     Ok(cells)
 }
@@ -281,6 +313,7 @@ impl Figures {
                 delay_ns: open_loop.delay_sum_ns,
                 response_ns: open_loop.response_sum_ns,
             }),
+            round: None,
             kinds: kinds.iter().map(of_kind).collect(),
             phases: match load.phases.is_empty() {
                 true => Box::default(),
@@ -292,6 +325,17 @@ impl Figures {
     /// True if it is valid and has something to count.
     fn counts(&self) -> bool {
         self.is_valid && self.operations > 0
+    }
+
+    /// True if it tells a metric, be it that it is nothing.
+    pub(crate) fn tells(&self, metric: Metric) -> bool {
+        match Metric::COMPARED_OF_ROUNDS.contains(&metric) {
+            true => self
+                .round
+                .as_ref()
+                .is_some_and(|round| round.of_metric(metric).is_some()),
+            false => value(self, metric).is_some(),
+        }
     }
 
     /// True if it has operations of this kind.
@@ -365,6 +409,15 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
             mean_of_phases(slices, |phase| phase <= Phase::FirstOperation)?
         }
         Metric::BytesPerOp => sum(&|slice| slice.bytes) / operations,
+        Metric::ServerCpuRoundPerOp
+        | Metric::FileSystemCpuPerOp
+        | Metric::ServerAndFileSystemCpuPerOp
+        | Metric::KernelWorkersCpuPerOp => {
+            every(&|slice| slice.round.as_ref()?.of_metric(metric))? / 1e3 / operations
+        }
+        Metric::StorageWrittenPerOp | Metric::StorageReadPerOp => {
+            every(&|slice| slice.round.as_ref()?.of_metric(metric))? / operations
+        }
         Metric::LatencyP50 | Metric::LatencyP95 | Metric::LatencyP99 => return None,
         Metric::ResponseP50 | Metric::ResponseP95 | Metric::ResponseP99 => return None,
     };

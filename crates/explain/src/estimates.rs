@@ -7,7 +7,8 @@ use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
 use ciphertax_stats::{Estimate, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency};
+use crate::compared::{self, Logs};
 use crate::error::ExplainError;
 use crate::percentiles::{Percentiles, quantile};
 
@@ -35,9 +36,11 @@ struct Comparison<'a> {
 }
 
 /// Metrics whose block ratios are worth showing: those with a target.
-const SHOWN_BY_BLOCK: [Metric; 4] = [
+const SHOWN_BY_BLOCK: [Metric; 6] = [
     Metric::ClientCpuPerOp,
     Metric::ServerCpuPerOp,
+    Metric::ServerCpuRoundPerOp,
+    Metric::ServerAndFileSystemCpuPerOp,
     Metric::Throughput,
     Metric::ResponseMean,
 ];
@@ -134,10 +137,16 @@ fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
     let compared = Metric::compared(cell.cell.load.pace())
         .iter()
         .chain(of_connects)
-        .copied();
+        .copied()
+        .chain(compared::of_rounds(cell));
     compared
         .filter(|metric| !is_command || quantile(*metric).is_none())
         .collect()
+}
+
+/// True for bytes that a server exchanges with storage.
+fn is_storage(metric: Metric) -> bool {
+    matches!(metric, Metric::StorageWrittenPerOp | Metric::StorageReadPerOp)
 }
 
 fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
@@ -186,8 +195,8 @@ impl<'a> Levels<'a> {
         match kind {
             Some(kind) => pooled_mean_latency(&slices, kind),
             None => {
-                let tells = |slice: &&Figures| value(slice, metric).is_some();
-                pooled(&slices.into_iter().filter(tells).collect::<Vec<_>>(), metric)
+                let telling = slices.into_iter().filter(|slice| slice.tells(metric));
+                pooled(&telling.collect::<Vec<_>>(), metric)
             }
         }
     }
@@ -205,15 +214,17 @@ impl<'a> Levels<'a> {
                 None => return Ok(None),
             }
         } else {
-            let (baseline, variant) = match kind {
-                None => self.cell.paired(BASELINE, arm, metric),
-                Some(kind) => self.cell.paired_means(BASELINE, arm, kind),
+            let logs = match kind {
+                None => self.cell.logs(BASELINE, arm, metric),
+                Some(kind) => {
+                    let (baseline, variant) = self.cell.paired_means(BASELINE, arm, kind);
+                    Logs::of(&baseline, &variant)
+                }
             };
-            if baseline.len() < FEWEST_BLOCKS as usize {
+            if logs.one.len() < FEWEST_BLOCKS as usize {
                 return Ok(None);
             }
-            let logs = baseline.iter().map(|value| value.ln()).collect();
-            (Estimate::of_pairs(&baseline, &variant)?, logs)
+            (Estimate::of_log_ratios(&logs.ratios())?, logs.one)
         };
         let Some(baseline) = self.level(BASELINE, metric, kind) else {
             return Ok(None);
@@ -284,7 +295,8 @@ impl Comparison<'_> {
 
     /// True if the load generator was the bottleneck, and the figure is therefore its own.
     fn is_the_clients(&self) -> bool {
-        let concerns_server = !self.metric.is_cpu() && self.metric != Metric::BytesPerOp;
+        let is_bytes = self.metric == Metric::BytesPerOp || is_storage(self.metric);
+        let concerns_server = !self.metric.is_cpu() && !is_bytes;
         self.record.client_bound && concerns_server
     }
 }

@@ -7,6 +7,7 @@ mod batches;
 mod capacity;
 mod cell;
 mod churn;
+mod compared;
 mod connects;
 mod error;
 mod estimates;
@@ -15,6 +16,7 @@ mod percentiles;
 mod phases;
 mod precision;
 mod published;
+mod rounds;
 mod sentence;
 mod storage;
 
@@ -85,6 +87,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,
+        rounds: cell.rounds.record(),
     })
 }
 

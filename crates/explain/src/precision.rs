@@ -1,12 +1,12 @@
 //! How precise a cell is so far, which is all that the stopping rule may know.
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::Sample;
+use ciphertax_records::SampleLog;
 use ciphertax_stats::Estimate;
-use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples};
+use crate::compared;
 use crate::error::ExplainError;
 
 /// How precise a cell is so far.
@@ -31,6 +31,8 @@ pub struct CellProgress<'a> {
     cell: CellSamples<'a>,
     /// How many samples of the run it has seen.
     seen: usize,
+    /// How many rounds.
+    rounds_seen: usize,
 }
 
 impl<'a> CellProgress<'a> {
@@ -40,18 +42,23 @@ impl<'a> CellProgress<'a> {
             study,
             cell: CellSamples::new(study, cell),
             seen: 0,
+            rounds_seen: 0,
         }
     }
 
-    /// How precise the cell is after these, which are all samples of the run: those from before, and what came since.
+    /// How precise the cell is after these, which are all samples and rounds of the run: those from before, and what came
+    /// since.
     ///
     /// # Errors
     /// When the samples hold numbers that no measurement yields.
-    pub fn after(&mut self, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
-        for (index, sample) in samples.iter().enumerate().skip(self.seen) {
+    pub fn after(&mut self, log: &SampleLog) -> Result<CellPrecision, ExplainError> {
+        for (index, sample) in log.samples.iter().enumerate().skip(self.seen) {
             self.cell.add(index, sample);
         }
-        self.seen = samples.len();
+        for round in log.rounds.iter().skip(self.rounds_seen) {
+            self.cell.add_round(round);
+        }
+        (self.seen, self.rounds_seen) = (log.samples.len(), log.rounds.len());
         of_cell(self.study, &self.cell)
     }
 }
@@ -60,8 +67,8 @@ impl<'a> CellProgress<'a> {
 ///
 /// # Errors
 /// As [`CellProgress::after`].
-pub fn precision(study: &Study, cell: &Cell, samples: &[Sample]) -> Result<CellPrecision, ExplainError> {
-    CellProgress::new(study, cell).after(samples)
+pub fn precision(study: &Study, cell: &Cell, log: &SampleLog) -> Result<CellPrecision, ExplainError> {
+    CellProgress::new(study, cell).after(log)
 }
 
 pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPrecision, ExplainError> {
@@ -122,9 +129,10 @@ struct Watched {
 fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
     let mut rows = Vec::new();
     let speed = Metric::speed(cell.cell.load.pace());
-    for metric in [Metric::ClientCpuPerOp, Metric::ServerCpuPerOp, speed] {
+    let server_cpu = compared::server_cpu(cell);
+    for metric in [Metric::ClientCpuPerOp, server_cpu, speed] {
         // A server that cannot be seen has no CPU time, and a saturated client's speed gets no verdict.
-        let unseen = metric == Metric::ServerCpuPerOp
+        let unseen = metric == server_cpu
             && cell
                 .valid(BASELINE)
                 .next()
@@ -138,10 +146,9 @@ fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, Explai
             study.precision.throughput
         };
         for arm in AGAIN..cell.arms.len() {
-            let (baseline, variant) = cell.paired(BASELINE, arm, metric);
             rows.push(Watched {
                 metric,
-                log_ratios: log_ratios(&baseline, &variant)?,
+                log_ratios: cell.logs(BASELINE, arm, metric).ratios(),
                 half_width,
             });
         }

@@ -146,7 +146,7 @@ fn both_sides(run: &Run, row: &EstimateRow) -> Option<String> {
     if !row.metric.is_cpu() {
         return None;
     }
-    let [server, client] = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp].map(|metric| {
+    let [server, client] = [run.results.server_cpu(&row.cell), Metric::ClientCpuPerOp].map(|metric| {
         run.results
             .estimate(&row.cell, &row.arm, metric)
             .filter(|row| row.verdict == Verdict::Costs)
@@ -163,7 +163,7 @@ fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a Es
     if let Some(time) = time.filter(|_| is_far && cell.asked.workload.makes_connections()) {
         return Some(time);
     }
-    let rows = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]
+    let rows = [run.results.server_cpu(&cell.found.name), Metric::ClientCpuPerOp]
         .into_iter()
         .filter_map(|metric| run.results.estimate(&cell.found.name, arm, metric));
     let rows: Vec<&EstimateRow> = rows.collect();
@@ -203,7 +203,7 @@ fn joined(clauses: &[Clause]) -> String {
 
 fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     let (of_whom, what_of) = match row.metric {
-        Metric::ServerCpuPerOp => ("the server ", "CPU"),
+        server if Metric::SERVER_CPU.contains(&server) => ("the server ", "CPU"),
         Metric::LatencyMean => ("", "time"),
         _ => ("the client ", "CPU"),
     };

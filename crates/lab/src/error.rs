@@ -26,6 +26,12 @@ pub enum Error {
         /// Where it was looked for.
         searched: String,
     },
+    /// It is a part of ciphertax.
+    #[error("{server} is built into ciphertax; there is nothing to install")]
+    BuiltIn {
+        /// Its name in the catalogue.
+        server: &'static str,
+    },
     /// A server without the files it needs.
     #[error(
         "the installation of {server} in {folder} lacks its {missing}; run `ciphertax servers install {server}`, or \

@@ -1,7 +1,7 @@
 //! Private servers, tunnels, links, certificates and relays.
 //!
-//! A [`PrivateServer`] is a MariaDB, MySQL, MongoDB or PostgreSQL of our own: made in a folder of its own, reachable
-//! from this machine alone, and gone without a trace when its owner is gone, however that ended (see
+//! A [`PrivateServer`] is a MariaDB, MySQL, MongoDB or PostgreSQL of our own, or a file of SQLite's: made in a folder of
+//! its own, reachable from this machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not
 //! on the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
 //! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL, and a [`RunningLink`] puts a distance
@@ -13,6 +13,7 @@
 mod accounts;
 pub mod catalogue;
 pub mod certificates;
+pub mod disk_proof;
 pub mod disk_search;
 mod error;
 pub mod file_system;
@@ -33,6 +34,7 @@ mod proof;
 mod relay;
 mod search;
 mod server;
+pub mod sqlite;
 mod template;
 pub mod tunnel;
 
@@ -41,6 +43,6 @@ pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
-pub use proof::{ProofError, Proved};
+pub use proof::{ProofError, Proved, ProvedAtRest};
 pub use relay::Relay;
 pub use server::{PrivateServer, PrivateServerBuilder};

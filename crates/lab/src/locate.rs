@@ -39,6 +39,9 @@ impl Installation {
     /// # Errors
     /// Names what is missing, where it was looked for, and the remedy.
     pub(crate) fn locate(entry: &'static Entry) -> Result<Self> {
+        if entry.is_built_in() {
+            return Err(Error::BuiltIn { server: entry.name });
+        }
         let of_the_system = match entry.source {
             Source::Apt {
                 suite: Suite::OfTheMachine,

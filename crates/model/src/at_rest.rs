@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::sqlcipher::SqlCipher;
 use crate::variants::all;
 
 /// What an arm's private server encrypts on the disk. Every part stands for itself, so that each can be measured alone and
@@ -46,6 +47,9 @@ pub struct AtRest {
     /// `None` for plain fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<ColumnFunctions>,
+    /// SQLite: the whole file, by SQLCipher; `None` for a file in plaintext.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sqlcipher: Option<SqlCipher>,
     /// The file system that the server's folder lies on; `None` for the disk's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystem>,
@@ -101,7 +105,18 @@ impl AtRest {
     pub fn settings_of_server(&self) -> impl Iterator<Item = &'static str> {
         let algorithm = self.algorithm.map(|_| "algorithm");
         let threads = (self.encryption_threads > 0).then_some("encryption_threads");
-        self.parts().map(AtRestPart::name).chain(algorithm).chain(threads)
+        let sqlcipher = self.sqlcipher.map(|_| "sqlcipher");
+        let parts = self.parts().map(AtRestPart::name);
+        parts.chain(algorithm).chain(threads).chain(sqlcipher)
+    }
+
+    /// The same with plain columns: what the server's files and what they lie on have to do with.
+    #[must_use]
+    pub fn beside_columns(self) -> Self {
+        Self {
+            columns: None,
+            ..self
+        }
     }
 
     /// True if something lies on the disk encrypted, at whichever layer.
@@ -111,7 +126,9 @@ impl AtRest {
 
     /// True if pages are encrypted where they leave the server's memory, and decrypted where they enter it.
     pub fn encrypts_pages(&self) -> bool {
-        self.parts().next().is_some() || self.file_system.is_some_and(FileSystem::is_encrypted)
+        self.parts().next().is_some()
+            || self.sqlcipher.is_some()
+            || self.file_system.is_some_and(FileSystem::is_encrypted)
     }
 }
 
@@ -125,9 +142,10 @@ impl FromIterator<AtRestPart> for AtRest {
 impl fmt::Display for AtRest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<&str> = self.parts().map(AtRestPart::name).collect();
-        match parts.is_empty() {
-            true => f.write_str("plaintext")?,
-            false => f.write_str(&parts.join(", "))?,
+        match (self.sqlcipher, parts.is_empty()) {
+            (Some(sqlcipher), _) => write!(f, "{sqlcipher}")?,
+            (None, true) => f.write_str("plaintext")?,
+            (None, false) => f.write_str(&parts.join(", "))?,
         }
         if let Some(algorithm) = self.algorithm {
             write!(f, " by {algorithm}")?;

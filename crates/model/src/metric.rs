@@ -29,6 +29,28 @@ pub enum Metric {
     /// User and system time of the server, of all its processes where it has several, per operation.
     #[strum(serialize = "server CPU per operation")]
     ServerCpuPerOp,
+    /// The same over the whole round, what the server does between its slices included, divided by the operations of its
+    /// slices. Only where every arm has a server of its own because arms differ at rest.
+    #[strum(serialize = "server CPU per operation, whole round")]
+    ServerCpuRoundPerOp,
+    /// User and system time, over the whole round, of those that work for the file system under the server's folder alone: a
+    /// daemon, the journal's thread. None where it has none of its own.
+    #[strum(serialize = "file system CPU per operation, whole round")]
+    FileSystemCpuPerOp,
+    /// Both together: all CPU time that is known to be the server's. Where no arm's file system has anybody of its own it is
+    /// left out, since the server's alone says the same.
+    #[strum(serialize = "server and file system CPU per operation, whole round")]
+    ServerAndFileSystemCpuPerOp,
+    /// User and system time of all the kernel's workers, whomever they work for, in the arm's turn: its slice, and the quiet
+    /// phase after it. No clock says whose work they do, so it is never added to the server's.
+    #[strum(serialize = "kernel workers' CPU per operation, in the arm's turn")]
+    KernelWorkersCpuPerOp,
+    /// Bytes that the server gave to storage over the whole round, per operation.
+    #[strum(serialize = "bytes written to storage per operation, whole round")]
+    StorageWrittenPerOp,
+    /// Bytes that the server fetched from storage over the whole round, per operation.
+    #[strum(serialize = "bytes read from storage per operation, whole round")]
+    StorageReadPerOp,
     /// User and system time of the processes of the arm's tunnel, per operation. The baseline may have none, so it is
     /// measured and not compared.
     #[strum(serialize = "tunnel CPU per operation")]
@@ -117,6 +139,24 @@ impl Metric {
         Self::TimeToFirstQueryMean,
     ];
 
+    /// What the server's side pays in CPU time; the first of them that a cell has says most.
+    pub const SERVER_CPU: [Self; 3] = [
+        Self::ServerAndFileSystemCpuPerOp,
+        Self::ServerCpuRoundPerOp,
+        Self::ServerCpuPerOp,
+    ];
+
+    /// What arms are compared by besides, where each has a server of its own because they differ at rest: in the order reports
+    /// print them.
+    pub const COMPARED_OF_ROUNDS: [Self; 6] = [
+        Self::ServerCpuRoundPerOp,
+        Self::FileSystemCpuPerOp,
+        Self::ServerAndFileSystemCpuPerOp,
+        Self::KernelWorkersCpuPerOp,
+        Self::StorageWrittenPerOp,
+        Self::StorageReadPerOp,
+    ];
+
     /// CPU time of what stands between an arm's clients and the server: measured, and compared with nobody's.
     pub const OF_WHAT_IS_BETWEEN: [Self; 2] = [Self::TunnelCpuPerOp, Self::PoolerCpuPerOp];
 
@@ -142,14 +182,12 @@ impl Metric {
     /// The unit of the values of this metric in records and reports.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp | Self::PoolerCpuPerOp => {
-                "us/op"
-            }
+            cpu if cpu.is_cpu() => "us/op",
             Self::Throughput => "op/s",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
             Self::ConnectMean | Self::FirstQueryMean | Self::TimeToFirstQueryMean => "us",
-            Self::BytesPerOp => "bytes/op",
+            _ => "bytes/op",
         }
     }
 
@@ -170,7 +208,14 @@ impl Metric {
     pub fn is_cpu(self) -> bool {
         matches!(
             self,
-            Self::ClientCpuPerOp | Self::ServerCpuPerOp | Self::TunnelCpuPerOp | Self::PoolerCpuPerOp
+            Self::ClientCpuPerOp
+                | Self::ServerCpuPerOp
+                | Self::ServerCpuRoundPerOp
+                | Self::FileSystemCpuPerOp
+                | Self::ServerAndFileSystemCpuPerOp
+                | Self::KernelWorkersCpuPerOp
+                | Self::TunnelCpuPerOp
+                | Self::PoolerCpuPerOp
         )
     }
 }

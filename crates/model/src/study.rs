@@ -54,9 +54,10 @@ pub struct Study {
     pub precision: Precision,
     /// The time that may be spent measuring, in seconds.
     pub time_s: f64,
-    /// Length of a slice in seconds; a batch takes as long as it takes.
-    #[serde(default = "default_slice_s")]
-    pub slice_s: f64,
+    /// Length of a slice in seconds; a batch takes as long as it takes. `None` for [`Study::SHORT_SLICE_S`], or
+    /// [`Study::LONG_SLICE_S`] where arms differ at rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_s: Option<f64>,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
     /// Links, tunnels and poolers have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
@@ -186,10 +187,6 @@ impl Cell {
     }
 }
 
-fn default_slice_s() -> f64 {
-    0.5
-}
-
 fn default_server() -> String {
     "mariadb".into()
 }
@@ -203,6 +200,10 @@ impl Study {
     pub const TIME_S: RangeInclusive<f64> = 1.0..=86_400.0;
     /// How long a slice may be, in seconds.
     pub const SLICE_S: RangeInclusive<f64> = 0.05..=10.0;
+    /// How long a slice is where a study does not say, in seconds.
+    pub const SHORT_SLICE_S: f64 = 0.5;
+    /// The same where arms differ at rest: there the first moments of a slice are no fair part of it.
+    pub const LONG_SLICE_S: f64 = 2.0;
     /// How many certificates a private server may send.
     pub const CHAIN_LENGTH: RangeInclusive<u8> = 1..=4;
 
@@ -374,9 +375,25 @@ impl Study {
         servers
     }
 
+    /// Length of a slice in seconds.
+    pub fn slice_seconds(&self) -> f64 {
+        self.slice_s.unwrap_or(match self.differs_at_rest() {
+            true => Self::LONG_SLICE_S,
+            false => Self::SHORT_SLICE_S,
+        })
+    }
+
     /// Length of a slice.
     pub fn slice(&self) -> Duration {
-        Duration::from_secs_f64(self.slice_s)
+        Duration::from_secs_f64(self.slice_seconds())
+    }
+
+    /// True if arms differ in what lies on the disk, or on which file system. Then part of what an operation costs is paid
+    /// later, so that every arm has a server of its own whose clocks are read at all times.
+    pub fn differs_at_rest(&self) -> bool {
+        self.arms
+            .windows(2)
+            .any(|pair| pair[0].at_rest != pair[1].at_rest)
     }
 
     /// True when any arm needs a server that offers TLS.

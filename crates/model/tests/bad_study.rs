@@ -587,6 +587,26 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
             "at_rest = { system_tables = true, algorithm = \"AES-CBC\" }",
             "algorithm is MariaDB's alone",
         ),
+        (
+            "at_rest = { sqlcipher = { kdf_iter = 0 } }",
+            "sqlcipher.kdf_iter must lie between 1 and 10000000",
+        ),
+        (
+            "at_rest = { sqlcipher = { page_size = 512 } }",
+            "sqlcipher.page_size must be a power of two between 1024 and 65536",
+        ),
+        (
+            "at_rest = { tables = true, sqlcipher = {} }",
+            "sqlcipher is SQLite's alone, and tables is a server's",
+        ),
+        (
+            "at_rest = { sqlcipher = { memory_security = true } }",
+            "set it in all arms, or leave it out",
+        ),
+        (
+            "at_rest = { sqlcipher = { kdf = 1 } }",
+            "did you mean \"kdf_iter\"?",
+        ),
         ("at_rest = { tabels = true }", "did you mean \"tables\"?"),
         (
             "at_rest = { file_system = \"fscypt\" }",

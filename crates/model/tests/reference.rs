@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ciphertax_model::{AtRest, Authentication, Dataset, Load, Pgbench, Precision, Storage, Study, YcsbTable};
+use ciphertax_model::{
+    AtRest, Authentication, Dataset, Load, Pgbench, Precision, SqlCipher, Storage, Study, YcsbTable,
+};
 use serde_json::Value;
 
 #[test]
@@ -53,6 +55,8 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("memory_mb", whole(Storage::MEMORY_MB)),
         ("sync_binlog", whole(Storage::SYNC_BINLOG)),
         ("flush_log_at_trx_commit", small(Storage::FLUSH_LOG_AT_TRX_COMMIT)),
+        ("kdf_iter", whole(SqlCipher::KDF_ITER)),
+        ("page_size", whole(SqlCipher::PAGE_SIZE)),
         ("encryption_threads", small(AtRest::ENCRYPTION_THREADS)),
     ] {
         let range = format!("{} – {}", grouped(least), grouped(most));
@@ -124,6 +128,16 @@ fn the_encryption_at_rest_that_the_reference_shows_is_an_arm() {
     let study = format!("{}\n{arm}", example(&reference, "name ="));
     let study = Study::from_toml(&study).unwrap();
     assert_eq!(study.arms[2].at_rest.to_string(), "tables, redo_log by AES-CTR");
+}
+
+#[test]
+fn the_encrypted_file_that_the_reference_shows_is_an_arm() {
+    let reference = reference();
+    let arm = example(&reference, "[[arm]]\nname = \"sqlcipher\"");
+    let study = format!("{}\n{arm}", example(&reference, "name ="));
+    let study = Study::from_toml(&study).unwrap();
+    let expected = "SQLCipher, kdf_iter = 4000, without HMAC";
+    assert_eq!(study.arms[2].at_rest.to_string(), expected);
 }
 
 #[test]

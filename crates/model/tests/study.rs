@@ -139,10 +139,23 @@ fn on_the_users_own_server_cells_that_differ_in_their_private_server_are_one() {
 fn defaults_are_those_of_the_method() {
     let study = Study::from_toml(STUDY).unwrap();
     assert_eq!(
-        (study.slice_s, study.precision.cpu, study.precision.throughput),
+        (
+            study.slice_seconds(),
+            study.precision.cpu,
+            study.precision.throughput
+        ),
         (0.5, 0.01, 0.03)
     );
     assert_eq!(study.cells[0].load.poll_delay_us, 0);
+    // What is paid later needs longer ones, unless somebody says otherwise.
+    let mut at_rest = study;
+    at_rest.arms[1].at_rest.tables = true;
+    assert!(at_rest.differs_at_rest());
+    assert_eq!(at_rest.slice_seconds(), 2.0);
+    at_rest.slice_s = Some(0.2);
+    assert_eq!(at_rest.slice_seconds(), 0.2);
+    at_rest.arms.iter_mut().for_each(|arm| arm.at_rest.tables = true);
+    assert!(!at_rest.differs_at_rest(), "all are alike");
 }
 
 #[test]

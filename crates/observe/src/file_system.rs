@@ -71,16 +71,24 @@ impl FileSystemMeter {
     /// # Errors
     /// If one that works for it alone has ended.
     pub fn read(&self) -> Result<FileSystemUsage> {
+        Ok(FileSystemUsage {
+            own: self.own()?,
+            workers: workers(),
+        })
+    }
+
+    /// What those used so far that work for it alone: a reading that takes microseconds.
+    ///
+    /// # Errors
+    /// If one of them has ended.
+    pub fn own(&self) -> Result<CpuTime> {
         let mut own = CpuTime::default();
         for each in &self.own {
             let cpu = each.read()?;
             own.total_ns += cpu.total_ns;
             own.system_ns += cpu.system_ns;
         }
-        Ok(FileSystemUsage {
-            own,
-            workers: workers(),
-        })
+        Ok(own)
     }
 
     /// Waits until the clocks of those that work for it alone have stood still for `quiet_for`, but no longer than

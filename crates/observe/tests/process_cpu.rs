@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ciphertax_observe::{Error, ProcessCpu};
+use ciphertax_observe::{Error, Meter, ProcessCpu, ProcessMeter, ProcessTree};
 
 #[test]
 fn the_clock_agrees_with_the_kernels_account_of_the_child() {
@@ -33,6 +33,34 @@ fn the_clock_agrees_with_the_kernels_account_of_the_child() {
         "it did too little to compare: {}",
         cpu.total_ns
     );
+}
+
+#[test]
+fn bytes_are_those_of_a_process_and_of_the_children_that_it_waited_for() {
+    const BYTES: u64 = 3 << 20;
+    // Not in memory, as the folder for temporary files may be.
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let file = format!("{folder}/bytes-{}", std::process::id());
+    let mut child = shell(&format!(
+        "read go; head -c {BYTES} /dev/zero > '{file}'; echo done; read line"
+    ));
+    let process = ProcessMeter::open(child.id()).unwrap();
+    let tree = ProcessTree::open(&[child.id()]).unwrap();
+    let before = (process.read().unwrap(), tree.read().unwrap());
+    child.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    let after = [
+        process.read().unwrap().since(&before.0),
+        tree.read().unwrap().since(&before.1),
+    ];
+    for used in after {
+        // With some of the file system's own.
+        let written = used.bytes_written.unwrap();
+        assert!((BYTES..BYTES + (1 << 20)).contains(&written), "{written}");
+        assert!(used.bytes_read.is_some());
+    }
+    usage_at_the_end_of(child);
+    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

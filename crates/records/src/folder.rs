@@ -5,12 +5,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::error::RecordError;
 use crate::head::Head;
 use crate::operations::{KeptOperation, Operations};
+use crate::round::Round;
 use crate::run::{Run, head_from_json};
 use crate::sample::Sample;
-use crate::samples::{SampleFile, bounds_of_lines, first_line, line_of};
+use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of, whole_lines};
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
@@ -83,8 +86,20 @@ impl RunFolder {
     /// # Errors
     /// When it cannot be written, for example because the disk is full.
     pub fn append(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        self.append_line(sample)
+    }
+
+    /// Appends a round in the same way.
+    ///
+    /// # Errors
+    /// As [`RunFolder::append`].
+    pub fn append_round(&mut self, round: &Round) -> Result<(), RecordError> {
+        self.append_line(&RoundLine { round })
+    }
+
+    fn append_line(&mut self, value: &impl Serialize) -> Result<(), RecordError> {
         let write = |samples: &mut File| {
-            let line = line_of(sample)?;
+            let line = line_of(value)?;
             samples.write_all(&line).map(|()| line.len() as u64)
         };
         match write(&mut self.samples) {
@@ -166,11 +181,11 @@ impl Recorded {
         head_from_json(&text).map_err(|error| damaged(folder, RUN)(io::Error::other(error)))
     }
 
-    /// Its samples, all in memory.
+    /// Its samples and rounds, all in memory.
     ///
     /// # Errors
     /// When one of them is damaged.
-    pub fn all_samples(&self) -> Result<Vec<Sample>, RecordError> {
+    pub fn read_all(&self) -> Result<SampleLog, RecordError> {
         self.samples.read_all().map_err(damaged(&self.folder, SAMPLES))
     }
 }
@@ -240,12 +255,6 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
     }
-}
-
-/// Bytes up to the end of the last line that is whole.
-pub(crate) fn whole_lines(path: &Path) -> io::Result<u64> {
-    let bounds = bounds_of_lines(&mut File::open(path)?)?;
-    Ok(bounds.last().copied().unwrap_or(0))
 }
 
 pub(crate) fn cut_to_whole_lines(path: &Path) -> io::Result<()> {

@@ -7,6 +7,7 @@ use ciphertax_model::{Arm, Link, LinkKind, Study, TlsVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::disk::DiskRecord;
 use crate::facts::{Proof, SessionFacts};
 use crate::server_id::ServerId;
 use crate::storage::DataSize;
@@ -151,7 +152,8 @@ pub struct ServerRecord {
     pub same_host: bool,
     /// Settings that matter, by the server's names.
     pub settings: BTreeMap<String, String>,
-    /// Why its CPU time could not be read, and what would make it readable; absent where it was read.
+    /// Why its CPU time could not be read, and what would make it readable; absent where it was read,
+    /// and where there is no server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_unread: Option<String>,
     /// How it was kept at a distance; absent without one, and until the run has ended.
@@ -186,6 +188,8 @@ pub enum ServerPlacement {
     Private,
     /// Given by URL.
     External,
+    /// None: the database ran in its client, ciphertax itself.
+    Embedded,
 }
 
 /// How an arm of the study was run and proved.
@@ -252,6 +256,9 @@ pub struct SessionRecord {
     pub beside: Option<String>,
     /// The evidence that the arm is what it says.
     pub proofs: Vec<Proof>,
+    /// What stays readable on the disk; absent where no arm of the study is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskRecord>,
     /// What was negotiated.
     pub facts: SessionFacts,
 }

@@ -3,7 +3,7 @@
 //! | file | holds | format |
 //! |---|---|---|
 //! | `run.json` | one [`Run`]: its [`Head`] (what, where, versions) and its [`Results`], side by side | [`SCHEMA`], in its first field |
-//! | `samples.jsonl` | one [`Sample`] a line, appended as it happens | [`SAMPLES_SCHEMA`], in its first line |
+//! | `samples.jsonl` | one [`Sample`] or [`Round`] a line, appended as it happens | [`SAMPLES_SCHEMA`], in its first line |
 //! | `operations.csv` | every single operation, where a study asks for it | its column names |
 //! | `report.html` | the report, made from the above | the release that made it |
 //!
@@ -13,6 +13,7 @@
 mod connects;
 mod consequences;
 pub mod counter;
+mod disk;
 mod error;
 mod facts;
 mod folder;
@@ -20,6 +21,7 @@ mod head;
 mod operations;
 mod results;
 mod resume;
+mod round;
 mod run;
 mod sample;
 mod samples;
@@ -32,6 +34,7 @@ pub use consequences::{
     Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
     Side,
 };
+pub use disk::{DiskRecord, FilesOnDisk, Readability};
 pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
@@ -42,14 +45,17 @@ pub use head::{
     ServerRecord, SessionRecord, Tool,
 };
 pub use operations::KeptOperation;
-pub use results::{BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, VoidRow};
+pub use results::{
+    BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, RoundsOfCell, VoidRow,
+};
 pub use resume::{CutOff, Destination, Earlier};
+pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, Sample, ServerSide,
+    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
     SliceId, VoidReason, Yield,
 };
-pub use samples::{SAMPLES_SCHEMA, SampleFile, Samples};
+pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;
 pub use storage::{DataSize, StorageRow};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -55,6 +55,16 @@ pub struct Results {
 }
 
 impl Results {
+    /// The metric that says most of what the server's side pays in a cell: over the whole round where that was measured.
+    pub fn server_cpu(&self, cell: &str) -> Metric {
+        let is_there = |metric: &Metric| {
+            let mut rows = self.estimates.iter();
+            rows.any(|row| row.cell == cell && row.metric == *metric)
+        };
+        let mut metrics = Metric::SERVER_CPU.into_iter();
+        metrics.find(is_there).unwrap_or(Metric::ServerCpuPerOp)
+    }
+
     /// What a variant costs in a cell; `None` where too few blocks were measured.
     pub fn estimate(&self, cell: &str, arm: &str, metric: Metric) -> Option<&EstimateRow> {
         self.estimates
@@ -91,6 +101,20 @@ pub struct CellRecord {
     /// Seconds of measuring still needed for the target precisions, at the noise seen; 0 when reached, absent when
     /// it cannot be told.
     pub more_time_s: Option<f64>,
+    /// How quiet it was between the slices; absent where arms do not differ at rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsOfCell>,
+}
+
+/// How quiet it was between the slices of a cell whose arms have servers of their own because they differ at rest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundsOfCell {
+    /// Slices before which the other arms' servers were waited for.
+    pub slices: u32,
+    /// Those of them that began or ran while another server wrote or worked: it may have slowed them down. They count.
+    pub disturbed: u32,
+    /// How long was waited on average, in seconds.
+    pub quiet_s: f64,
 }
 
 /// What one arm measured in one cell, over all its valid slices.

@@ -1,16 +1,16 @@
 //! Where a run goes: a new folder, or that of a run that was cut off.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::RecordError;
-use crate::folder::{
-    OPERATIONS, Recorded, RunFolder, SAMPLES, begin, cut_to_whole_lines, lock, unwritable, whole_lines,
-};
+use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, cut_to_whole_lines, lock, unwritable};
 use crate::head::{Head, Host, RunStatus, Tool};
+use crate::round::Round;
 use crate::sample::Sample;
+use crate::samples::{SampleLog, whole_lines};
 
 /// Longer than any run is measured.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -52,8 +52,8 @@ pub struct CutOff {
 pub struct Earlier {
     /// What was asked, where, and of whom.
     pub head: Head,
-    /// In the order they were measured.
-    pub samples: Vec<Sample>,
+    /// What was measured.
+    pub log: SampleLog,
 }
 
 impl CutOff {
@@ -92,19 +92,15 @@ impl CutOff {
             cut_to_whole_lines(&operations).map_err(unwritable(&operations))?;
         }
         let recorded = Recorded::open(path)?;
-        let earlier = recorded.all_samples()?;
-        if let Err((index, problem)) = check_course(&earlier) {
-            let line = recorded.samples.line_number(index);
-            return Err(refused(format!(
-                "{SAMPLES}, line {line}: {problem}; begin a new run"
-            )));
-        }
+        let log = recorded.read_all()?;
+        let line = |(line, problem)| refused(format!("{SAMPLES}, line {line}: {problem}; begin a new run"));
+        check_course(&log.samples)
+            .map_err(|(index, problem)| line((recorded.samples.line_of_sample(index), problem)))?;
+        check_rounds(&log.rounds, &log.samples)
+            .map_err(|(index, problem)| line((recorded.samples.line_of_round(index), problem)))?;
         Ok(Self {
             folder: RunFolder::reopened(path, samples, whole),
-            earlier: Earlier {
-                samples: earlier,
-                head,
-            },
+            earlier: Earlier { log, head },
         })
     }
 
@@ -143,6 +139,37 @@ fn check_course(samples: &[Sample]) -> Result<(), (usize, String)> {
                 format!("it ends more than {days} days after the run began"),
             ));
         }
+    }
+    Ok(())
+}
+
+/// Makes sure that rounds are of blocks that were measured, each once, and of a time that passes.
+///
+/// # Errors
+/// The index of the first round that is not, and why.
+fn check_rounds(rounds: &[Round], samples: &[Sample]) -> Result<(), (usize, String)> {
+    let measured: HashSet<(&str, u32)> = samples
+        .iter()
+        .map(|sample| (sample.slice.cell.as_str(), sample.slice.block))
+        .collect();
+    let mut ended = HashSet::new();
+    let mut before = 0;
+    for (index, round) in rounds.iter().enumerate() {
+        let of = (round.cell.as_str(), round.block);
+        if !measured.contains(&of) {
+            return Err((index, format!("no slice is of block {} of {}", of.1, of.0)));
+        }
+        if !ended.insert(of) {
+            return Err((
+                index,
+                format!("the round of block {} of {} ends twice", of.1, of.0),
+            ));
+        }
+        let end = round.start_ns.checked_add(round.duration_ns);
+        if end.is_none_or(|end| end < before || end > LONGEST_RUN.as_nanos() as u64) {
+            return Err((index, "the time goes back, or on for too long".into()));
+        }
+        before = round.end_ns();
     }
     Ok(())
 }
@@ -218,6 +245,8 @@ mod tests {
                 ..Yield::default()
             },
             server: ServerSide::default(),
+            quiet: None,
+            others_worked: false,
             void: None,
         }
     }
@@ -246,6 +275,34 @@ mod tests {
             let samples = [&begun[..], &[hostile]].concat();
             let (index, problem) = check_course(&samples).unwrap_err();
             assert_eq!(index, 4);
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn rounds_are_of_blocks_that_were_measured_and_end_once() {
+        let samples = [sample("one", 0, 0, 5), sample("one", 1, 5, 5)];
+        let round = |cell: &str, block, start_ns, duration_ns| Round {
+            cell: cell.into(),
+            block,
+            start_ns,
+            duration_ns,
+            ..Round::default()
+        };
+        let (first, second) = (round("one", 0, 0, 6), round("one", 1, 6, 6));
+        assert_eq!(check_rounds(&[first.clone(), second.clone()], &samples), Ok(()));
+        for (hostile, words) in [
+            (round("one", 2, 6, 6), "no slice is of block 2 of one"),
+            (round("other", 0, 6, 6), "no slice is of block 0 of other"),
+            (round("one", 0, 6, 6), "the round of block 0 of one ends twice"),
+            (round("one", 1, 0, 5), "the time goes back"),
+            (
+                round("one", 1, u64::MAX, 5),
+                "the time goes back, or on for too long",
+            ),
+        ] {
+            let (index, problem) = check_rounds(&[first.clone(), hostile], &samples).unwrap_err();
+            assert_eq!(index, 1);
             assert!(problem.contains(words), "{problem}");
         }
     }

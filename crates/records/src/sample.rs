@@ -26,6 +26,12 @@ pub struct Sample {
     /// What the server's side and the machine took meanwhile.
     #[serde(flatten)]
     pub server: ServerSide,
+    /// The quiet phase before it, until the other arms' servers stood still; absent where arms do not differ at rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietPhase>,
+    /// True if the server of another arm wrote or worked while it ran; seen where arms differ at rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub others_worked: bool,
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,
@@ -37,10 +43,25 @@ impl Sample {
         self.void.is_none()
     }
 
+    /// True if it began or ran while another arm's server wrote or worked, which may have slowed it down. What its own server
+    /// used is not touched by that, so it counts and is marked.
+    pub fn is_disturbed(&self) -> bool {
+        self.others_worked || self.quiet.is_some_and(|quiet| !quiet.is_still)
+    }
+
     /// When it ended, in nanoseconds since the run began.
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.load.duration_ns)
     }
+}
+
+/// A time in which nobody was asked anything, until the servers had stood still for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QuietPhase {
+    /// How long it was, in nanoseconds.
+    pub waited_ns: u64,
+    /// True if they stood still at its end; false if the longest time was spent in vain.
+    pub is_still: bool,
 }
 
 /// Which slice of a run.

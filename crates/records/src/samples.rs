@@ -1,4 +1,4 @@
-//! `samples.jsonl`: a line with the version of the format, then one [`Sample`] a line.
+//! `samples.jsonl`: a line with the version of the format, then one [`Sample`] or [`Round`] a line.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -6,14 +6,21 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::counter::rename_former;
+use crate::round::Round;
 use crate::sample::Sample;
 
-/// The version of the format of `samples.jsonl` that is written. It is read, and so is the one before it, which has no line
-/// that says its version.
-pub const SAMPLES_SCHEMA: &str = "ciphertax.samples/1";
+/// The version of the format of `samples.jsonl` that is written.
+pub const SAMPLES_SCHEMA: &str = "ciphertax.samples/2";
+
+/// The versions that are read: that one, and one that has no rounds. The one before them has no line that says its version.
+const READABLE: [&str; 2] = [SAMPLES_SCHEMA, "ciphertax.samples/1"];
+
+/// What the line of a round begins with, and no other.
+const ROUND: &[u8] = br#"{"round":"#;
 
 /// Bytes that are looked through at a time for the ends of lines.
 const CHUNK: usize = 1 << 16;
@@ -29,9 +36,18 @@ pub trait Samples {
     /// # Errors
     /// When it cannot be read; names the line.
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>>;
+
+    /// How many rounds there are; none where arms do not differ at rest.
+    fn round_count(&self) -> usize;
+
+    /// The round at an index below [`Samples::round_count`], in the order they ended.
+    ///
+    /// # Errors
+    /// When it cannot be read; names the line.
+    fn round(&self, index: usize) -> io::Result<Cow<'_, Round>>;
 }
 
-/// Samples in memory.
+/// Samples in memory, of a run without rounds.
 impl Samples for [Sample] {
     fn count(&self) -> usize {
         self.len()
@@ -40,16 +56,71 @@ impl Samples for [Sample] {
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
         Ok(Cow::Borrowed(&self[index]))
     }
+
+    fn round_count(&self) -> usize {
+        0
+    }
+
+    fn round(&self, _index: usize) -> io::Result<Cow<'_, Round>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Samples and rounds in memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SampleLog {
+    /// In the order they were measured.
+    pub samples: Vec<Sample>,
+    /// In the order they ended.
+    pub rounds: Vec<Round>,
+}
+
+/// Of a run without rounds.
+impl From<Vec<Sample>> for SampleLog {
+    fn from(samples: Vec<Sample>) -> Self {
+        Self {
+            samples,
+            rounds: Vec::new(),
+        }
+    }
+}
+
+impl Samples for SampleLog {
+    fn count(&self) -> usize {
+        self.samples.len()
+    }
+
+    fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
+        Ok(Cow::Borrowed(&self.samples[index]))
+    }
+
+    fn round_count(&self) -> usize {
+        self.rounds.len()
+    }
+
+    fn round(&self, index: usize) -> io::Result<Cow<'_, Round>> {
+        Ok(Cow::Borrowed(&self.rounds[index]))
+    }
 }
 
 /// The samples in a file. A last line that a crash cut off is passed over.
 #[derive(Debug)]
 pub struct SampleFile {
     file: File,
-    /// Where each line begins, and where the last whole one ends.
-    bounds: Vec<u64>,
+    lines: Lines,
+    /// The line of each sample, from 0.
+    samples: Vec<usize>,
     /// True if the first line says the version of the format.
     has_version: bool,
+}
+
+/// The lines of a file.
+#[derive(Debug)]
+struct Lines {
+    /// Where each begins, and where the last whole one ends.
+    bounds: Vec<u64>,
+    /// Those that hold rounds, from 0.
+    rounds: Vec<usize>,
 }
 
 /// The first line.
@@ -66,17 +137,19 @@ impl SampleFile {
     /// When it cannot be read, or has a version that this release does not read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        let bounds = bounds_of_lines(&mut file)?;
+        let lines = Lines::of(&mut file)?;
+        let count = lines.bounds.len() - 1;
         let mut samples = Self {
             file,
-            bounds,
+            lines,
+            samples: Vec::new(),
             has_version: false,
         };
-        if samples.lines() > 0 {
+        if count > 0 {
             let first = samples.line(0)?;
             // A sample has no such field.
             if let Ok(Version { schema }) = serde_json::from_slice(&first) {
-                if schema != SAMPLES_SCHEMA {
+                if !READABLE.contains(&&*schema) {
                     return Err(io::Error::other(format!(
                         "it has the format {schema:?}; this version reads {SAMPLES_SCHEMA:?}"
                     )));
@@ -84,6 +157,10 @@ impl SampleFile {
                 samples.has_version = true;
             }
         }
+        let is_round = |line: &usize| samples.lines.rounds.binary_search(line).is_ok();
+        samples.samples = (usize::from(samples.has_version)..count)
+            .filter(|line| !is_round(line))
+            .collect();
         Ok(samples)
     }
 
@@ -91,44 +168,67 @@ impl SampleFile {
     ///
     /// # Errors
     /// When one cannot be read.
-    pub fn read_all(&self) -> io::Result<Vec<Sample>> {
-        (0..self.count())
-            .map(|index| self.get(index).map(Cow::into_owned))
-            .collect()
+    pub fn read_all(&self) -> io::Result<SampleLog> {
+        let samples = (0..self.count()).map(|index| self.get(index).map(Cow::into_owned));
+        let rounds = (0..self.round_count()).map(|index| self.round(index).map(Cow::into_owned));
+        Ok(SampleLog {
+            samples: samples.collect::<io::Result<_>>()?,
+            rounds: rounds.collect::<io::Result<_>>()?,
+        })
     }
 
     /// The number of the line that the sample at an index is in, from 1.
-    pub(crate) fn line_number(&self, index: usize) -> usize {
-        index + usize::from(self.has_version) + 1
+    pub(crate) fn line_of_sample(&self, index: usize) -> usize {
+        self.samples[index] + 1
     }
 
-    fn lines(&self) -> usize {
-        self.bounds.len() - 1
+    /// The number of the line that the round at an index is in, from 1.
+    pub(crate) fn line_of_round(&self, index: usize) -> usize {
+        self.lines.rounds[index] + 1
     }
 
     /// A line with its end.
     fn line(&self, index: usize) -> io::Result<Vec<u8>> {
-        let (from, to) = (self.bounds[index], self.bounds[index + 1]);
+        let (from, to) = (self.lines.bounds[index], self.lines.bounds[index + 1]);
         let mut line = vec![0; usize::try_from(to - from).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut line, from)?;
         Ok(line)
+    }
+
+    /// What a line holds.
+    fn read<T: DeserializeOwned>(&self, index: usize) -> io::Result<T> {
+        serde_json::from_slice(&self.line(index)?)
+            .map_err(|error| io::Error::other(format!("line {} cannot be read: {error}", index + 1)))
     }
 }
 
 impl Samples for SampleFile {
     fn count(&self) -> usize {
-        self.lines() - usize::from(self.has_version)
+        self.samples.len()
     }
 
     fn get(&self, index: usize) -> io::Result<Cow<'_, Sample>> {
-        let number = self.line_number(index);
-        let mut sample: Sample = serde_json::from_slice(&self.line(number - 1)?)
-            .map_err(|error| io::Error::other(format!("line {number} cannot be read: {error}")))?;
+        let mut sample: Sample = self.read(self.samples[index])?;
         if !self.has_version {
             rename_former(&mut sample.server.server_counters);
         }
         Ok(Cow::Owned(sample))
     }
+
+    fn round_count(&self) -> usize {
+        self.lines.rounds.len()
+    }
+
+    fn round(&self, index: usize) -> io::Result<Cow<'_, Round>> {
+        let RoundLine { round } = self.read(self.lines.rounds[index])?;
+        Ok(Cow::Owned(round))
+    }
+}
+
+/// The line of a round, by whose only field it is known.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RoundLine<R = Round> {
+    pub(crate) round: R,
 }
 
 /// The line that begins the file.
@@ -145,23 +245,44 @@ pub(crate) fn line_of(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Where each line begins, and where the last whole one ends.
-pub(crate) fn bounds_of_lines(file: &mut File) -> io::Result<Vec<u64>> {
-    let mut bounds = vec![0];
-    let mut chunk = vec![0; CHUNK];
-    let mut at = 0;
-    loop {
-        let length = match file.read(&mut chunk) {
-            Ok(0) => return Ok(bounds),
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+impl Lines {
+    fn of(file: &mut File) -> io::Result<Self> {
+        let mut lines = Self {
+            bounds: vec![0],
+            rounds: Vec::new(),
         };
-        let ends = chunk[..length]
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| **byte == b'\n');
-        bounds.extend(ends.map(|(index, _)| at + index as u64 + 1));
-        at += length as u64;
+        let mut chunk = vec![0; CHUNK];
+        // How many bytes of this line, and how many of them are those that a round begins with.
+        let (mut length, mut alike) = (0, 0);
+        let mut at = 0;
+        loop {
+            let read = match file.read(&mut chunk) {
+                Ok(0) => return Ok(lines),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            for (index, byte) in chunk[..read].iter().enumerate() {
+                if *byte == b'\n' {
+                    if alike == ROUND.len() {
+                        lines.rounds.push(lines.bounds.len() - 1);
+                    }
+                    lines.bounds.push(at + index as u64 + 1);
+                    (length, alike) = (0, 0);
+                    continue;
+                }
+                if length == alike && ROUND.get(alike) == Some(byte) {
+                    alike += 1;
+                }
+                length += 1;
+            }
+            at += read as u64;
+        }
     }
+}
+
+/// Bytes up to the end of the last line that is whole.
+pub(crate) fn whole_lines(path: &Path) -> io::Result<u64> {
+    let lines = Lines::of(&mut File::open(path)?)?;
+    Ok(lines.bounds.last().copied().unwrap_or(0))
 }

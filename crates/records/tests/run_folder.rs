@@ -6,7 +6,9 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ciphertax_records::{RecordError, Recorded, Results, Run, RunFolder, Sample, SampleFile, write_run};
+use ciphertax_records::{
+    RecordError, Recorded, Results, Round, RoundOfArm, Run, RunFolder, Sample, SampleFile, write_run,
+};
 
 /// A head as `play` writes it before the first slice.
 const HEAD: &str = r#"{
@@ -35,7 +37,10 @@ const SAMPLE: &str = concat!(
 fn a_line_that_a_crash_cut_off_is_passed_over() {
     let (_temporary, folder) = run_folder();
     append(&folder, &format!("{SAMPLE}\n{}", &SAMPLE[..100]));
-    assert_eq!(Recorded::open(&folder).unwrap().all_samples().unwrap().len(), 1);
+    assert_eq!(
+        Recorded::open(&folder).unwrap().read_all().unwrap().samples.len(),
+        1
+    );
 }
 
 #[test]
@@ -43,7 +48,7 @@ fn a_damaged_line_is_named() {
     let (_temporary, folder) = run_folder();
     append(&folder, &format!("{SAMPLE}\n{}\n", &SAMPLE[..100]));
     let recorded = Recorded::open(&folder).unwrap();
-    let message = recorded.all_samples().unwrap_err().to_string();
+    let message = recorded.read_all().unwrap_err().to_string();
     // The first line says the version.
     assert!(message.contains("samples.jsonl: line 3"), "{message}");
 }
@@ -87,11 +92,14 @@ fn samples_of_another_format_are_refused_by_its_name_and_those_without_one_are_r
     fs::write(&samples, "{\"schema\":\"ciphertax.samples/99\"}\n").unwrap();
     let message = Recorded::open(&folder).unwrap_err().to_string();
     assert!(
-        message.contains("ciphertax.samples/99") && message.contains("ciphertax.samples/1"),
+        message.contains("ciphertax.samples/99") && message.contains("ciphertax.samples/2"),
         "{message}"
     );
-    fs::write(&samples, format!("{SAMPLE}\n")).unwrap();
-    assert_eq!(SampleFile::open(&samples).unwrap().read_all().unwrap().len(), 1);
+    for first_line in ["", "{\"schema\":\"ciphertax.samples/1\"}\n"] {
+        fs::write(&samples, format!("{first_line}{SAMPLE}\n")).unwrap();
+        let log = SampleFile::open(&samples).unwrap().read_all().unwrap();
+        assert_eq!((log.samples.len(), log.rounds.len()), (1, 0));
+    }
 }
 
 #[test]
@@ -100,12 +108,27 @@ fn what_is_written_is_what_is_read() {
     let folder = temporary.path().join("run");
     let sample: Sample = serde_json::from_str(SAMPLE).unwrap();
     let mut written = RunFolder::create(&folder).unwrap();
-    written.append(&sample).unwrap();
+    let round = Round {
+        cell: "c".into(),
+        arms: vec![RoundOfArm {
+            arm: "plain".into(),
+            bytes_written: Some(4096),
+            ..RoundOfArm::default()
+        }],
+        ..Round::default()
+    };
+    // Also where a line begins in one piece that is read and ends in the next.
+    for _ in 0..500 {
+        written.append(&sample).unwrap();
+        written.append_round(&round).unwrap();
+    }
     let Run { head, .. } = Run::from_json(HEAD).unwrap();
     write_run(&folder, &Run::new(head.clone(), Results::default())).unwrap();
     let recorded = Recorded::open(&folder).unwrap();
     assert_eq!(recorded.head, head);
-    assert_eq!(recorded.all_samples().unwrap(), [sample]);
+    let log = recorded.read_all().unwrap();
+    assert_eq!(log.samples, vec![sample; 500]);
+    assert_eq!(log.rounds, vec![round; 500]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
 }
 

@@ -96,7 +96,11 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
         .results
         .estimates
         .iter()
-        .filter(|row| MAIN.contains(&row.metric))
+        .filter(|row| {
+            let is_servers = row.metric == run.results.server_cpu(&row.cell);
+            let is_in_slices = row.metric == Metric::ServerCpuPerOp;
+            is_servers || (!is_in_slices && MAIN.contains(&row.metric))
+        })
         .count();
     if main > 0 {
         charts.insert("forest".to_owned(), vec![("intervals", main), ("points", main)]);
@@ -125,7 +129,11 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
         }
         for (metric, name) in [
             (Metric::ClientCpuPerOp, "client_cpu_per_op"),
-            (Metric::ServerCpuPerOp, "server_cpu_per_op"),
+            match run.results.server_cpu(&cell.found.name) {
+                round @ Metric::ServerCpuRoundPerOp => (round, "server_cpu_round_per_op"),
+                round @ Metric::ServerAndFileSystemCpuPerOp => (round, "server_and_file_system_cpu_per_op"),
+                slices => (slices, "server_cpu_per_op"),
+            },
             (Metric::Throughput, "throughput"),
             (Metric::ResponseMean, "response_mean"),
         ] {

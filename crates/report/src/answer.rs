@@ -19,14 +19,17 @@ pub(crate) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// The estimate of one side's CPU time per operation of a cell of this answer.
+    /// The estimate of one side's CPU time per operation of a cell of this answer; the server's over whole rounds, where these
+    /// were measured.
     pub(crate) fn estimate(
         &self,
         run: &'a Run,
         cell: Option<MeasuredCell<'_>>,
         metric: Metric,
     ) -> Option<&'a EstimateRow> {
-        run.results.estimate(&cell?.found.name, &self.arm.name, metric)
+        let cell = cell?.found.name.as_str();
+        run.results
+            .estimate(cell, &self.arm.name, lookup::of_whole_rounds(run, cell, metric))
     }
 
     /// The CPU time per operation of what stands between its clients and the server, less that of the baseline's, with its

@@ -178,6 +178,20 @@ pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
     }
 }
 
+/// How quiet it was between the slices; `None` where arms do not differ at rest.
+pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
+    let rounds = cell.found.rounds?;
+    let waited = format!("{:.1} s of quiet before each slice on average", rounds.quiet_s);
+    Some(match rounds.disturbed {
+        0 => waited,
+        disturbed => format!(
+            "{waited}; {} of {} slices ran while another arm's server wrote or worked, which may have slowed them down",
+            format::count(disturbed.into()),
+            format::count(rounds.slices.into())
+        ),
+    })
+}
+
 /// The one or two words of a verdict, or why there is none although there are numbers.
 pub(crate) fn verdict_word(run: &Run, row: &EstimateRow) -> String {
     let word = match (row.rule, row.verdict) {
@@ -292,6 +306,12 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
     let whose = match server.placement {
         ServerPlacement::Private => "private server",
         ServerPlacement::External => "your server",
+        ServerPlacement::Embedded => {
+            return format!(
+                "{} {}, in the load threads themselves",
+                server.product, server.version
+            );
+        }
     };
     let place = match (server.same_host, run.head.host.cpus) {
         _ if run.head.study.placement == Placement::Together => "on one CPU together with the load".into(),

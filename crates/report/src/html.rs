@@ -19,6 +19,7 @@ mod noise;
 mod page;
 mod proofs;
 mod published;
+mod readable;
 mod scale;
 mod verdict;
 mod void;

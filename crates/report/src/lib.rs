@@ -13,6 +13,7 @@ mod answer;
 mod describe;
 mod groups;
 mod lookup;
+mod readable;
 mod storage;
 mod words;
 

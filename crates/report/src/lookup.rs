@@ -5,12 +5,57 @@ use ciphertax_records::{ArmRecord, ArmRole, EstimateRow, KindRow, MeasuredCell, 
 use ciphertax_stats::Interval;
 
 /// The metrics that the first table of a cell shows; the others are among the measured values.
-pub(crate) fn headline(cell: MeasuredCell<'_>) -> [Metric; 4] {
-    let (client, server) = (Metric::ClientCpuPerOp, Metric::ServerCpuPerOp);
-    match cell.asked.load.pace() {
-        Pace::Closed | Pace::Batch { .. } => [server, client, Metric::Throughput, Metric::LatencyP95],
-        Pace::Open { .. } => [server, client, Metric::ResponseP50, Metric::ResponseP99],
+pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
+    let speed = match cell.asked.load.pace() {
+        Pace::Closed | Pace::Batch { .. } => [Metric::Throughput, Metric::LatencyP95],
+        Pace::Open { .. } => [Metric::ResponseP50, Metric::ResponseP99],
+    };
+    let sides = sides(run, &cell.found.name);
+    sides.into_iter().chain(speed).collect()
+}
+
+/// CPU time of the server's side, however it was measured, then of the client's.
+fn sides(run: &Run, cell: &str) -> Vec<Metric> {
+    let is_round = |metric: &Metric| Metric::COMPARED_OF_ROUNDS.contains(metric);
+    let mut metrics: Vec<Metric> = Metric::SERVER_CPU
+        .into_iter()
+        .filter(|metric| !is_round(metric) || is_measured(run, cell, *metric))
+        .collect();
+    metrics.push(Metric::ClientCpuPerOp);
+    metrics
+}
+
+/// The metrics of storage that any arm of a cell has: what is written, read, and worked for it elsewhere.
+pub(crate) fn of_storage(run: &Run, cell: &str) -> Vec<Metric> {
+    let metrics = [
+        Metric::StorageWrittenPerOp,
+        Metric::StorageReadPerOp,
+        Metric::FileSystemCpuPerOp,
+        Metric::KernelWorkersCpuPerOp,
+    ];
+    metrics
+        .into_iter()
+        .filter(|metric| is_measured(run, cell, *metric))
+        .collect()
+}
+
+/// True for what one arm may have and the baseline not: such an arm is shown by itself.
+pub(crate) fn may_be_missing(metric: Metric) -> bool {
+    Metric::OF_WHAT_IS_BETWEEN.contains(&metric) || Metric::COMPARED_OF_ROUNDS.contains(&metric)
+}
+
+/// The metric that stands for the server's CPU in a cell; any other is itself.
+pub(crate) fn of_whole_rounds(run: &Run, cell: &str, metric: Metric) -> Metric {
+    match metric {
+        Metric::ServerCpuPerOp => run.results.server_cpu(cell),
+        other => other,
     }
+}
+
+/// True if any arm of a cell has a metric.
+fn is_measured(run: &Run, cell: &str, metric: Metric) -> bool {
+    let mut rows = run.results.measurements.iter();
+    rows.any(|row| row.cell == cell && row.metric == metric)
 }
 
 /// The arms the study asks about.
@@ -76,11 +121,8 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
 
 /// The metrics of what stands between clients and server that any arm of a cell has: of a tunnel, of a pooler.
 pub(crate) fn between(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
-    let is_measured = move |metric: &Metric| {
-        let mut rows = run.results.measurements.iter();
-        rows.any(|row| row.cell == cell && row.metric == *metric)
-    };
-    Metric::OF_WHAT_IS_BETWEEN.into_iter().filter(is_measured)
+    let metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
+    metrics.filter(move |metric| is_measured(run, cell, *metric))
 }
 
 /// The phases of an arm's connects, in the order of all reports.

@@ -5,6 +5,7 @@ mod cells;
 mod connects;
 mod consequences;
 mod page;
+mod readable;
 
 use std::path::Path;
 
@@ -19,6 +20,7 @@ use cells::{costs, noise};
 use connects::connect_phases;
 use consequences::consequences;
 use page::{Page, Tone};
+use readable::readable;
 
 pub use page::{AS_WIDE_AS_NEEDED, Style};
 
@@ -39,6 +41,7 @@ pub fn render(run: &Run, style: Style) -> String {
     }
     findings(&mut page, "Why", &causes);
     proofs(&mut page, run);
+    readable(&mut page, run);
     noise(&mut page, run);
     void_slices(&mut page, run);
     for cell in run.cells() {

@@ -75,6 +75,26 @@ fn what_decides_the_cost_at_rest_stands_among_the_details_of_its_cell() {
 }
 
 #[test]
+fn what_stays_readable_is_a_table_of_files_and_arms() {
+    let mut run = fixture::with_disks();
+    run.head.arms[0].sessions[0].disk.as_mut().unwrap().files[0].kind = "<b>tables</b>".into();
+    let page = html::render(&run).unwrap();
+    for words in [
+        "<h3>What stays readable on the disk</h3>",
+        "<th scope=\"row\">&lt;b&gt;tables",
+        "<th scope=\"row\">redo log</th><td class=\"c\"><span>readable</span></td>\
+         <td class=\"c\"><span>readable</span></td></tr>",
+        "<th scope=\"row\">temporary files</th><td class=\"c\"><span>not encrypted</span></td>\
+         <td class=\"c\"><span class=\"absent\">–</span></td></tr>",
+        "<th scope=\"row\">tables</th><td class=\"c\"><span class=\"absent\">–</span></td>\
+         <td class=\"c\"><span class=\"yes\">encrypted</span></td></tr>",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!html::render(&fixture::run()).unwrap().contains("stays readable"));
+}
+
+#[test]
 fn the_page_names_nothing_to_load() {
     let page = html::render(&fixture::run()).unwrap();
     for loading in [

@@ -50,6 +50,68 @@ fn a_run_that_ended_before_anything_was_measured() {
 }
 
 #[test]
+fn what_stays_readable_is_a_table_of_files_and_arms() {
+    let mut run = fixture::with_disks();
+    let lines = |text: &str| -> Vec<String> {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines = text
+            .lines()
+            .skip_while(|line| *line != "What stays readable on the disk");
+        lines
+            .take_while(|line| !line.starts_with("Noise"))
+            .map(words)
+            .collect()
+    };
+    let told = lines(&terminal::render(&run, WIDE));
+    for line in [
+        // The arms of one server share a column, and the repeated baseline has none.
+        "plain tls1.3, tls1.2",
+        "tables readable encrypted",
+        "redo log readable readable",
+        "temporary files not encrypted –",
+    ] {
+        assert!(
+            told.iter().any(|other| other == line),
+            "{line:?} is not in {told:#?}"
+        );
+    }
+    // Files of a database without a server are each arm's own.
+    let mut apart = run.clone();
+    let own = apart.head.arms[0].sessions[0].disk.clone();
+    apart.head.arms[3].sessions[0].disk = own;
+    let told = lines(&terminal::render(&apart, WIDE));
+    assert!(told.contains(&"plain tls1.3 tls1.2".into()), "{told:#?}");
+    // A second server has a table of its own, and each its name.
+    for arm in &mut run.head.arms[2..] {
+        let mut elsewhere = arm.sessions[0].clone();
+        elsewhere.server = "mysql".into();
+        elsewhere.server_id = ServerId::numbered(5);
+        elsewhere.beside_id = ServerId::numbered(4);
+        elsewhere.beside = Some("mysql, plain".into());
+        arm.sessions.push(elsewhere);
+    }
+    let told = lines(&terminal::render(&run, WIDE));
+    assert!(told.contains(&"mariadb, ecdsa-p256:".into()), "{told:#?}");
+    assert!(told.contains(&"mysql, plain:".into()), "{told:#?}");
+    assert!(!terminal::render(&fixture::run(), WIDE).contains("stays readable"));
+}
+
+#[test]
+fn whole_rounds_stand_before_slices_and_say_what_storage_took() {
+    let text = terminal::render(&fixture::run_of_whole_rounds(), Style { width: 240, ..NARROW });
+    for words in [
+        "1.3 s of quiet before each slice on average; 3 of 256 slices ran while another arm's server wrote or worked",
+        "server and file system CPU/op, whole round",
+        "server CPU/op, whole round",
+        "written/op",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in {text}");
+    }
+    let cell = text.split("oltp_point_select").last().unwrap();
+    insta::assert_snapshot!(cell.split("\nconnect").next().unwrap());
+}
+
+#[test]
 fn batches_are_told_with_their_mean_and_standard_deviation() {
     let text = terminal::render(&fixture::run_of_batches(), Style { width: 200, ..NARROW });
     for words in [

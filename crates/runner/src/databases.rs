@@ -15,6 +15,7 @@ use crate::mysql::{MySql, mysql_target};
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
+use crate::sqlite::Sqlite;
 
 /// The user's own servers.
 pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
@@ -32,9 +33,10 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
 pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError> {
     let entry = entry(server)?;
     Ok(match entry.protocol() {
-        catalogue::Protocol::MySql => Box::new(Of::<MySql>(entry, PhantomData)),
-        catalogue::Protocol::MongoDb => Box::new(Of::<MongoDb>(entry, PhantomData)),
-        catalogue::Protocol::PostgreSql => Box::new(Of::<PostgreSql>(entry, PhantomData)),
+        Some(catalogue::Protocol::MySql) => Box::new(Of::<MySql>(entry, PhantomData)),
+        Some(catalogue::Protocol::MongoDb) => Box::new(Of::<MongoDb>(entry, PhantomData)),
+        Some(catalogue::Protocol::PostgreSql) => Box::new(Of::<PostgreSql>(entry, PhantomData)),
+        None => Box::new(Sqlite(entry)),
     })
 }
 

@@ -62,7 +62,8 @@ impl Needs {
 }
 
 /// The groups of the cells with one spec, that of the baseline first. Where there are several, the baseline again is one of
-/// its own, so that the noise floor is that of two servers.
+/// its own, so that the noise floor is that of two servers. Where arms differ at rest each arm is one: what a server does
+/// between its slices is then that arm's.
 pub(crate) fn groups<'a>(study: &Study, spec: &ServerSpec, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
     let needs = |arm: &Arm| Needs::of(study, spec, arm);
     let like = |one: Needs| {
@@ -70,19 +71,28 @@ pub(crate) fn groups<'a>(study: &Study, spec: &ServerSpec, arms: Vec<&'a Arm>) -
         alike.copied().collect::<Vec<&Arm>>()
     };
     let mut groups: Vec<Group<'_>> = Vec::new();
+    let shares = !study.differs_at_rest();
     for arm in arms.iter().copied() {
         let needs = needs(arm);
-        match groups.iter_mut().find(|group| group.needs == needs) {
-            Some(group) => group.arms.push(arm),
-            None => groups.push(Group {
-                name: needs.name(spec, groups.first().map_or(needs, |first| first.needs)),
-                needs,
-                arms: vec![arm],
-                set_up_for: like(needs),
-            }),
-        }
+        let name = needs.name(spec, groups.first().map_or(needs, |first| first.needs));
+        let alike = groups.iter_mut().find(|group| group.needs == needs);
+        let name = match alike {
+            Some(group) if shares => {
+                group.arms.push(arm);
+                continue;
+            }
+            Some(_) if arm.name == BASELINE_AGAIN => format!("{name}, a second one"),
+            Some(_) => format!("{name}, for {}", arm.name),
+            None => name,
+        };
+        groups.push(Group {
+            name,
+            needs,
+            arms: vec![arm],
+            set_up_for: like(needs),
+        });
     }
-    if let [first, _, ..] = &mut groups[..] {
+    if let (true, [first, _, ..]) = (shares, &mut groups[..]) {
         let (again, others) = first.arms.iter().partition(|arm| arm.name == BASELINE_AGAIN);
         first.arms = others;
         let again = Group {
@@ -205,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_at_rest_makes_servers_of_its_own() {
+    fn where_arms_differ_at_rest_each_has_a_server_of_its_own() {
         expect(
             r#"{ name = "plain", transport = "plain" },
                { name = "tls", transport = "tls" },
@@ -213,9 +223,14 @@ mod tests {
                { name = "tables, tls", transport = "tls", at_rest = { tables = true } },
                { name = "all", transport = "plain", at_rest = { tables = true, redo_log = true } }"#,
             &[
-                ("mongodb, ecdsa-p256", &["plain", "tls"]),
+                ("mongodb, ecdsa-p256", &["plain"]),
                 ("mongodb, ecdsa-p256, a second one", &[AGAIN]),
-                ("mongodb, ecdsa-p256, at rest: tables", &["tables", "tables, tls"]),
+                ("mongodb, ecdsa-p256, for tls", &["tls"]),
+                ("mongodb, ecdsa-p256, at rest: tables", &["tables"]),
+                (
+                    "mongodb, ecdsa-p256, at rest: tables, for tables, tls",
+                    &["tables, tls"],
+                ),
                 ("mongodb, ecdsa-p256, at rest: tables, redo_log", &["all"]),
             ],
         );

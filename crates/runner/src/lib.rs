@@ -31,8 +31,12 @@ mod same_servers;
 mod schedule;
 mod server;
 mod servers;
+mod sqlite;
 mod trust;
 mod whereabouts;
+
+#[cfg(test)]
+ciphertax_testkit::plays_roles!();
 
 pub use clean::{clean, made_on, remedy};
 pub use error::RunError;

@@ -1,5 +1,8 @@
 //! A study from beginning to end.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +12,7 @@ use ciphertax_explain::explain;
 use ciphertax_model::Arm;
 use ciphertax_reactor::stop;
 use ciphertax_records::{
-    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, Sample,
+    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
     write_run,
 };
 use ciphertax_wire::Target;
@@ -92,7 +95,7 @@ struct Player<'a> {
     cells: Vec<OpenCell>,
     head: Head,
     /// What was measured of it before.
-    earlier: Vec<Sample>,
+    earlier: SampleLog,
     /// True if its folder was made for it just now.
     is_new: bool,
 }
@@ -109,9 +112,9 @@ impl<'a> Player<'a> {
         let arms = plan.study.measured_arms();
         let mut servers = Vec::new();
         let is_new = earlier.is_none();
-        let (before, samples) = match earlier {
-            Some(earlier) => (Some(earlier.head), earlier.samples),
-            None => (None, Vec::new()),
+        let (before, log) = match earlier {
+            Some(earlier) => (Some(earlier.head), earlier.log),
+            None => (None, SampleLog::default()),
         };
         let ready = stop::heed(stop, || {
             open(plan, &arms, &mut servers, progress)?;
@@ -120,7 +123,7 @@ impl<'a> Player<'a> {
                 ..head(plan, &arms, &servers, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
-            let (courses, cells) = open_cells(plan, &mut servers, &samples, progress)?;
+            let (courses, cells) = open_cells(plan, &mut servers, &log, progress)?;
             for servers in &mut servers {
                 head.data_sizes.extend(servers.data_sizes(&plan.study)?);
             }
@@ -134,7 +137,7 @@ impl<'a> Player<'a> {
                 courses,
                 cells,
                 head,
-                earlier: samples,
+                earlier: log,
                 is_new,
             }),
             Err(error) => {
@@ -166,23 +169,19 @@ impl<'a> Player<'a> {
             earlier,
             is_new,
         } = self;
-        let (measured, samples) = stop::heed(stop, || {
+        let (measured, log) = stop::heed(stop, || {
             // Ends with this, which closes the connections.
-            let mut cells = Cells {
-                study: &plan.study,
-                servers: &mut servers,
-                open: cells,
-                began: Instant::now() - time_of(&earlier),
-            };
+            let began = Instant::now() - time_of(&earlier);
+            let mut cells = Cells::new(&plan.study, &mut servers, cells, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
-            (measured, rounds.into_samples())
+            (measured, rounds.into_log())
         });
         head.servers = servers.iter().flat_map(|servers| servers.records()).collect();
 
         progress.stage(&Stage::CleaningUp);
         let cleaned = close_all(plan, servers);
-        if samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
+        if log.samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
             folder.discard();
             let error = measured.err().unwrap_or(RunError::Stopped);
             return Err(match cleaned {
@@ -192,7 +191,7 @@ impl<'a> Player<'a> {
         }
         progress.stage(&Stage::Evaluating);
         head.status = status(&measured, &cleaned);
-        let results = explain(&head, samples.as_slice())?;
+        let results = explain(&head, &log)?;
         let run = Run::new(head, results);
         Ok(Played {
             unsaved: write_run(folder.path(), &run).err().map(RunError::from),
@@ -264,7 +263,7 @@ fn open(
 fn open_cells<'a>(
     plan: &'a Plan,
     servers: &mut [Box<dyn Servers>],
-    earlier: &[Sample],
+    earlier: &SampleLog,
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
     for servers in &mut *servers {

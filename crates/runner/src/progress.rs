@@ -27,6 +27,15 @@ pub enum Stage {
     Opening,
     /// Waiting until the machine is fit for measuring again, and why it is not.
     Waiting(String),
+    /// Between slices: waiting until the servers have written what they still had to write.
+    Settling,
+    /// Measuring a slice, where something else comes between slices.
+    Measuring {
+        /// The cell.
+        cell: String,
+        /// The arm.
+        arm: String,
+    },
     /// Evaluating the samples.
     Evaluating,
     /// Removing data set and server.

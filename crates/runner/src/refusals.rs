@@ -4,7 +4,7 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, AtRest, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
@@ -35,7 +35,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     let cells = study.cells.iter();
     let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     let is_for = entry(&study.server).map(|entry| entry.protocol());
-    if is_for.is_ok_and(|protocol| protocol != own.protocol()) {
+    if is_for.is_ok_and(|protocol| protocol != Some(own.protocol())) {
         refusals.push(format!(
             "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
             study.name,
@@ -150,13 +150,13 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    let beside_columns = |arm: &Arm| AtRest {
-        columns: None,
-        ..arm.at_rest
-    };
-    for arm in study.arms.iter().filter(|arm| !beside_columns(arm).is_default()) {
+    for (arm, file_system) in study
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm, arm.at_rest.file_system?)))
+    {
         note(format!(
-            "arm {}: encryption at rest is not measured yet, since nothing proves it before; leave at_rest out",
+            "arm {}: {file_system} is not measured yet, since nothing proves it before; leave at_rest.file_system out",
             arm.name
         ));
     }

@@ -15,7 +15,7 @@ use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
-use crate::server::{GroupServer, Identity, ProvedArm, Server, TargetServers};
+use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
 
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
 pub(crate) trait Servers {
@@ -136,8 +136,14 @@ impl<D: Database> GroupServers<D> {
         let arms = opening.measured_at(Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
         let mut open = Self::none(Some(spec.clone()));
+        let mut at_rest = AtRestProofs::of(&arms, spec);
         for group in groups(opening.study, spec, arms) {
-            let server = GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
+            let mut server =
+                GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
+            at_rest.prove(&group, &mut server, &mut |arm| {
+                opening.progress.stage(&Stage::Proving(arm.name.clone()));
+                (opening.go_on)()
+            })?;
             open.add(server, group.arms, opening)?;
         }
         Ok(open)
@@ -330,7 +336,7 @@ impl<D: Database> Servers for GroupServers<D> {
 
 impl<'a> Opening<'a> {
     /// The next server, for the cells with this spec.
-    fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
+    pub(crate) fn next_server(&mut self, spec: Option<&ServerSpec>) -> Identity {
         self.servers += 1;
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
@@ -341,7 +347,7 @@ impl<'a> Opening<'a> {
     }
 
     /// The arms that any cell with this spec measures.
-    fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
+    pub(crate) fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
         let study = self.study;
         let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
         let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
@@ -349,6 +355,7 @@ impl<'a> Opening<'a> {
     }
 }
 
-fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
+/// True if a cell is measured on servers with this spec; `None` for the user's own, which hold all.
+pub(crate) fn holds(spec: Option<&ServerSpec>, study: &Study, cell: &Cell) -> bool {
     spec.is_none_or(|spec| study.server_spec(cell) == *spec)
 }

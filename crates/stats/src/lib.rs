@@ -14,6 +14,7 @@
 //! | [`histogram`] | how are latencies kept? |
 //! | [`percentile`] | by how much does a percentile of the latency differ? |
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
+//! | [`totals`] | what are they where a block takes now nothing, now twice as much? |
 //! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
 //! | [`verdict`] | does it cost, does it not, or can it not be told? |
 
@@ -31,6 +32,7 @@ pub mod paired;
 pub mod percentile;
 mod spread;
 pub mod stopping;
+pub mod totals;
 pub mod verdict;
 
 pub use difference::difference;

@@ -10,7 +10,7 @@ use ciphertax_stats::Estimate;
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
-    half_width_after, percentile_coverage,
+    half_width_after, owed_coverage, percentile_coverage,
 };
 
 const REPETITIONS: u64 = 4_000;
@@ -130,6 +130,18 @@ fn intervals_of_the_churn_model_cover_the_truth() {
             (0.93..=0.97).contains(&coverage),
             "{connect_blocks} and {query_blocks} blocks: {coverage}"
         );
+    }
+}
+
+#[test]
+fn what_is_paid_later_is_no_cost_and_the_mean_of_the_log_ratios_would_take_it_for_a_gain() {
+    for pays in [[0.9, 0.9], [0.9, 0.3], [1.0, 0.25]] {
+        for blocks in [12, 20, 40] {
+            let (coverage, by_blocks) = owed_coverage(pays, blocks, REPETITIONS);
+            // What is put off in one round is paid in another: the sum is steadier than independent rounds would be.
+            assert!(coverage >= 0.93, "{pays:?}, {blocks} blocks: {coverage}");
+            assert!(pays[0] == pays[1] || by_blocks < -0.03, "{pays:?}: {by_blocks}");
+        }
     }
 }
 

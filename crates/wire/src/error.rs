@@ -92,6 +92,14 @@ pub enum WireError {
         /// The server's message.
         message: String,
     },
+    /// SQLite said no.
+    #[error("SQLite refused with error {code}: {message}")]
+    Sqlite {
+        /// SQLite's extended result code.
+        code: i32,
+        /// Its message.
+        message: String,
+    },
     /// The server hung up on the first thing that the client said.
     #[error("the server closed the connection at the client's first message, which was {}", first_message(*.encrypted))]
     HungUp {
@@ -121,7 +129,7 @@ impl WireError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            Self::Server { .. } | Self::Command { .. } | Self::PostgreSql { .. }
+            Self::Server { .. } | Self::Command { .. } | Self::PostgreSql { .. } | Self::Sqlite { .. }
         )
     }
 

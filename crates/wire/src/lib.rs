@@ -1,4 +1,4 @@
-//! Lean database clients over plain and TLS streams.
+//! Lean database clients over plain and TLS streams; for SQLite, which has neither, `rusqlite`.
 //!
 //! Own clients and not drivers, because only they give the time of every connect phase, the facts of a session, the
 //! path a login took, a choice of TLS library and a cost per operation near that of the system calls. Packet formats,
@@ -16,6 +16,7 @@ mod reach;
 mod remedy;
 mod resolve;
 mod scram;
+pub mod sqlite;
 mod stream;
 mod summary;
 pub mod tls;

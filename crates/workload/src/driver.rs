@@ -36,15 +36,17 @@ pub trait Driver: Client {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
 
     use ciphertax_model::{ReadPreference, Secret, Transport, Workload};
-    use ciphertax_wire::{Expectation, mongodb, mysql, postgresql};
+    use ciphertax_wire::{Expectation, mongodb, mysql, postgresql, sqlite};
 
     use super::*;
     use crate::mongodb::MongodbAccess;
     use crate::mysql::MysqlAccess;
     use crate::postgresql::PostgresqlAccess;
+    use crate::sqlite::SqliteAccess;
     use crate::ycsb::KeySpace;
 
     #[test]
@@ -72,6 +74,10 @@ mod tests {
             is_pooled: false,
             columns: None,
         };
+        let sqlite = SqliteAccess {
+            options: sqlite::ConnectOptions::new(Path::new("/nowhere"), None, 1),
+            expectation: Expectation::new(Transport::Plain),
+        };
         for workload in Workload::ALL
             .into_iter()
             .filter(|workload| !workload.is_program())
@@ -79,6 +85,7 @@ mod tests {
             assert_started_if_spoken(&mysql, workload);
             assert_started_if_spoken(&mongodb, workload);
             assert_started_if_spoken(&postgresql, workload);
+            assert_started_if_spoken(&sqlite, workload);
         }
     }
 

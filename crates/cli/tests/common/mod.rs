@@ -209,7 +209,7 @@ pub(crate) fn samples(run: &Path) -> Vec<Sample> {
 /// The samples of a run that may have been cut off in the middle of a line.
 pub(crate) fn samples_so_far(run: &Path) -> Vec<Sample> {
     let samples = SampleFile::open(&run.join("samples.jsonl")).unwrap();
-    samples.read_all().unwrap()
+    samples.read_all().unwrap().samples
 }
 
 fn is_empty(folder: &Path) -> bool {

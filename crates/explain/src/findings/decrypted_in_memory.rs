@@ -1,6 +1,5 @@
 //! Why encryption at rest may cost nothing.
 
-use ciphertax_model::Metric;
 use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::Verdict;
 use ciphertax_stats::format::{bytes, fine, fine_share, rounded};

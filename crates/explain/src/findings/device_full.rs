@@ -14,7 +14,7 @@ const FULL: f64 = 0.9;
 pub(super) fn device_full(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let name = &cell.asked.name;
     let baseline = &run.head.study.baseline().name;
-    let cost = run.results.estimate(name, arm, Metric::ServerCpuPerOp)?;
+    let cost = run.results.estimate(name, arm, run.results.server_cpu(name))?;
     let speed = run.results.estimate(name, arm, Metric::Throughput)?;
     let only_cpu = is_sure(cost) && cost.low > 0.0 && speed.verdict != Verdict::Costs;
     let (before, after) = (

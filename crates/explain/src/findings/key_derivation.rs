@@ -1,38 +1,41 @@
-//! What opening an encrypted file takes.
+//! Databases that are better kept open, because their key is derived each time.
 
-use ciphertax_records::{Finding, MeasuredCell, Phase, Run, Severity};
+use ciphertax_records::{Finding, MeasuredCell, Phase, PhaseRow, Run, Severity};
 use ciphertax_stats::format::rounded;
 
 use super::finding::{finding, share};
+use super::slowest_phase::longer;
 
-/// The part of the time to open a file that is worth a word, and the least that it must be, in microseconds.
-const WORTH_A_WORD: (f64, f64) = (0.1, 1_000.0);
+/// The part of what opening takes longer from which on it is the derivation that is to be saved.
+const MOST_OF_IT: f64 = 0.5;
 
 pub(super) fn key_derivation(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
-    let of_arm = || {
-        let rows = run.results.connect_phases.iter();
-        rows.filter(|row| row.cell == cell.asked.name && row.arm == arm)
-    };
-    let derivation = of_arm().find(|row| row.phase == Phase::KeyDerivation)?;
-    let all: f64 = of_arm().map(|row| row.mean_us).sum();
-    if derivation.mean_us < WORTH_A_WORD.0 * all || derivation.mean_us < WORTH_A_WORD.1 {
+    let longer = longer(run, cell, arm)?;
+    let rows = &run.results.connect_phases;
+    let is_it =
+        |row: &&PhaseRow| row.phase == Phase::KeyDerivation && row.cell == cell.asked.name && row.arm == arm;
+    let derivation = rows.iter().find(is_it)?;
+    if derivation.mean_us < MOST_OF_IT * longer.value {
         return None;
     }
-    let cpu = derivation.client_cpu_us;
-    let cpu = cpu.map(|us| format!("; {} of the client's CPU", rounded::microseconds(us)));
+    let asked = run.head.study.arms.iter().find(|asked| asked.name == arm)?;
+    let sqlcipher = asked.at_rest.sqlcipher?;
+    let cpu = derivation.client_cpu_us.map(rounded::microseconds);
     Some(finding(
         "key-derivation",
         Severity::Advice,
         format!(
-            "{}: over {arm} the key is derived anew at every open, which takes {}: keep databases open.",
+            "{}: keep databases open: with {arm} it takes {} longer to open one, {} of it to derive its key; where the passphrase is \
+             random, fewer rounds (kdf_iter) do.",
             cell.asked.name,
-            rounded::microseconds(derivation.mean_us)
+            rounded::microseconds_between(longer),
+            share(derivation.mean_us, longer.value.max(derivation.mean_us)),
         ),
         format!(
-            "{} of the {} from opening to the last answer{}",
-            share(derivation.mean_us, all),
-            rounded::microseconds(all),
-            cpu.unwrap_or_default()
+            "key derivation by {} rounds and the first page: {} on average, of which {} CPU",
+            sqlcipher.kdf_iter,
+            rounded::microseconds(derivation.mean_us),
+            cpu.unwrap_or_else(|| "an unknown part".into())
         ),
     ))
 }

@@ -1,6 +1,6 @@
 //! Arms that no server can have together with the baseline.
 
-use ciphertax_records::{Finding, Run, Severity};
+use ciphertax_records::{Finding, Run, ServerPlacement, ServerRecord, Severity};
 
 use super::finding::finding;
 
@@ -12,7 +12,8 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
             apart.push(&arm.name);
         }
     }
-    (!apart.is_empty()).then(|| {
+    let are_processes = |server: &ServerRecord| server.placement != ServerPlacement::Embedded;
+    (!apart.is_empty() && run.head.servers.iter().any(are_processes)).then(|| {
         let names: Vec<&str> = run.head.servers.iter().map(|server| server.name.as_str()).collect();
         finding(
             "different-servers",

@@ -3,12 +3,12 @@
 use ciphertax_explain::explain;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{
-    DataSize, DeviceUse, Finding, Head, Phase, PhaseSample, Rated, Sample, ServerId, ServerRecord, Severity,
+    DataSize, DeviceUse, Finding, Head, Rated, Sample, ServerId, ServerRecord, Severity,
     Side, counter,
 };
 
 use crate::comparisons::{found, measured, only};
-use crate::made_up::{OPERATIONS, handshake, head};
+use crate::made_up::{OPERATIONS, head};
 
 const AT_REST: &str = r#"
 name = "at-rest"
@@ -262,39 +262,6 @@ fn the_library_decides_where_the_same_is_asked_of_servers_with_several() {
         [],
         "the library is the same"
     );
-}
-
-#[test]
-fn opening_that_derives_a_key_is_best_done_seldom() {
-    let text = AT_REST.replace("oltp_write_only", "connect");
-    let told = |derivation_us: u64| {
-        let study = Study::from_toml(&text).unwrap();
-        let mut samples = measured(&study, |_, _| [100.0, 100.0]);
-        let phase = |phase, wall_us: u64| PhaseSample {
-            phase,
-            ..handshake(wall_us * 1_000)
-        };
-        for sample in &mut samples {
-            sample.load.phases = vec![phase(Phase::Open, 500)];
-            if sample.slice.arm == "rest" {
-                sample
-                    .load
-                    .phases
-                    .push(phase(Phase::KeyDerivation, derivation_us));
-            }
-            let wall_ns: u64 = sample.load.phases.iter().map(|phase| phase.wall_sum_ns).sum();
-            sample.load.operations[0].latency_sum_ns = wall_ns;
-        }
-        found(&head(study), &samples, "key-derivation")
-    };
-    let finding = only(told(60_000));
-    assert_eq!(finding.severity, Severity::Advice);
-    assert!(
-        finding.summary.contains("takes 60.0 ms: keep databases open"),
-        "{finding:?}"
-    );
-    assert!(finding.evidence.starts_with("99 % of the"), "{finding:?}");
-    assert_eq!(told(100), [], "it takes no time");
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn session(server: &ServerRecord, tls: TlsFacts) -> SessionRecord {
         beside_id: ServerId::default(),
         beside: None,
         proofs: Vec::new(),
+        disk: None,
         facts: SessionFacts {
             server_version: server.version.clone(),
             authentication: AuthenticationFacts {

@@ -156,12 +156,12 @@ fn the_same_samples_give_the_same_run() {
 #[test]
 fn precision_counts_blocks_and_ends_when_narrow() {
     let study = study();
-    let few = precision(&study, &study.cells[0], &samples(5)).unwrap();
+    let few = precision(&study, &study.cells[0], &samples(5).into()).unwrap();
     assert!(
         !few.precise && few.blocks == 5 && few.more_time_s.unwrap() > 0.0,
         "{few:?}"
     );
-    let many = precision(&study, &study.cells[0], &samples(30)).unwrap();
+    let many = precision(&study, &study.cells[0], &samples(30).into()).unwrap();
     assert!(many.precise && many.cpu_half_width.unwrap() < 0.01, "{many:?}");
 }
 

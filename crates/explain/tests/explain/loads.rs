@@ -68,7 +68,7 @@ fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency()
         "{:#?}",
         run.findings
     );
-    let reached = precision(&study, &study.cells[1], &samples).unwrap();
+    let reached = precision(&study, &study.cells[1], &samples.into()).unwrap();
     assert!(reached.throughput_half_width.is_some());
 }
 

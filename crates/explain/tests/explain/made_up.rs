@@ -138,6 +138,8 @@ pub(crate) fn sample(
             server_cpu: Some(cpu(server_us)),
             ..ServerSide::default()
         },
+        quiet: None,
+        others_worked: false,
         void: None,
     }
 }

@@ -8,5 +8,6 @@ mod consequences;
 mod figures;
 mod loads;
 mod made_up;
+mod rounds;
 mod targets;
 mod waits;

@@ -58,6 +58,7 @@ fn session(verification: &str) -> SessionRecord {
         beside_id: Default::default(),
         beside: None,
         proofs: Vec::new(),
+        disk: None,
         facts,
     }
 }

@@ -1,6 +1,6 @@
 //! What a server can encrypt on the disk by itself, and how it can be told to write.
 
-use ciphertax_model::{AtRestAlgorithm, AtRestPart};
+use ciphertax_model::{AtRestAlgorithm, AtRestPart, Storage};
 use serde::Serialize;
 
 /// What a server can encrypt on the disk by itself. Held to by tests that search its disk.
@@ -12,6 +12,8 @@ pub struct AtRestCapabilities {
     pub algorithms: &'static [AtRestAlgorithm],
     /// Whether background threads can be told to encrypt what is there.
     pub encryption_threads: bool,
+    /// Whether the whole file can be encrypted by SQLCipher.
+    pub sqlcipher: bool,
 }
 
 impl AtRestCapabilities {
@@ -20,18 +22,34 @@ impl AtRestCapabilities {
         parts: &[],
         algorithms: &[],
         encryption_threads: false,
+        sqlcipher: false,
     };
 }
 
-/// Settings of [`Storage`](ciphertax_model::Storage) that servers of MySQL's family have: all.
-pub(super) const ALL_OF_STORAGE: &[&str] = &[
-    "memory_mb",
-    "flush",
-    "flush_log_at_trx_commit",
-    "binary_log",
-    "sync_binlog",
-    "doublewrite",
-];
+/// How a server can be told to keep data in memory, and to write them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StorageCapabilities {
+    /// The settings that it has, as study files name them.
+    pub settings: &'static [&'static str],
+    /// The least memory for data and indexes that it starts with, in megabytes.
+    pub least_memory_mb: u32,
+}
 
-/// Settings of [`Storage`](ciphertax_model::Storage) that every server has.
-pub(super) const MEMORY_ALONE: &[&str] = &["memory_mb"];
+/// What servers of MySQL's family have: all.
+pub(super) const ALL_OF_STORAGE: StorageCapabilities = StorageCapabilities {
+    settings: &[
+        "memory_mb",
+        "flush",
+        "flush_log_at_trx_commit",
+        "binary_log",
+        "sync_binlog",
+        "doublewrite",
+    ],
+    least_memory_mb: *Storage::MEMORY_MB.start(),
+};
+
+/// What every server has.
+pub(super) const MEMORY_ALONE: StorageCapabilities = StorageCapabilities {
+    settings: &["memory_mb"],
+    least_memory_mb: *Storage::MEMORY_MB.start(),
+};

@@ -32,9 +32,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What its clients speak.
-    pub fn protocol(&self) -> Protocol {
+    /// What its clients speak; `None` for a database that runs in its client.
+    pub fn protocol(&self) -> Option<Protocol> {
         self.family.protocol()
+    }
+
+    /// True if it is a part of ciphertax, so that nothing has to be fetched or found.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.source, Source::BuiltIn)
     }
 
     /// How the default account logs in.
@@ -102,6 +107,8 @@ pub(crate) enum Source {
         /// Debian's packages of the libraries of the system that it needs.
         libraries: &'static str,
     },
+    /// It is a part of ciphertax.
+    BuiltIn,
 }
 
 /// The packages that apt chooses from.

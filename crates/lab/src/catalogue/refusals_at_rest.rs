@@ -9,13 +9,7 @@ impl Capabilities {
     pub fn refuse_at_rest(&self, at_rest: &AtRest) -> Vec<Refusal> {
         let known = self.at_rest;
         let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
-        let parts = parts.map(|part| {
-            let instead = match known.parts {
-                [] => "file_system at rest".to_owned(),
-                parts => format!("{} at rest", list(parts)),
-            };
-            self.refusal(format!("{part} at rest"), instead)
-        });
+        let parts = parts.map(|part| self.refusal(format!("{part} at rest"), self.known_at_rest()));
         let algorithm = at_rest.algorithm;
         let algorithm = algorithm.filter(|algorithm| !known.algorithms.contains(algorithm));
         let algorithm = algorithm.map(|algorithm| {
@@ -27,29 +21,48 @@ impl Capabilities {
         });
         let threads = at_rest.encryption_threads > 0 && !known.encryption_threads;
         let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
-        parts.chain(algorithm).chain(threads).collect()
+        let sqlcipher = at_rest.sqlcipher.is_some() && !known.sqlcipher;
+        let sqlcipher = sqlcipher.then(|| self.refusal("sqlcipher at rest", self.known_at_rest()));
+        parts.chain(algorithm).chain(threads).chain(sqlcipher).collect()
+    }
+
+    /// What it can encrypt, in words.
+    fn known_at_rest(&self) -> String {
+        match (self.at_rest.parts, self.at_rest.sqlcipher) {
+            (_, true) => "sqlcipher at rest".to_owned(),
+            ([], false) => "file_system at rest".to_owned(),
+            (parts, false) => format!("{} at rest", list(parts)),
+        }
     }
 
     /// Settings of memory and writing that this server does not have.
     pub fn refuse_storage(&self, storage: &Storage) -> Vec<Refusal> {
-        let unknown = storage.named().filter(|name| !self.storage.contains(name));
-        let refuse = |name| {
+        let known = self.storage;
+        let unknown = storage.named().filter(|name| !known.settings.contains(name));
+        let unknown = unknown.map(|name| {
             self.refusal(
                 format!("storage.{name}"),
-                format!("storage.{}", list(self.storage)),
+                format!("storage.{}", list(known.settings)),
             )
-        };
-        unknown.map(refuse).collect()
+        });
+        let too_little = storage.memory_mb.filter(|mb| *mb < known.least_memory_mb);
+        let too_little = too_little.map(|mb| {
+            self.refusal(
+                format!("storage.memory_mb = {mb}"),
+                format!("{} MB and more", known.least_memory_mb),
+            )
+        });
+        unknown.chain(too_little).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_model::{AtRestAlgorithm, AtRestPart};
+    use ciphertax_model::{AtRestAlgorithm, AtRestPart, SqlCipher};
 
     use super::*;
     use crate::catalogue::{
-        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, find,
+        CATALOGUE, MARIADB, MARIADB_10_2, MARIADB_11_4_WOLFSSL, MONGODB, MYSQL, POSTGRESQL, SQLITE, find,
     };
 
     fn refused(server: &str, at_rest: AtRest) -> Vec<String> {
@@ -76,12 +89,33 @@ mod tests {
                 "mongodb cannot do tables at rest; it can do file_system at rest",
             ),
             (&POSTGRESQL, AtRestPart::RedoLog, "it can do file_system at rest"),
+            (
+                &SQLITE,
+                AtRestPart::Tables,
+                "sqlite cannot do tables at rest; it can do sqlcipher at rest",
+            ),
         ] {
             let [refusal] = &refused(server.name, AtRest::from_iter([part]))[..] else {
                 panic!("{}: {part}", server.name)
             };
             assert!(refusal.contains(words), "{refusal}");
         }
+    }
+
+    #[test]
+    fn files_are_encrypted_by_sqlcipher_on_sqlite_alone() {
+        let sqlcipher = AtRest {
+            sqlcipher: Some(SqlCipher::default()),
+            ..AtRest::default()
+        };
+        for entry in CATALOGUE.into_iter().filter(|entry| *entry != &SQLITE) {
+            let refusals = refused(entry.name, sqlcipher);
+            assert!(
+                refusals[0].contains("cannot do sqlcipher at rest; it can do"),
+                "{refusals:?}"
+            );
+        }
+        assert_eq!(refused(SQLITE.name, sqlcipher), Vec::<String>::new());
     }
 
     #[test]
@@ -103,9 +137,24 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_a_server_does_not_start_with_is_refused_with_the_least() {
+        let storage = Storage {
+            memory_mb: Some(255),
+            ..Storage::default()
+        };
+        let [refusal] = &MONGODB.capabilities.refuse_storage(&storage)[..] else {
+            panic!("no refusal")
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "mongodb cannot do storage.memory_mb = 255; it can do 256 MB and more"
+        );
+    }
+
+    #[test]
     fn every_server_can_do_what_it_says_and_keep_its_data_in_memory() {
-        let memory = Storage {
-            memory_mb: Some(64),
+        let memory = |megabytes| Storage {
+            memory_mb: Some(megabytes),
             ..Storage::default()
         };
         let flushed = Storage {
@@ -116,8 +165,10 @@ mod tests {
             let capabilities = &entry.capabilities;
             let all = AtRest::from_iter(capabilities.at_rest.parts.iter().copied());
             assert_eq!(capabilities.refuse_at_rest(&all), []);
-            assert_eq!(capabilities.refuse_storage(&memory), []);
-            let of_mysql = entry.protocol() == crate::catalogue::Protocol::MySql;
+            assert_eq!(capabilities.refuse_storage(&memory(256)), []);
+            let has_little = entry.protocol() != Some(crate::catalogue::Protocol::MongoDb);
+            assert_eq!(capabilities.refuse_storage(&memory(64)).is_empty(), has_little);
+            let of_mysql = entry.protocol() == Some(crate::catalogue::Protocol::MySql);
             assert_eq!(
                 capabilities.refuse_storage(&flushed).is_empty(),
                 of_mysql,

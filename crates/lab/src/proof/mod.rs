@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{Proof, SessionFacts, Witness};
+use ciphertax_records::{DiskRecord, Proof, SessionFacts, Witness};
 use ciphertax_wire::{Client, Endpoint, Expectation, Session, WireError};
 
 use crate::error::Error;
@@ -29,6 +29,15 @@ pub struct Proved {
     pub facts: SessionFacts,
     /// What every further session must be.
     pub expectation: Expectation,
+}
+
+/// What the disk of an arm's server was proved to hold.
+#[derive(Debug, Clone)]
+pub struct ProvedAtRest {
+    /// The evidence: the server's own word, and what a search found.
+    pub proofs: Vec<Proof>,
+    /// What stays readable.
+    pub disk: DiskRecord,
 }
 
 /// Why an arm is not measured.

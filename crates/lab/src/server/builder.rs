@@ -45,6 +45,11 @@ impl PrivateServer {
 }
 
 impl PrivateServerBuilder {
+    /// Which server it will be.
+    pub(crate) fn entry(&self) -> &'static Entry {
+        self.spec.entry
+    }
+
     /// The kind of the server's certificate; ECDSA P-256 if nothing else is asked for, or RSA 2048 where the server
     /// knows RSA alone.
     #[must_use]

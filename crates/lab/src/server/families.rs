@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Entry, ServerFamily};
 use crate::mongodb::MongoDb;
+use crate::sqlite::Sqlite;
 
 use super::family::Family;
 
@@ -11,5 +12,6 @@ pub(crate) fn family(entry: &'static Entry) -> &'static dyn Family {
         ServerFamily::MySql(variant) => variant,
         ServerFamily::MongoDb => &MongoDb,
         ServerFamily::PostgreSql(variant) => variant,
+        ServerFamily::Sqlite => &Sqlite,
     }
 }

@@ -78,6 +78,7 @@ impl Spec {
         let known = self.entry.capabilities.certificates;
         match self.tls {
             Tls::Off => None,
+            Tls::WithDefaultKey if known.is_empty() => None,
             Tls::With(kind) => Some(kind),
             Tls::WithDefaultKey if known.contains(&CertificateKind::default()) => {
                 Some(CertificateKind::default())

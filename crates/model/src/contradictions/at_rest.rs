@@ -4,6 +4,7 @@ use super::found::{Found, Path};
 use crate::arm::Arm;
 use crate::at_rest::{AtRest, AtRestPart};
 use crate::authentication::AuthenticationMethod;
+use crate::sqlcipher::SqlCipher;
 use crate::study::{Cell, Study};
 
 /// `path` is that of the arm.
@@ -30,6 +31,9 @@ pub(super) fn check_at_rest(arm: &Arm, path: &Path, found: &mut Found) {
             "arm {name:?}: {of_mariadb} is MariaDB's alone and {of_mysql} MySQL's; leave one of them out"
         );
         found.add(path.key(of_mysql), message);
+    }
+    if let Some(sqlcipher) = &at_rest.sqlcipher {
+        check_sqlcipher(arm, sqlcipher, &path, found);
     }
     if let Some(other) = database_without_any(arm)
         && let Some(setting) = at_rest.settings_of_server().next()
@@ -71,6 +75,49 @@ pub(super) fn check_columns(study: &Study, cell: &Cell, path: &Path, found: &mut
             );
             found.add(path.clone(), message);
         }
+    }
+}
+
+/// `path` is that of what the arm has at rest.
+fn check_sqlcipher(arm: &Arm, sqlcipher: &SqlCipher, path: &Path, found: &mut Found) {
+    let name = &arm.name;
+    let path = path.key("sqlcipher");
+    if let Some(part) = arm.at_rest.parts().next() {
+        let message = format!(
+            "arm {name:?}: sqlcipher is SQLite's alone, and {part} is a server's; leave one of them out"
+        );
+        found.add(path.clone(), message);
+    }
+    let (least, most) = SqlCipher::KDF_ITER.into_inner();
+    if !SqlCipher::KDF_ITER.contains(&sqlcipher.kdf_iter) {
+        let message = format!("arm {name:?}: sqlcipher.kdf_iter must lie between {least} and {most}");
+        found.add(path.key("kdf_iter"), message);
+    }
+    let (least, most) = SqlCipher::PAGE_SIZE.into_inner();
+    if !SqlCipher::PAGE_SIZE.contains(&sqlcipher.page_size) || !sqlcipher.page_size.is_power_of_two() {
+        let message =
+            format!("arm {name:?}: sqlcipher.page_size must be a power of two between {least} and {most}");
+        found.add(path.key("page_size"), message);
+    }
+}
+
+/// What SQLCipher does for the whole process and cannot take back. An arm without it would have it all the same.
+pub(super) fn check_memory_security(study: &Study, found: &mut Found) {
+    let is_secured = |arm: &Arm| {
+        arm.at_rest
+            .sqlcipher
+            .is_some_and(|sqlcipher| sqlcipher.memory_security)
+    };
+    let secured = study.arms.iter().position(is_secured);
+    let other = study.arms.iter().find(|arm| !is_secured(arm));
+    if let (Some(secured), Some(other)) = (secured, other) {
+        let message = format!(
+            "arm {:?}: memory_security is for the whole process and cannot be taken back, so that the arm {:?} would have it \
+             too; set it in all arms, or leave it out",
+            study.arms[secured].name, other.name
+        );
+        let at_rest = Path::of("arm").entry(secured).key("at_rest");
+        found.add(at_rest.key("sqlcipher").key("memory_security"), message);
     }
 }
 

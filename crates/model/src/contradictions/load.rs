@@ -20,7 +20,7 @@ pub(super) fn check_engine_load(study: &Study, cell: &Cell, path: &Path, found: 
         );
         found.add(path.key("load"), message);
     } else {
-        check_load(name, &cell.load, study.slice_s, &path.key("load"), found);
+        check_load(name, &cell.load, study.slice_seconds(), &path.key("load"), found);
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }
+    at_rest::check_memory_security(study, &mut found);
     check_storage(&study.storage, &Path::of("storage"), &mut found);
     for (index, arm) in study.arms.iter().enumerate() {
         let path = Path::of("arm").entry(index);

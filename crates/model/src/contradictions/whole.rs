@@ -39,12 +39,10 @@ pub(super) fn check_names(study: &Study, found: &mut Found) {
 }
 
 pub(super) fn check_measuring(study: &Study, found: &mut Found) {
-    if !Study::SLICE_S.contains(&study.slice_s) {
+    let slice_s = study.slice_seconds();
+    if !Study::SLICE_S.contains(&slice_s) {
         let (least, most) = Study::SLICE_S.into_inner();
-        let message = format!(
-            "slice_s is {}; it must lie between {least} and {most} seconds",
-            study.slice_s
-        );
+        let message = format!("slice_s is {slice_s}; it must lie between {least} and {most} seconds");
         found.add(Path::of("slice_s"), message);
     }
     if !Study::TIME_S.contains(&study.time_s) {

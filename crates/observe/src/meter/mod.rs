@@ -8,6 +8,7 @@
 //! | [`Unmetered`] | nobody, for a reason |
 //! | `Vec` of meters | all of them together |
 
+mod io;
 mod own;
 mod process;
 mod tree;
@@ -18,6 +19,7 @@ use ciphertax_records::CpuTime;
 
 use crate::error::{Error, Result};
 use crate::run_queue::RunQueueWaits;
+use io::Io;
 
 pub use own::OwnThreads;
 pub use process::ProcessMeter;
@@ -55,6 +57,7 @@ struct Part {
     waits: Option<RunQueueWaits>,
     /// CPU time of processes that have ended, which took their switches with them.
     ended_ns: u64,
+    io: Option<Io>,
 }
 
 /// What was used between two readings; `None` for what is not known.
@@ -67,6 +70,11 @@ pub struct Used {
     /// How long threads could have run but waited for a CPU, all together, in nanoseconds; unknown where threads that did
     /// more than a tenth of the work ended meanwhile, or the kernel does not say.
     pub run_queue_wait_ns: Option<u64>,
+    /// Bytes that were fetched from storage: not those that were in the kernel's page cache.
+    pub bytes_read: Option<u64>,
+    /// Bytes that were given to storage: to the disk itself, or to the kernel's page cache, which writes a page once however
+    /// often it was written in between. A file system in user space has them all in its daemon's account.
+    pub bytes_written: Option<u64>,
 }
 
 impl Usage {
@@ -90,6 +98,10 @@ impl Usage {
             }),
             context_switches: counts(&switches_between).map(|each| each.iter().sum()),
             run_queue_wait_ns: counts(&waits_between).map(|each| each.iter().sum()),
+            bytes_read: counts(&|earlier, later| later.io?.read.checked_sub(earlier.io?.read))
+                .map(|each| each.iter().sum()),
+            bytes_written: counts(&|earlier, later| later.io?.written.checked_sub(earlier.io?.written))
+                .map(|each| each.iter().sum()),
         }
     }
 }
@@ -182,6 +194,10 @@ mod tests {
             context_switches: Some(context_switches),
             waits: None,
             ended_ns,
+            io: Some(Io {
+                read: total_ns / 2,
+                written: total_ns * 2,
+            }),
         })
     }
 
@@ -198,6 +214,7 @@ mod tests {
         assert_eq!(both.cpu.unwrap().total_ns, 350);
         assert_eq!(both.cpu.unwrap().system_ns, 35);
         assert_eq!(both.context_switches, Some(9));
+        assert_eq!((both.bytes_read, both.bytes_written), (Some(175), Some(700)));
         // The kernel did not say.
         assert_eq!(both.run_queue_wait_ns, None);
 

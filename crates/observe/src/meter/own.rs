@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ciphertax_records::CpuTime;
 
+use super::io::Io;
 use super::{Meter, Part, Usage};
 use crate::clock;
 use crate::error::Result;
@@ -33,6 +34,7 @@ impl Meter for OwnThreads {
             context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
             waits: RunQueueWaits::of(process::id()),
             ended_ns: 0,
+            io: Io::of(process::id()),
         }))
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::io::Io;
 use super::{Meter, Part, Usage};
 use crate::error::Result;
 use crate::process_cpu::ProcessCpu;
@@ -33,6 +34,7 @@ impl Meter for ProcessMeter {
             context_switches: self.0.context_switches().ok(),
             waits: RunQueueWaits::of(self.0.pid()),
             ended_ns: 0,
+            io: Io::of(self.0.pid()),
         }))
     }
 

@@ -10,6 +10,7 @@ use ciphertax_records::CpuTime;
 use procfs::FromRead;
 use procfs::process::Stat;
 
+use super::io::Io;
 use super::{Meter, Part, Usage};
 use crate::error::{Error, Result};
 use crate::process_cpu::context_switches;
@@ -142,6 +143,7 @@ impl Meter for ProcessTree {
             context_switches: Some(pids().filter_map(context_switches).sum()),
             waits: RunQueueWaits::of_all(pids()),
             ended_ns: ended.total_ns,
+            io: Io::of_all(pids()),
         }))
     }
 

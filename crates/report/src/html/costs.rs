@@ -45,6 +45,7 @@ struct VariantView {
 impl CellView {
     pub(super) fn of(run: &Run, cell: MeasuredCell<'_>) -> Self {
         let mut notes = Vec::new();
+        notes.extend(describe::quiet_in_words(cell));
         notes.extend(describe::time_wanted(cell));
         notes.extend(describe::batches_in_words(run, cell));
         Self {
@@ -81,6 +82,7 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
         rows.push(row(metric));
         // Whose CPU it is besides stands beside theirs.
         if metric == Metric::ServerCpuPerOp {
+            rows.extend(Metric::COMPARED_OF_ROUNDS.into_iter().map(row));
             rows.extend(lookup::between(run, cell).map(row));
         }
     }
@@ -163,13 +165,13 @@ fn measured(run: &Run, cell: &str, arm: &str, metric: Metric) -> Option<Figure> 
 }
 
 fn variant(run: &Run, cell: &str, arm: &str, metric: Metric) -> VariantView {
-    if Metric::OF_WHAT_IS_BETWEEN.contains(&metric) {
+    let estimate = run.results.estimate(cell, arm, metric);
+    if lookup::may_be_missing(metric) && estimate.is_none() {
         return VariantView {
             change: None,
             measured: measured(run, cell, arm, metric),
         };
     }
-    let estimate = run.results.estimate(cell, arm, metric);
     VariantView {
         change: estimate.map(|row| ChangeView::of(run, row)),
         measured: None,

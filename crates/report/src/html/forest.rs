@@ -69,7 +69,7 @@ impl Forest {
                     .results
                     .estimates
                     .iter()
-                    .filter(|row| row.metric == metric)
+                    .filter(|row| row.metric == lookup::of_whole_rounds(run, &row.cell, metric))
                     .collect();
                 let bounds = rows.iter().map(|row| [row.change, row.low, row.high]);
                 (!rows.is_empty()).then(|| (metric, ChangeScale::over(bounds)))
@@ -80,7 +80,10 @@ impl Forest {
             for arm in lookup::variants_in(run, cell) {
                 let estimates: Vec<Option<&EstimateRow>> = shown
                     .iter()
-                    .map(|(metric, _)| run.results.estimate(&cell.found.name, &arm.name, *metric))
+                    .map(|(metric, _)| {
+                        let metric = lookup::of_whole_rounds(run, &cell.found.name, *metric);
+                        run.results.estimate(&cell.found.name, &arm.name, metric)
+                    })
                     .collect();
                 let Some(first) = estimates.iter().flatten().next() else {
                     continue;
@@ -131,7 +134,7 @@ const METRICS: [Metric; 4] = [
 
 fn short(metric: Metric) -> &'static str {
     match metric {
-        Metric::ServerCpuPerOp => "server CPU",
+        server if Metric::SERVER_CPU.contains(&server) => "server CPU",
         Metric::ClientCpuPerOp => "client CPU",
         Metric::ResponseMean => "response",
         other => other.label(),

@@ -1,6 +1,6 @@
 //! Versions, host and settings of the measurement.
 
-use ciphertax_records::Run;
+use ciphertax_records::{Run, ServerPlacement};
 use ciphertax_stats::format;
 
 use super::figure::Item;
@@ -11,9 +11,9 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
     let study = &run.head.study;
     vec![
         format!(
-            "All arms ran the same load in short slices of {} s, one of every arm in each block in random balanced order, so \
+            "All arms ran the same load in slices of {} s, one of every arm in each block in random balanced order, so \
              that drift of the machine fell on all alike.",
-            study.slice_s
+            study.slice_seconds()
         ),
         "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
          measured once more in the same blocks) and it is significant among all comparisons (Holm); it is no cost if the \
@@ -61,12 +61,17 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             "slices",
             format!(
                 "{} s each, arms in random balanced order, seed {}",
-                study.slice_s, run.head.seed
+                study.slice_seconds(),
+                run.head.seed
             ),
         ),
     ];
     items.extend(run.head.servers.iter().map(|server| {
-        let mut text = format!("{} {} at {}", server.product, server.version, server.address);
+        let mut text = format!("{} {}", server.product, server.version);
+        match server.placement {
+            ServerPlacement::Embedded => text.push_str(" in the load threads themselves"),
+            _ => text.push_str(&format!(" at {}", server.address)),
+        }
         if !server.tls_library.is_empty() {
             text.push_str(&format!(", {}", server.tls_library));
         }

@@ -90,7 +90,12 @@ pub(super) fn floors_in_words(run: &Run) -> String {
     };
     let parts: Vec<String> = [
         (
-            range(&[Metric::ServerCpuPerOp, Metric::ClientCpuPerOp]),
+            range(&[
+                Metric::ServerCpuPerOp,
+                Metric::ServerCpuRoundPerOp,
+                Metric::ServerAndFileSystemCpuPerOp,
+                Metric::ClientCpuPerOp,
+            ]),
             "CPU per operation",
         ),
         (range(&[Metric::Throughput]), "throughput"),
@@ -125,7 +130,7 @@ struct Strip {
 
 pub(super) fn ratio_charts(run: &Run, cell: MeasuredCell<'_>) -> Vec<RatioChart> {
     [
-        Metric::ServerCpuPerOp,
+        run.results.server_cpu(&cell.found.name),
         Metric::ClientCpuPerOp,
         Metric::speed(cell.asked.load.pace()),
     ]

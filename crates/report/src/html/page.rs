@@ -17,6 +17,7 @@ use super::method::{in_three_sentences, method};
 use super::noise::{NoiseTable, floors_in_words};
 use super::proofs::{ArmView, Matrix};
 use super::published::PublishedView;
+use super::readable::ReadableView;
 use super::void::VoidView;
 use crate::answer::{lacks_blocks, needs_blocks};
 use crate::{describe, lookup};
@@ -45,6 +46,7 @@ pub(super) struct Page {
     connects: Vec<ConnectView>,
     matrix: Matrix,
     arms: Vec<ArmView>,
+    readable: Option<ReadableView>,
     floors: String,
     noise: Option<NoiseTable>,
     void: VoidView,
@@ -90,6 +92,7 @@ impl Page {
                 .collect(),
             matrix: Matrix::of(run),
             arms: run.head.arms.iter().map(|arm| ArmView::of(run, arm)).collect(),
+            readable: ReadableView::of(run),
             floors: floors_in_words(run),
             noise: Some(NoiseTable::of(run)).filter(|table| !table.is_empty()),
             void: VoidView::of(run),

@@ -20,7 +20,7 @@ pub(super) fn noise(page: &mut Page, run: &Run) {
         Tone::Plain,
     );
     let mut metrics: Vec<Metric> = Vec::new();
-    for metric in run.cells().flat_map(lookup::headline) {
+    for metric in run.cells().flat_map(|cell| lookup::headline(run, cell)) {
         if !metrics.contains(&metric) {
             metrics.push(metric);
         }
@@ -54,6 +54,9 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     if cell.found.client_bound {
         caption.push_str("; client-bound");
     }
+    if let Some(words) = describe::quiet_in_words(cell) {
+        caption.push_str(&format!("; {words}"));
+    }
     if let Some(wanted) = describe::blocks_wanted(cell).or_else(|| describe::time_wanted(cell)) {
         caption.push_str(&format!("; {wanted}"));
     }
@@ -68,27 +71,20 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
         return;
     }
 
-    let metrics = lookup::headline(cell);
-    let mut columns = metrics.to_vec();
+    let metrics = lookup::headline(run, cell);
+    let mut columns = metrics.clone();
     // Whose CPU it is besides stands beside theirs.
-    columns.splice(2..2, lookup::between(run, &cell.found.name));
-    let mut table = page.table(std::iter::once("").chain(columns.iter().map(|metric| heading(*metric))));
-    let by_itself = |arm: &str, metric| {
-        let value = lookup::measured(run, &cell.found.name, arm, metric);
-        right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
-    };
-    if let Some(arm) = lookup::baseline(run) {
-        let values = columns.iter().map(|metric| by_itself(&arm.name, *metric));
-        table.add_row(std::iter::once(left(&arm.name)).chain(values));
+    let client = columns
+        .iter()
+        .position(|metric| *metric == Metric::ClientCpuPerOp);
+    let beside = client.map_or(columns.len(), |client| client + 1);
+    columns.splice(beside..beside, lookup::between(run, &cell.found.name));
+    arms_by_metrics(page, run, cell, &columns);
+    let storage = lookup::of_storage(run, &cell.found.name);
+    if !storage.is_empty() {
+        page.paragraph(STORAGE, Tone::Plain);
+        arms_by_metrics(page, run, cell, &storage);
     }
-    for arm in lookup::variants_in(run, cell) {
-        let values = columns.iter().map(|metric| match metrics.contains(metric) {
-            true => page.change(run, run.results.estimate(&cell.found.name, &arm.name, *metric)),
-            false => by_itself(&arm.name, *metric),
-        });
-        table.add_row(std::iter::once(left(&arm.name)).chain(values));
-    }
-    page.add_table(&table);
     for arm in lookup::variants_in(run, cell) {
         let rows = metrics
             .iter()
@@ -115,6 +111,34 @@ fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
         page.paragraph("Memory and disk:", Tone::Plain);
         lines.iter().for_each(|line| page.item(line));
     }
+}
+
+/// What is said above the table of storage.
+const STORAGE: &str = "Whole rounds: what each server did between its slices too, by the operations of its slices. The kernel's \
+     workers work for everybody: theirs is what all of them took in the arm's turn, and is in no other figure.";
+
+/// Arms down, metrics across: the baseline by itself, the others against it where both have a metric.
+fn arms_by_metrics(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, columns: &[Metric]) {
+    let mut table = page.table(std::iter::once("").chain(columns.iter().map(|metric| heading(*metric))));
+    let by_itself = |arm: &str, metric| {
+        let value = lookup::measured(run, &cell.found.name, arm, metric);
+        right(value.map_or(ABSENT.into(), |(value, unit)| format::quantity(value, unit)))
+    };
+    if let Some(arm) = lookup::baseline(run) {
+        let values = columns.iter().map(|metric| by_itself(&arm.name, *metric));
+        table.add_row(std::iter::once(left(&arm.name)).chain(values));
+    }
+    for arm in lookup::variants_in(run, cell) {
+        let values = columns.iter().map(|metric| {
+            let estimate = run.results.estimate(&cell.found.name, &arm.name, *metric);
+            match lookup::may_be_missing(*metric) && estimate.is_none() {
+                true => by_itself(&arm.name, *metric),
+                false => page.change(run, estimate),
+            }
+        });
+        table.add_row(std::iter::once(left(&arm.name)).chain(values));
+    }
+    page.add_table(&table);
 }
 
 /// Kinds of operations down, metrics across, for each variant.
@@ -166,6 +190,12 @@ fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::ClientCpuPerOp => "client CPU/op",
         Metric::ServerCpuPerOp => "server CPU/op",
+        Metric::ServerCpuRoundPerOp => "server CPU/op, whole round",
+        Metric::ServerAndFileSystemCpuPerOp => "server and file system CPU/op, whole round",
+        Metric::FileSystemCpuPerOp => "file system CPU/op",
+        Metric::KernelWorkersCpuPerOp => "kernel workers' CPU/op, in its turn",
+        Metric::StorageWrittenPerOp => "written/op",
+        Metric::StorageReadPerOp => "read/op",
         Metric::TunnelCpuPerOp => "tunnel CPU/op",
         Metric::PoolerCpuPerOp => "pooler CPU/op",
         Metric::ResponseP50 => "median response",

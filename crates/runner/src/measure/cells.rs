@@ -1,15 +1,19 @@
 //! The cells of a run whose loads are ready.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::{Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
+use ciphertax_records::{QuietPhase, Round};
 
+use super::round::{RoundClocks, ServersByArm};
 use super::slice::SliceMeter;
 use crate::error::RunError;
 use crate::load::Load;
 use crate::schedule::{Measure, Measured, PlannedSlice};
+use crate::server::Server;
 use crate::servers::Servers;
 
 /// A cell whose load is ready: its connections are open, or its program works.
@@ -45,12 +49,51 @@ impl OpenCell {
 
 /// Measures the cells of a run on real servers.
 pub(crate) struct Cells<'a> {
-    pub(crate) study: &'a Study,
-    pub(crate) servers: &'a mut [Box<dyn Servers>],
+    study: &'a Study,
+    servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
-    pub(crate) open: Vec<OpenCell>,
+    open: Vec<OpenCell>,
     /// When the run began.
-    pub(crate) began: Instant,
+    began: Instant,
+    /// By the index of the servers: of cells whose arms differ at rest.
+    clocks: BTreeMap<usize, RoundClocks>,
+}
+
+impl<'a> Cells<'a> {
+    /// Those of a study, in its order, on these servers.
+    pub(crate) fn new(
+        study: &'a Study,
+        servers: &'a mut [Box<dyn Servers>],
+        open: Vec<OpenCell>,
+        began: Instant,
+    ) -> Self {
+        Self {
+            study,
+            servers,
+            open,
+            began,
+            clocks: BTreeMap::new(),
+        }
+    }
+
+    /// The clocks of a cell's servers, those servers, and its arms.
+    fn of_round(&mut self, cell: usize) -> (&mut RoundClocks, &mut dyn ServersByArm, Vec<String>) {
+        let index = self.open[cell].servers;
+        let began = self.began;
+        let clocks = self.clocks.entry(index);
+        let arms = self.study.measured_arms_of(&self.study.cells[cell]);
+        (
+            clocks.or_insert_with(|| RoundClocks::new(began)),
+            &mut self.servers[index],
+            arms.into_iter().map(|arm| arm.name).collect(),
+        )
+    }
+}
+
+impl ServersByArm for Box<dyn Servers> {
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        Servers::server(self.as_mut(), arm)
+    }
 }
 
 impl Measure for Cells<'_> {
@@ -68,10 +111,37 @@ impl Measure for Cells<'_> {
 
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
         let distance = self.study.link(&self.study.cells[cell]);
-        self.servers[self.open[cell].servers].set_distance(distance)
+        self.servers[self.open[cell].servers].set_distance(distance)?;
+        if self.has_rounds(cell) {
+            let (clocks, servers, arms) = self.of_round(cell);
+            clocks.begin(servers, &names(&arms));
+        }
+        Ok(())
+    }
+
+    fn has_rounds(&self, _cell: usize) -> bool {
+        self.study.differs_at_rest()
+    }
+
+    fn quiet(&mut self, cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase {
+        let (clocks, servers, mut arms) = self.of_round(cell);
+        // What its own server still does is its own in any case.
+        arms.retain(|arm| next.is_none_or(|next| next.arm.name != *arm));
+        clocks.quiet(servers, &names(&arms))
+    }
+
+    fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {
+        let study = self.study;
+        let name = &study.cells[cell].name;
+        let (clocks, servers, arms) = self.of_round(cell);
+        clocks.end(servers, &names(&arms), (name, block), quiet)
     }
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
+        if self.has_rounds(cell) {
+            let (clocks, servers, arms) = self.of_round(cell);
+            clocks.begin_turn(servers, &names(&arms), &slice.arm.name);
+        }
         let OpenCell { servers, load } = &mut self.open[cell];
         let servers = &mut self.servers[*servers];
         if slice.cell.command.is_some() {
@@ -83,6 +153,15 @@ impl Measure for Cells<'_> {
             machine: &SystemCpu::now,
             began: self.began,
         };
-        meter.slice(slice, self.study.slice())
+        let mut measured = meter.slice(slice, self.study.slice())?;
+        if self.has_rounds(cell) {
+            let (clocks, servers, _) = self.of_round(cell);
+            measured.sample.others_worked = clocks.others_worked(servers);
+        }
+        Ok(measured)
     }
+}
+
+fn names(arms: &[String]) -> Vec<&str> {
+    arms.iter().map(String::as_str).collect()
 }

@@ -2,7 +2,9 @@
 
 mod cells;
 mod reading;
+mod round;
 mod slice;
+mod still;
 #[cfg(test)]
 mod tests;
 

@@ -81,9 +81,7 @@ impl Reading {
     }
 
     pub(super) fn counters_since(&self, before: &Self) -> BTreeMap<String, i64> {
-        let mut change = change(&before.counters, &self.counters);
-        change.remove(UPTIME);
-        change
+        counters_since(&before.counters, &self.counters)
     }
 
     pub(super) fn restarted_since(&self, before: &Self) -> bool {
@@ -109,8 +107,18 @@ impl Clocks {
     }
 }
 
+/// What counters rose by, but for the one that is no work.
+pub(super) fn counters_since(
+    before: &BTreeMap<String, i64>,
+    after: &BTreeMap<String, i64>,
+) -> BTreeMap<String, i64> {
+    let mut change = change(before, after);
+    change.remove(UPTIME);
+    change
+}
+
 /// What was used between two readings; nothing is known where one of them is missing.
-fn used(before: Option<&Usage>, after: Option<&Usage>) -> Used {
+pub(super) fn used(before: Option<&Usage>, after: Option<&Usage>) -> Used {
     match (before, after) {
         (Some(before), Some(after)) => after.since(before),
         _ => Used::default(),

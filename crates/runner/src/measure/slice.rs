@@ -62,6 +62,8 @@ impl SliceMeter<'_> {
                     ..Yield::default()
                 },
                 server: ServerSide::default(),
+                quiet: None,
+                others_worked: false,
                 void: Some(reason_of(failure, 1, death.as_ref())),
             },
             kept: Vec::new(),
@@ -116,6 +118,8 @@ impl SliceMeter<'_> {
                 start_ns: (yielded.began - self.began).as_nanos() as u64,
                 load: yielded.recorded,
                 server,
+                quiet: None,
+                others_worked: false,
                 void,
             },
             kept: yielded.kept,

@@ -19,7 +19,7 @@ pub(super) fn is_too_much(study: &Study, cell: &Cell) -> bool {
     let logins = match cell.load.pace() {
         Pace::Closed => 0.0,
         Pace::Batch { operations } => f64::from(operations),
-        Pace::Open { rate } => f64::from(rate) * study.slice_s,
+        Pace::Open { rate } => f64::from(rate) * study.slice_seconds(),
     };
     logins > LOGINS as f64 && study.arms_of(cell).any(is_cold)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ciphertax_explain::{CellPrecision, CellProgress};
 use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
-use ciphertax_records::{Sample, VoidReason};
+use ciphertax_records::{Sample, SampleLog, VoidReason};
 use ciphertax_stats::BalancedOrder;
 
 use super::slice::PlannedSlice;
@@ -42,7 +42,7 @@ pub(super) enum BlockOutcome {
 }
 
 impl<'a> Course<'a> {
-    /// The course from the first block on. `earlier` are the samples of a run that goes on: its orders go on too.
+    /// The course from the first block on. `earlier` is what a run measured that goes on: its orders go on too.
     ///
     /// # Errors
     /// When those hold numbers that no measurement yields.
@@ -50,10 +50,13 @@ impl<'a> Course<'a> {
         study: &'a Study,
         cell: &'a Cell,
         seed: u64,
-        earlier: &[Sample],
+        earlier: &SampleLog,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
-        let blocks = earlier.iter().filter(|sample| sample.slice.cell == cell.name);
+        let blocks = earlier
+            .samples
+            .iter()
+            .filter(|sample| sample.slice.cell == cell.name);
         let blocks = blocks.map(|sample| sample.slice.block + 1).max().unwrap_or(0);
         let mut order = BalancedOrder::new(arms.len(), seed);
         // The orders of the blocks that were measured.
@@ -70,6 +73,11 @@ impl<'a> Course<'a> {
             failed_in_a_row: 0,
             last_block: Duration::ZERO,
         })
+    }
+
+    /// The number of the next block.
+    pub(super) fn number(&self) -> u32 {
+        self.blocks
     }
 
     /// The slices of the next block, in the order in which they are measured.
@@ -93,6 +101,8 @@ impl<'a> Course<'a> {
         match (&self.cell.command, self.cell.load.pace()) {
             (Some(_), _) | (None, Pace::Batch { .. }) => self.last_block,
             (None, Pace::Open { .. }) => slices.max(self.last_block),
+            // A round has quiet phases, and as long as the last one's no others are known.
+            (None, Pace::Closed) if self.study.differs_at_rest() => slices.max(self.last_block),
             (None, Pace::Closed) => slices,
         }
     }
@@ -102,14 +112,15 @@ impl<'a> Course<'a> {
         &self.study.precision
     }
 
-    /// Takes note of a block, which took so long, and tells what follows for those to come. `samples` are all of the run.
-    pub(super) fn end_block(&mut self, samples: &[Sample], took: Duration) -> Result<BlockOutcome, RunError> {
+    /// Takes note of a block, which took so long, and tells what follows for those to come. `log` is all of the run.
+    pub(super) fn end_block(&mut self, log: &SampleLog, took: Duration) -> Result<BlockOutcome, RunError> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;
-        self.reached = self.progress.after(samples)?;
+        self.reached = self.progress.after(log)?;
         let of_block = |sample: &&Sample| sample.slice.cell == self.cell.name && sample.slice.block == block;
-        let void: Vec<&Sample> = samples
+        let void: Vec<&Sample> = log
+            .samples
             .iter()
             .rev()
             .take_while(of_block)
@@ -174,6 +185,8 @@ mod tests {
             slice: SliceId::default(),
             start_ns: 0,
             server: ServerSide::default(),
+            quiet: None,
+            others_worked: false,
             void: Some(reason),
         }
     }

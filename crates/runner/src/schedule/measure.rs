@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ciphertax_records::{QuietPhase, Round};
+
 use super::slice::{Measured, PlannedSlice};
 use crate::error::RunError;
 
@@ -16,11 +18,22 @@ pub(crate) trait Measure {
     /// True once somebody wants to stop.
     fn is_stopped(&self) -> bool;
 
-    /// Makes the servers of a cell, by its index, ready for a block of it.
+    /// Makes the servers of a cell, by its index, ready for a block of it, which begins its round if it is the first on these
+    /// servers.
     ///
     /// # Errors
     /// What keeps the run from going on.
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError>;
+
+    /// True if the arms of a cell have servers of their own because they differ at rest: then its blocks are rounds.
+    fn has_rounds(&self, cell: usize) -> bool;
+
+    /// Waits until the servers of a cell with rounds stand still, but for that of the arm whose slice comes next; no longer
+    /// than is bearable.
+    fn quiet(&mut self, cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase;
+
+    /// What each server of a cell with rounds has used since the round before.
+    fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round;
 
     /// Measures a slice of a cell, by its index. What goes wrong with the server makes the slice void.
     ///

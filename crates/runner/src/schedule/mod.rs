@@ -12,7 +12,7 @@ mod void;
 
 use std::time::Duration;
 
-use ciphertax_records::Sample;
+use ciphertax_records::{Round, Sample, SampleLog};
 
 pub(crate) use course::Course;
 pub(crate) use measure::Measure;
@@ -20,7 +20,9 @@ pub(crate) use rounds::Rounds;
 pub(crate) use slice::{Measured, PlannedSlice};
 pub(crate) use void::{Outcome, reason_of, void_reason};
 
-/// The time from the beginning of a run to the end of its last sample.
-pub(crate) fn time_of(samples: &[Sample]) -> Duration {
-    Duration::from_nanos(samples.iter().map(Sample::end_ns).max().unwrap_or(0))
+/// The time from the beginning of a run to the end of what was measured last.
+pub(crate) fn time_of(log: &SampleLog) -> Duration {
+    let samples = log.samples.iter().map(Sample::end_ns);
+    let rounds = log.rounds.iter().map(Round::end_ns);
+    Duration::from_nanos(samples.chain(rounds).max().unwrap_or(0))
 }

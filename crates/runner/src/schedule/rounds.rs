@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ciphertax_model::Study;
-use ciphertax_records::{RunFolder, RunStatus, Sample, VoidReason};
+use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason};
 
 use super::course::{BlockOutcome, Course};
 use super::measure::Measure;
-use super::slice::Measured;
+use super::slice::{Measured, PlannedSlice};
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
 
@@ -19,7 +19,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Rounds<'a> {
     measure: &'a mut dyn Measure,
     folder: &'a mut RunFolder,
-    samples: Vec<Sample>,
+    log: SampleLog,
     budget: Duration,
     /// How long is waited after the next block that is disturbed.
     wait: Duration,
@@ -33,17 +33,17 @@ enum BlockEnd {
 }
 
 impl<'a> Rounds<'a> {
-    /// Before the first block of a run, or of one that goes on after the `earlier` samples.
+    /// Before the first block of a run, or of one that goes on after what was measured `earlier`.
     pub(crate) fn begin(
         study: &Study,
         measure: &'a mut dyn Measure,
         folder: &'a mut RunFolder,
-        earlier: Vec<Sample>,
+        earlier: SampleLog,
     ) -> Self {
         Self {
             measure,
             folder,
-            samples: earlier,
+            log: earlier,
             budget: Duration::from_secs_f64(study.time_s),
             wait: FIRST_WAIT,
         }
@@ -73,7 +73,7 @@ impl<'a> Rounds<'a> {
                     return Ok(status);
                 }
                 let took = self.measure.elapsed() - block_began;
-                match cell.end_block(&self.samples, took)? {
+                match cell.end_block(&self.log, took)? {
                     BlockOutcome::Valid => self.wait = FIRST_WAIT,
                     BlockOutcome::Failed => {}
                     BlockOutcome::Disturbed(reason) => self.wait_for_peace(reason, progress),
@@ -94,29 +94,37 @@ impl<'a> Rounds<'a> {
     }
 
     /// What was measured.
-    pub(crate) fn into_samples(self) -> Vec<Sample> {
-        self.samples
+    pub(crate) fn into_log(self) -> SampleLog {
+        self.log
     }
 
-    /// One slice of every arm.
+    /// One slice of every arm; where arms differ at rest with a quiet phase before each and at the end, when the clocks of all
+    /// servers are read.
     fn block(
         &mut self,
         index: usize,
         cell: &mut Course<'_>,
         progress: &mut dyn Progress,
     ) -> Result<BlockEnd, RunError> {
+        let has_rounds = self.measure.has_rounds(index);
+        if has_rounds {
+            progress.stage(&Stage::Settling);
+        }
         self.measure.begin_block(index)?;
+        let number = cell.number();
         for slice in cell.next_block() {
+            let quiet = has_rounds.then(|| self.quiet(index, Some(&slice), progress));
             if self.measure.is_stopped() {
                 return Ok(BlockEnd::Measured);
             }
             let Measured { mut sample, kept } = self.measure.slice(index, &slice)?;
+            sample.quiet = quiet;
             if self.measure.is_stopped() && !sample.is_valid() {
                 // Whatever it looks like, that is why.
                 sample.void = Some(VoidReason::Interrupted);
             }
             // Kept here even where the disk is full.
-            self.samples.push(sample.clone());
+            self.log.samples.push(sample.clone());
             self.folder.append(&sample)?;
             if sample.is_valid() {
                 self.folder.keep(&sample, &kept)?;
@@ -130,18 +138,51 @@ impl<'a> Rounds<'a> {
                 return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
             }
         }
+        if has_rounds {
+            let quiet = self.quiet(index, None, progress);
+            if self.measure.is_stopped() {
+                return Ok(BlockEnd::Measured);
+            }
+            let round = self.measure.end_round(index, number, quiet);
+            self.log.rounds.push(round.clone());
+            self.folder.append_round(&round)?;
+        }
         Ok(BlockEnd::Measured)
+    }
+
+    /// Waits until nothing of what was measured before disturbs what comes next.
+    fn quiet(
+        &mut self,
+        index: usize,
+        next: Option<&PlannedSlice<'_>>,
+        progress: &mut dyn Progress,
+    ) -> QuietPhase {
+        progress.stage(&Stage::Settling);
+        let quiet = self.measure.quiet(index, next);
+        if let Some(next) = next {
+            progress.stage(&Stage::Measuring {
+                cell: next.cell.name.clone(),
+                arm: next.arm.name.clone(),
+            });
+        }
+        quiet
     }
 
     fn headline(&self, course: &Course<'_>) -> Headline {
         let elapsed = self.measure.elapsed();
         let (reached, wanted) = (&course.reached, course.wanted());
+        let void = self
+            .log
+            .samples
+            .iter()
+            .filter(|sample| !sample.is_valid())
+            .count();
         Headline {
             cell: course.cell.name.clone(),
             blocks: reached.blocks,
             cpu: (reached.cpu_half_width, wanted.cpu),
             throughput: (reached.throughput_half_width, wanted.throughput),
-            void: self.samples.iter().filter(|sample| !sample.is_valid()).count() as u32,
+            void: void as u32,
             elapsed,
             left: self.budget.saturating_sub(elapsed),
         }

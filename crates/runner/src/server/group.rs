@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_lab::PrivateServer;
+use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, Link, ServerSpec, Study};
 use ciphertax_observe::{Device, Meter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
@@ -37,6 +37,8 @@ pub(crate) struct GroupServer<D: Database> {
     /// The block device under the folder of a private server.
     device: Option<Device>,
     record: ServerRecord,
+    /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
+    proved_at_rest: Option<ProvedAtRest>,
     /// True if it may hold a data set.
     is_loaded: bool,
 }
@@ -86,6 +88,7 @@ impl<D: Database> GroupServer<D> {
             private: Some(server),
             login,
             processes,
+            proved_at_rest: None,
             is_loaded: false,
         };
         server.describe()?;
@@ -120,6 +123,7 @@ impl<D: Database> GroupServer<D> {
             device: None,
             private: None,
             login: target.login,
+            proved_at_rest: None,
             is_loaded: false,
         };
         server.find_members()?;
@@ -187,6 +191,23 @@ impl<D: Database> GroupServer<D> {
         self.private.is_some()
     }
 
+    /// Proves what it encrypts on the disk. `like_it` is what was proved of a server like it, which says what stays readable.
+    ///
+    /// # Errors
+    /// Names the arm that is not what it says, or what kept it from being proved.
+    pub(crate) fn prove_at_rest(&mut self, arm: &Arm, like_it: &ProvedAtRest) -> Result<(), RunError> {
+        let Some(server) = &self.private else {
+            return Ok(());
+        };
+        let mut proofs = disk_proof::prove_measured(&arm.name, server)?;
+        proofs.extend(like_it.proofs.iter().cloned());
+        self.proved_at_rest = Some(ProvedAtRest {
+            proofs,
+            disk: like_it.disk.clone(),
+        });
+        Ok(())
+    }
+
     /// Proves an arm, and its tunnel before it, and tells how it is reached.
     ///
     /// # Errors
@@ -215,6 +236,10 @@ impl<D: Database> GroupServer<D> {
                 .proofs
                 .extend(self.database.prove_columns(&self.control, server)?);
         }
+        let at_rest = self.proved_at_rest.iter();
+        proved
+            .proofs
+            .extend(at_rest.flat_map(|at_rest| at_rest.proofs.iter().cloned()));
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
@@ -228,6 +253,7 @@ impl<D: Database> GroupServer<D> {
                 server: self.record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
+                disk: self.proved_at_rest.as_ref().map(|proved| proved.disk.clone()),
                 facts: proved.facts,
             },
         })

@@ -3,9 +3,26 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Arm;
-use ciphertax_observe::{Device, Meter};
+use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
+use ciphertax_records::CpuTime;
 
 use crate::error::RunError;
+
+/// The clock of those that work for the file system under one server's folder and for nobody else: its daemon, the thread of
+/// its journal.
+pub(crate) trait FileSystemClock {
+    /// CPU time so far.
+    ///
+    /// # Errors
+    /// If one of them has ended.
+    fn read(&self) -> observe::Result<CpuTime>;
+}
+
+impl FileSystemClock for FileSystemMeter {
+    fn read(&self) -> observe::Result<CpuTime> {
+        self.own()
+    }
+}
 
 /// What a slice needs of a server, whatever the database.
 pub(crate) trait Server {
@@ -19,7 +36,14 @@ pub(crate) trait Server {
     fn meter(&self) -> &dyn Meter;
 
     /// The block device under its folder; `None` for a server of the user's own, and where there is none.
-    fn device(&self) -> Option<&Device>;
+    fn device(&self) -> Option<&Device> {
+        None
+    }
+
+    /// What works for the file system under its folder alone, outside of its processes; `None` where nothing does.
+    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+        None
+    }
 
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;

@@ -1,5 +1,6 @@
 //! The server of a group of arms, or several that form one database: the same for every database.
 
+mod at_rest;
 mod group;
 mod measured;
 mod pooler;
@@ -10,7 +11,12 @@ mod record;
 mod route;
 mod target;
 
+pub(crate) use at_rest::AtRestProofs;
 pub(crate) use group::{GroupServer, ProvedArm};
+#[cfg(test)]
+pub(crate) use measured::FileSystemClock;
 pub(crate) use measured::Server;
+#[cfg(test)]
+pub(crate) use private::tests::OPTIONS;
 pub(crate) use record::Identity;
 pub(crate) use target::TargetServers;

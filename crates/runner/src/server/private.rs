@@ -46,5 +46,31 @@ pub(super) fn start(
     if let Some(link) = link {
         builder = builder.inside(link);
     }
+    #[cfg(test)]
+    {
+        builder = tests::with_options(builder, group);
+    }
     Ok(builder.start()?)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::RefCell;
+
+    use ciphertax_lab::PrivateServerBuilder;
+
+    use super::*;
+
+    thread_local! {
+        /// Options of the servers of arms, by the arms' names: what no study can ask for.
+        pub(crate) static OPTIONS: RefCell<Vec<(&'static str, &'static str)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn with_options(builder: PrivateServerBuilder, group: &Group<'_>) -> PrivateServerBuilder {
+        let is_its = |arm: &str| group.arms.iter().any(|other| other.name == arm);
+        OPTIONS.with_borrow(|options| {
+            let its = options.iter().filter(|(arm, _)| is_its(arm));
+            its.fold(builder, |builder, (_, option)| builder.option(*option))
+        })
+    }
 }

@@ -12,6 +12,7 @@ use ciphertax_stats::difference;
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::percentile::{LatencyBlocks, LatencySurvey, percentile_change};
 use ciphertax_stats::stopping::{Target, is_precise};
+use ciphertax_stats::totals::{self, Taken};
 use ciphertax_stats::verdict::{Criteria, judge, noise_floor};
 use ciphertax_stats::{BalancedOrder, Estimate};
 use hdrhistogram::Histogram;
@@ -307,6 +308,40 @@ pub(crate) fn difference_coverage(factor: f64, blocks: usize, repetitions: u64) 
         share(interval.low <= truth && truth <= interval.high)
     });
     covered.sum::<f64>() / repetitions as f64
+}
+
+/// How often the interval of a metric of rounds covers the truth, and how large the mean of the blocks' log-ratios is, where
+/// nothing differs but when it is paid: in each round either arm works for 10 and owes 5 more, and pays all it owes with a
+/// probability of its own.
+pub(crate) fn owed_coverage(pays: [f64; 2], blocks: usize, repetitions: u64) -> (f64, f64) {
+    const ROUNDS_BEFORE: usize = 60;
+    let (mut covered, mut by_blocks) = (0.0, 0.0);
+    for seed in 0..repetitions {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let [baseline, variant] = pays.map(|pays| {
+            let mut owed = 0.0;
+            let mut round = || {
+                owed += 5.0 * (0.03 * gaussian(&mut random)).exp();
+                let paid = match random.random::<f64>() < pays {
+                    true => std::mem::take(&mut owed),
+                    false => 0.0,
+                };
+                Taken {
+                    amount: 10.0 * (0.03 * gaussian(&mut random)).exp() + paid,
+                    operations: 1.0,
+                }
+            };
+            let rounds = (0..ROUNDS_BEFORE + blocks).map(|_| round());
+            rounds.skip(ROUNDS_BEFORE).collect::<Vec<Taken>>()
+        });
+        let series = totals::log_ratios(&baseline, &variant).unwrap();
+        let estimate = Estimate::of_log_ratios(&series).unwrap();
+        covered += share(!estimate.excludes_zero());
+        let amounts = |arm: &[Taken]| arm.iter().map(|block| block.amount).collect::<Vec<f64>>();
+        let naive = Estimate::of_pairs(&amounts(&baseline), &amounts(&variant)).unwrap();
+        by_blocks += naive.log_mean;
+    }
+    (covered / repetitions as f64, by_blocks / repetitions as f64)
 }
 
 fn share(happened: bool) -> f64 {

@@ -46,9 +46,9 @@ pub async fn prepare<S: DataSession>(
     prepare_contents::<S>(reactor, options, &contents, &mut Vec::new(), progress).await
 }
 
-/// Makes the data set over sessions of its own. What an interrupted run left of the same data set is kept where it is
-/// right. `opened` gets the numbers of the sessions, which a server may still work for when this was given up.
-/// `progress` hears the rows that are there, those of all tables, each time that it is more.
+/// Makes the data set over sessions of its own, in a schema that is marked. What an interrupted run left of the same
+/// data set is kept where it is right. `opened` gets the numbers of the sessions, which a server may still work for when
+/// this was given up. `progress` hears the rows that are there, those of all tables, each time that it is more.
 ///
 /// # Errors
 /// When the schema is not ciphertax's own, the server refuses, or somebody wants to stop.
@@ -57,12 +57,25 @@ pub async fn prepare_contents<S: DataSession>(
     options: &S::Options,
     contents: &Contents,
     opened: &mut Vec<u32>,
-    mut progress: impl FnMut(u64),
+    progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
     mark::claim(&mut session, contents).await?;
     session.close().await?;
+    make_contents::<S>(reactor, options, contents, opened, progress).await
+}
 
+/// The same where the schema is there and nobody else's.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop.
+pub async fn make_contents<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    options: &S::Options,
+    contents: &Contents,
+    opened: &mut Vec<u32>,
+    mut progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
     let inside = S::within(options, Some(SCHEMA));
     let mut there = 0;
     if let Some(dataset) = &contents.sbtest {

@@ -73,15 +73,15 @@ pub(super) async fn missing(
     run(session, &foreign).await?;
     let counts = session
         .query(&format!(
-            "SELECT FLOOR((id - 1) / {CHUNK_ROWS}), COUNT(*), \
+            "SELECT id - 1 - (id - 1) % {CHUNK_ROWS}, COUNT(*), \
              COUNT(CASE WHEN LENGTH(c) = {C_LENGTH} AND LENGTH(pad) = {PAD_LENGTH} THEN 1 END) FROM sbtest{table} \
              GROUP BY 1 ORDER BY 1"
         ))
         .await?;
     let mut counts = counts.iter().peekable();
     let mut missing = Vec::new();
-    for (number, chunk) in Chunk::of(table, dataset).enumerate() {
-        let there = counts.next_if(|count| count.text(0) == number.to_string());
+    for chunk in Chunk::of(table, dataset) {
+        let there = counts.next_if(|count| count.text(0) == (chunk.first - 1).to_string());
         let rows = chunk.rows().to_string();
         if there.is_none_or(|count| count.text(1) != rows || count.text(2) != rows) {
             missing.push(chunk);

@@ -5,6 +5,7 @@ use std::future::Future;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{self, BinaryTexts, ConnectOptions, ResultSummary, TextRow};
 
+use crate::sql::dialect::{TRUNCATE, standard_tables};
 use crate::sql::{
     Answer, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession, Statement,
 };
@@ -24,9 +25,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     bytewise: "",
     loading: Loading::Replace,
     vacuum: None,
+    begin_to_write: "BEGIN",
     end: "COMMIT",
+    empty: TRUNCATE,
     primary_key: |_| "PRIMARY".to_owned(),
     index_columns,
+    tables: standard_tables,
     schema: |schema| format!("SELECT 1 FROM information_schema.schemata WHERE schema_name = '{schema}'"),
     other_objects,
     must_stay: None,

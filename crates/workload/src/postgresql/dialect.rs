@@ -1,5 +1,6 @@
 //! How PostgreSQL and the servers compatible with it spell things.
 
+use crate::sql::dialect::{TRUNCATE, standard_tables};
 use crate::sql::{Dialect, Loading, Placeholders};
 
 /// As sysbench spells it for PostgreSQL, where sysbench does.
@@ -18,9 +19,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     bytewise: " COLLATE \"C\"",
     loading: Loading::Copy,
     vacuum: Some("VACUUM ANALYZE "),
+    begin_to_write: "BEGIN",
     end: "END",
+    empty: TRUNCATE,
     primary_key: |table| format!("{table}_pkey"),
     index_columns,
+    tables: standard_tables,
     // The information schema shows only what the account has rights to.
     schema: |schema| format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '{schema}'"),
     other_objects,

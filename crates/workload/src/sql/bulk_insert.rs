@@ -8,6 +8,7 @@ use ciphertax_engine::{Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Session, WireError};
 
+use super::dialect::Dialect;
 use super::digits::push_number;
 use super::prepared::operation;
 use super::session::{Query, Row, Sql, SqlSession};
@@ -127,15 +128,10 @@ impl<S: SqlSession> Connection<S> {
     }
 }
 
-async fn empty_tables(session: &mut impl SqlSession) -> Result<(), WireError> {
-    let question = format!(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{SCHEMA}' \
-         AND table_name LIKE '{TABLES}%'"
-    );
-    for table in session.query(&question).await? {
-        session
-            .command(&format!("TRUNCATE TABLE {}", table.text(0)))
-            .await?;
+async fn empty_tables<S: SqlSession>(session: &mut S) -> Result<(), WireError> {
+    let Dialect { tables, empty, .. } = S::DIALECT;
+    for table in session.query(&tables(SCHEMA, TABLES)).await? {
+        session.command(&format!("{empty}{}", table.text(0))).await?;
     }
     Ok(())
 }

@@ -47,11 +47,11 @@ impl<C: Sql> Task<C> for InsertAndCount {
 
     async fn prepare(&self, session: &mut C::Session) -> Result<(), Failure> {
         let dialect = C::Session::DIALECT;
-        let (identity, storage) = (dialect.identity, dialect.storage);
+        let (identity, storage, empty) = (dialect.identity, dialect.storage, dialect.empty);
         let create = format!(
             "CREATE TABLE IF NOT EXISTS {TABLE} (id {identity} PRIMARY KEY, k INTEGER NOT NULL){storage}"
         );
-        for sql in [create, format!("TRUNCATE TABLE {TABLE}")] {
+        for sql in [create, format!("{empty}{TABLE}")] {
             session.command(&sql).await.map_err(failure)?;
         }
         Ok(())

@@ -31,12 +31,18 @@ pub struct Dialect {
     /// What stands before the name of a table that is cleared of old versions of its rows and counted for the planner;
     /// `None` where the server does both by itself in time.
     pub vacuum: Option<&'static str>,
+    /// Begins a transaction that will write.
+    pub begin_to_write: &'static str,
     /// Ends a transaction, as pgbench says it wherever that is understood.
     pub end: &'static str,
+    /// What stands before the name of a table that all rows are removed from.
+    pub empty: &'static str,
     /// The name of a table's primary key among its indexes.
     pub primary_key: fn(&str) -> String,
     /// Asks for the columns of an index, by schema, table and index.
     pub index_columns: fn(&str, &str, &str) -> String,
+    /// Asks for the names of a schema's tables that begin so.
+    pub tables: fn(&str, &str) -> String,
     /// Asks whether there is a schema of this name, whoever may use it.
     pub schema: fn(&str) -> String,
     /// Ask whether a schema of this name, without tables, has something else in it.
@@ -46,6 +52,16 @@ pub struct Dialect {
     pub must_stay: Option<fn(&str) -> String>,
     /// What follows the name of a schema that is dropped with what is in it.
     pub with_contents: &'static str,
+}
+
+/// Removes all rows of a table at once, which every server can.
+pub(crate) const TRUNCATE: &str = "TRUNCATE TABLE ";
+
+/// Asks for a schema's tables that begin so, by the standard's view of them.
+pub(crate) fn standard_tables(schema: &str, beginning: &str) -> String {
+    format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}' AND table_name LIKE '{beginning}%'"
+    )
 }
 
 /// What stands for the parameters of a prepared statement.

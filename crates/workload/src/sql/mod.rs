@@ -5,7 +5,7 @@ mod bulk_insert;
 mod bulk_read;
 mod columns;
 mod connect;
-mod dialect;
+pub(crate) mod dialect;
 pub(crate) mod digits;
 pub(crate) mod distribution;
 mod insert;

@@ -155,7 +155,8 @@ impl Picked {
 
 impl<S: SqlSession> TpcbConnection<S> {
     async fn prepare(mut session: S, slot: Slot) -> Result<Self, WireError> {
-        let transaction = Transaction::prepare(&mut session, S::DIALECT.end).await?;
+        let transaction =
+            Transaction::prepare(&mut session, S::DIALECT.begin_to_write, S::DIALECT.end).await?;
         let mut prepare = async |sql, integers| {
             let sql = S::DIALECT.prepared(sql);
             session.prepare(&sql, &vec![Parameter::Integer; integers]).await
@@ -218,11 +219,12 @@ async fn execute<S: SqlSession>(
     session.execute(statement).await
 }
 
-async fn empty_history(session: &mut impl SqlSession) -> Result<(), WireError> {
+async fn empty_history<S: SqlSession>(session: &mut S) -> Result<(), WireError> {
     for table in ["pgbench_branches", "pgbench_tellers"] {
         vacuum(session, table).await?;
     }
-    session.command("TRUNCATE TABLE pgbench_history").await.map(drop)
+    let empty = format!("{}pgbench_history", S::DIALECT.empty);
+    session.command(&empty).await.map(drop)
 }
 
 /// Makes sure that a balance was updated; some servers do not count a row that nothing was added to.

@@ -324,7 +324,7 @@ impl<S: DataSession> Loader for SqlLoader<S> {
     }
 
     async fn empty(&mut self) -> Result<(), Failure> {
-        let sql = format!("TRUNCATE TABLE {}", self.table.name());
+        let sql = format!("{}{}", S::DIALECT.empty, self.table.name());
         self.run(&sql).await
     }
 

@@ -18,10 +18,10 @@ enum Command<S: SqlSession> {
 }
 
 impl<S: SqlSession> Transaction<S> {
-    /// Transactions from `BEGIN` to a statement such as `COMMIT`.
-    pub(crate) async fn prepare(session: &mut S, end: &str) -> Result<Self, WireError> {
+    /// Transactions from a statement such as `BEGIN` to one such as `COMMIT`.
+    pub(crate) async fn prepare(session: &mut S, begin: &str, end: &str) -> Result<Self, WireError> {
         Ok(Self {
-            begin: Command::prepare(session, "BEGIN").await?,
+            begin: Command::prepare(session, begin).await?,
             end: Command::prepare(session, end).await?,
             rollback: Query::new("ROLLBACK"),
         })

@@ -3,7 +3,7 @@
 //! It is written to tables, and held open in what lives as long as a query or a transaction: these wait for a lock that is
 //! let go when the disk was searched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use super::session::Asked;
 use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
 use crate::disk_search::search;
 use crate::error::{Error, Result};
-use crate::hexadecimal::hexadecimal;
+use crate::proof::random_text;
 use crate::server::PrivateServer;
 
 /// Options of a server whose disk is to be searched: so little memory that everything reaches the disk. Each server takes
@@ -53,6 +53,8 @@ const FLUSHING: Duration = Duration::from_secs(20);
 pub struct OnDisk {
     /// Every kind of file that the server has, and whether the canary can be read in one of them.
     pub kinds: BTreeMap<FileKind, bool>,
+    /// Files of no such kind that the canary can be read in, by their paths in the server's folder.
+    pub others: BTreeSet<PathBuf>,
     /// How many bytes were searched.
     pub bytes: u64,
 }
@@ -65,27 +67,15 @@ impl OnDisk {
     }
 }
 
-/// Writes a canary to a server that was started with [`DISK_PROOF_OPTIONS`] and writes a binary log, and searches its disk.
-/// The server is good for nothing else then.
+/// Writes a canary to a server that was started with [`DISK_PROOF_OPTIONS`], and searches its disk. The server is good for
+/// nothing else then.
 ///
 /// # Errors
 /// If it is not of MySQL's family, refuses a statement, ends, or has a file that cannot be read.
 pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
-    let (Some(socket), ServerFamily::MySql(variant)) = (server.socket(), &server.entry().family) else {
-        return Err(Error::SetUp {
-            server: server.entry().name,
-            problem: "it has no canary for its disk: it is not of MySQL's family".into(),
-        });
-    };
-    let asked = Asked {
-        server: server.entry().name,
-        socket,
-        account: server.default_account(),
-    };
-    let mut random = [0; 16];
-    openssl::rand::rand_bytes(&mut random)?;
-    let canary = format!("canary{}", hexadecimal(&random));
-    asked.run(async |_, session| plant(session, variant, &canary).await)?;
+    let (asked, variant) = asked(server)?;
+    let canary = random_text("canary")?;
+    asked.run(async |_, session| plant(session, variant, &canary, DOUBLINGS).await)?;
     thread::scope(|scope| {
         asked
             .run(async |reactor, session| {
@@ -113,6 +103,49 @@ pub fn look_at_the_disk(server: &PrivateServer) -> Result<OnDisk> {
                 on_disk
             })
     })
+}
+
+/// Writes a single canary to tables of a server that is measured afterwards, searches its disk, and drops the tables.
+/// Between, `ask` is run.
+///
+/// # Errors
+/// As [`look_at_the_disk`], and those of `ask`.
+pub(super) fn look_in_passing<T>(
+    server: &PrivateServer,
+    ask: impl FnOnce() -> Result<T>,
+) -> Result<(OnDisk, T)> {
+    let (asked, variant) = asked(server)?;
+    let canary = random_text("canary")?;
+    asked.run(async |_, session| {
+        plant(session, variant, &canary, 0).await?;
+        session.query("FLUSH BINARY LOGS").await.map(drop)
+    })?;
+    let on_disk = look(server, canary.as_bytes())?;
+    let answer = ask()?;
+    asked.run(async |_, session| {
+        session.query(&format!("DROP DATABASE {SCHEMA}")).await?;
+        if variant.at_rest == AtRestControl::KeyringComponent {
+            session.query("DROP TABLESPACE general").await?;
+        }
+        Ok(())
+    })?;
+    Ok((on_disk, answer))
+}
+
+/// Who is asked, and what it is.
+pub(super) fn asked(server: &PrivateServer) -> Result<(Asked<'_>, &MySqlVariant)> {
+    let (Some(socket), ServerFamily::MySql(variant)) = (server.socket(), &server.entry().family) else {
+        return Err(Error::SetUp {
+            server: server.entry().name,
+            problem: "it has no canary for its disk: it is not of MySQL's family".into(),
+        });
+    };
+    let asked = Asked {
+        server: server.entry().name,
+        socket,
+        account: server.default_account(),
+    };
+    Ok((asked, variant))
 }
 
 type Held<'scope> = ScopedJoinHandle<'scope, Result<()>>;
@@ -151,16 +184,18 @@ async fn plant(
     session: &mut Session,
     variant: &MySqlVariant,
     canary: &str,
+    doublings: u32,
 ) -> std::result::Result<(), WireError> {
     const COLUMNS: &str = "(id INT PRIMARY KEY, v VARCHAR(250))";
     let mut statements = vec![
-        format!("CREATE DATABASE {SCHEMA}"),
+        // Of one byte a letter, so that rows are sorted whole and not by reference.
+        format!("CREATE DATABASE {SCHEMA} CHARACTER SET latin1"),
         format!("USE {SCHEMA}"),
         format!("CREATE TABLE n {COLUMNS} ENGINE=InnoDB"),
         format!("INSERT INTO n VALUES (0, CONCAT('{canary}', REPEAT('x', 200)))"),
     ];
     statements
-        .extend((0..DOUBLINGS).map(|power| format!("INSERT INTO n SELECT id + {}, v FROM n", 1 << power)));
+        .extend((0..doublings).map(|power| format!("INSERT INTO n SELECT id + {}, v FROM n", 1 << power)));
     // Of its own, since who reads a table to write what it reads locks it.
     statements.push(format!("CREATE TABLE u {COLUMNS} ENGINE=InnoDB"));
     statements.push("INSERT INTO u SELECT * FROM n WHERE id < 2000".into());
@@ -225,33 +260,33 @@ async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireErro
 /// Searches all files of a server, those without a name too, that it has open.
 fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
     let folder = server.folder();
-    let mut kinds = BTreeMap::new();
-    let mut note = |kind: Option<FileKind>, readable: bool| {
-        if let Some(kind) = kind {
-            *kinds.entry(kind).or_insert(false) |= readable;
-        }
-    };
+    let (mut kinds, mut others) = (BTreeMap::new(), BTreeSet::new());
+    let mut note = |kind: FileKind, readable: bool| *kinds.entry(kind).or_insert(false) |= readable;
+    let below = |file: &Path| file.strip_prefix(folder).unwrap_or(file).to_owned();
     for file in files_below(folder)? {
-        note(file.strip_prefix(folder).ok().and_then(FileKind::of), false);
+        if let Some(kind) = FileKind::of(&below(&file)) {
+            note(kind, false);
+        }
     }
     let searched = search(folder, canary)?;
     let mut bytes = searched.bytes;
     for sighting in searched.found {
-        note(
-            sighting.path.strip_prefix(folder).ok().and_then(FileKind::of),
-            true,
-        );
+        let file = below(&sighting.path);
+        match FileKind::of(&file) {
+            Some(kind) => note(kind, true),
+            None => drop(others.insert(file)),
+        }
     }
     for pid in server.pids() {
         for file in unnamed_files(pid, folder) {
             // One that is closed meanwhile is on no disk any more.
             if let Ok(searched) = search(&file, canary) {
                 bytes += searched.bytes;
-                note(Some(FileKind::TemporaryFile), !searched.found.is_empty());
+                note(FileKind::TemporaryFile, !searched.found.is_empty());
             }
         }
     }
-    Ok(OnDisk { kinds, bytes })
+    Ok(OnDisk { kinds, others, bytes })
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use ciphertax_model::{AtRest, AtRestPart};
-use serde::Serialize;
 
 use crate::catalogue::{AtRestControl, MySqlVariant};
 use crate::template::DATA;
 
 /// A kind of file that what was written to a table may end up in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::Display)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, strum::IntoStaticStr)]
 pub enum FileKind {
     /// InnoDB's file of one table.
     #[strum(serialize = "tables")]
@@ -42,12 +40,16 @@ pub enum FileKind {
     /// Tables that MariaDB makes for queries (Aria).
     #[strum(serialize = "temporary tables of queries")]
     TemporaryTable,
-    /// Files without a name: what does not fit into memory of sorted rows and of transactions for the binary log.
+    /// What does not fit into memory of sorted rows, and of transactions for the binary log: files without a name, and since
+    /// MariaDB 11.7 those that become a binary log.
     #[strum(serialize = "temporary files")]
     TemporaryFile,
     /// Aria's tables, MariaDB's system tables among them.
     #[strum(serialize = "Aria tables")]
     AriaTable,
+    /// MyISAM's tables, which nothing encrypts: until MariaDB 10.3 the system tables among them.
+    #[strum(serialize = "MyISAM tables")]
+    MyIsamTable,
     /// Aria's log.
     #[strum(serialize = "Aria log")]
     AriaLog,
@@ -57,7 +59,7 @@ const TEMPORARY: &[AtRestPart] = &[AtRestPart::Temporary];
 const TEMPORARY_IN_ARIA: &[AtRestPart] = &[AtRestPart::Temporary, AtRestPart::Aria];
 
 impl FileKind {
-    /// The kind of a file, by its path below the folder of its server; `None` for one that holds no rows.
+    /// The kind of a file, by its path below the folder of its server; `None` for one that is not known to hold rows.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let ends = |ending: &str| name.ends_with(ending);
@@ -69,6 +71,7 @@ impl FileKind {
         Some(match folder {
             "#innodb_redo" => Self::RedoLog,
             "#innodb_temp" => Self::TemporaryTablespace,
+            "#binlog_cache_files" => Self::TemporaryFile,
             "" if name == "mysql.ibd" => Self::SystemTables,
             "" if name.starts_with("ibdata") => Self::SystemTablespace,
             "" if name.starts_with("ibtmp") => Self::TemporaryTablespace,
@@ -80,8 +83,23 @@ impl FileKind {
             "" if ends(".ibd") => Self::GeneralTablespace,
             _ if ends(".ibd") => Self::Table,
             _ if ends(".MAD") => Self::AriaTable,
+            _ if ends(".MYD") => Self::MyIsamTable,
             _ => return None,
         })
+    }
+
+    /// What readers know it by.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// True if what is written to a table is in files of this kind as soon as the table is flushed. Those of a general
+    /// tablespace cannot be.
+    pub(super) fn is_written_at_once(self) -> bool {
+        matches!(
+            self,
+            Self::Table | Self::RedoLog | Self::BinaryLog | Self::AriaTable
+        )
     }
 
     /// The parts that must all be encrypted so that nothing in files of this kind can be read; `None` if the server leaves
@@ -100,7 +118,7 @@ impl FileKind {
                 // The switch is there, and releases since 10.11 do not heed it.
                 Self::TemporaryTable => (!temporary_tablespace).then_some(TEMPORARY_IN_ARIA),
                 Self::AriaTable => Some(&[AtRestPart::Aria]),
-                Self::AriaLog | Self::SystemTables | Self::Doublewrite => None,
+                Self::AriaLog | Self::MyIsamTable | Self::SystemTables | Self::Doublewrite => None,
             },
             AtRestControl::KeyringComponent => match self {
                 Self::Table | Self::GeneralTablespace => Some(&[AtRestPart::Tables]),
@@ -157,7 +175,9 @@ mod tests {
             ("#sql-temptable-1dcf-1b-0.MAD", Some(FileKind::TemporaryTable)),
             ("#sql_32e1_0.MAD", Some(FileKind::TemporaryTable)),
             ("data/mysql/proc.MAD", Some(FileKind::AriaTable)),
+            ("data/mysql/proc.MYD", Some(FileKind::MyIsamTable)),
             ("data/aria_log.00000001", Some(FileKind::AriaLog)),
+            ("data/#binlog_cache_files/ML_7", Some(FileKind::TemporaryFile)),
             ("data/ib_buffer_pool", None),
             ("server.log", None),
         ] {

@@ -24,7 +24,7 @@ pub(super) use file_keys::plugin;
 pub use file_kind::FileKind;
 pub(super) use initial::encrypt_what_is_there;
 pub(super) use keyring::close_keys_to_others;
-pub use proof::{ProvedAtRest, prove_at_rest};
+pub use proof::{prove_at_rest, prove_measured_at_rest};
 pub(super) use settings::settings;
 
 /// What a server has in its folder so that it can encrypt.
@@ -90,22 +90,24 @@ pub(super) fn first_statements(variant: &MySqlVariant, at_rest: &AtRest) -> Vec<
     statement.into_iter().map(str::to_owned).collect()
 }
 
-/// True if these complaints of a server that ended are those of one that cannot read its encrypted data. With another key it
-/// takes what it decrypts for a damaged log.
-pub fn names_a_missing_key(complaints: &str) -> bool {
+/// True if this log of a server that ended is that of one which cannot read its encrypted data. With another key it takes
+/// what it decrypts for a damaged log.
+pub fn names_a_missing_key(log: &str) -> bool {
     [
         // MariaDB without keys.
         "Plugin 'file_key_management' init function returned error",
         "encryption plugin is not available",
-        // With others.
+        // With others: what is wrong first in what it takes for the log is a matter of chance.
         "Malformed log record",
         "Incorrect log record type",
+        "Corrupted page identifier",
+        "Missing FILE_CHECKPOINT",
+        "Log scan aborted",
         "cannot be decrypted",
         // MySQL.
         "CORRUPT LOG RECORD FOUND",
-        "Can't find master key",
-        "keyring",
+        "find master key",
     ]
     .iter()
-    .any(|words| complaints.contains(words))
+    .any(|words| log.contains(words))
 }

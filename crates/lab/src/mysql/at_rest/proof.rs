@@ -1,119 +1,173 @@
 //! Proof that a server encrypts on the disk what its arm says, and nothing else.
 
 use ciphertax_model::AtRest;
-use ciphertax_records::{Proof, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 
-use super::canary::{OnDisk, SCHEMA, look_at_the_disk};
+use super::canary::{OnDisk, SCHEMA, asked, look_at_the_disk, look_in_passing};
 use super::file_kind::FileKind;
-use super::session::Asked;
 use super::witness::{objection, words_of_server};
-use crate::catalogue::{MySqlVariant, ServerFamily};
+use crate::catalogue::MySqlVariant;
 use crate::error::{Error, Result};
-use crate::proof::{ProofError, proof};
+use crate::proof::{ProofError, ProvedAtRest, proof};
 use crate::server::PrivateServer;
 
-/// What the disk of an arm was proved to hold.
-#[derive(Debug, Clone)]
-pub struct ProvedAtRest {
-    /// The evidence: the server's own word, and what a search found.
-    pub proofs: Vec<Proof>,
-    /// Kinds of files that are not encrypted: in these rows stay readable.
-    pub readable: Vec<FileKind>,
-    /// Kinds of files that are encrypted, in which no row can be read.
-    pub hidden: Vec<FileKind>,
-}
-
-/// Proves what a server of MySQL's family encrypts at rest: by its own word, and by a canary that is searched for in all its
-/// files. The server must have been started with [`DISK_PROOF_OPTIONS`](super::DISK_PROOF_OPTIONS) and a binary log, and is
-/// good for nothing else then; the one that is measured differs from it in nothing but memory.
+/// Proves what servers of MySQL's family encrypt at rest, by a canary that is searched for in all files of one of them. It
+/// must have been started with [`DISK_PROOF_OPTIONS`](super::DISK_PROOF_OPTIONS), and is good for nothing else then; the one
+/// that is measured differs from it in nothing but memory.
 ///
 /// # Errors
 /// Names the arm, and the files that contradict it, or what kept them from being searched.
 pub fn prove_at_rest(arm: &str, server: &PrivateServer) -> std::result::Result<ProvedAtRest, ProofError> {
-    let no_session = |error: Error| ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: error.to_string(),
-    };
-    let disproved = |problem: String| ProofError::Disproved {
-        arm: arm.to_owned(),
-        problem,
-    };
-    let ServerFamily::MySql(variant) = &server.entry().family else {
-        return Err(disproved(format!(
-            "{} encrypts nothing at rest by itself",
-            server.entry().name
-        )));
-    };
     let at_rest = server.at_rest();
-    let on_disk = look_at_the_disk(server).map_err(no_session)?;
-    let words = ask(server, variant, &at_rest).map_err(no_session)?;
-    let words = words.map_err(disproved)?;
-    contradiction(variant, &at_rest, &on_disk).map_or(Ok(()), |problem| Err(disproved(problem)))?;
-    let (hidden, readable): (Vec<FileKind>, Vec<FileKind>) = on_disk
-        .kinds
-        .keys()
-        .partition(|kind| kind.is_hidden(variant, &at_rest));
+    let (_, variant) = asked(server).map_err(no_session(arm))?;
+    let on_disk = look_at_the_disk(server).map_err(no_session(arm))?;
+    let words = ask(server).map_err(no_session(arm))?;
+    let words = by_server(variant, &at_rest, &words).map_err(disproved(arm))?;
+    let doublewrite = server.settings().get("innodb_doublewrite");
+    let is_written = |kind: FileKind| match kind {
+        // Those of the template are there, and nothing comes to lie there.
+        FileKind::Doublewrite | FileKind::SystemTablespace => doublewrite.is_none_or(|on| on != "OFF"),
+        _ => true,
+    };
+    let is_open = |kind: FileKind| is_written(kind) && kind.is_open(variant, &at_rest);
+    contradiction(variant, &at_rest, &on_disk, is_open).map_err(disproved(arm))?;
+    let disk = disk_record(variant, &at_rest, &on_disk);
+    let list = |readability| list(disk.kinds(readability));
     let on_disk = proof(
         Witness::Disk,
-        "a canary lies on the disk in plaintext where the arm says so, and nowhere else",
+        "on a server like it with little memory, a canary lies in plaintext in every kind of file that the arm does not \
+         encrypt, and nowhere else",
         &format!(
-            "{} bytes were searched; it can be read in: {}; not encrypted are: {}; encrypted are: {}",
+            "{} bytes were searched; the canary can be read in: {}; encrypted are: {}; neither encrypted nor with a canary \
+             are: {}",
             on_disk.bytes,
-            list(&on_disk.readable().collect::<Vec<_>>()),
-            list(&readable),
-            list(&hidden)
+            list(Readability::Readable),
+            list(Readability::Encrypted),
+            list(Readability::Unencrypted)
         ),
     );
     Ok(ProvedAtRest {
         proofs: vec![words, on_disk],
-        readable,
-        hidden,
+        disk,
     })
 }
 
-fn ask(
+/// Proves the same of the server that is measured, as far as that leaves it as it was: by its own word, and by a canary in its
+/// tables and logs.
+///
+/// # Errors
+/// As [`prove_at_rest`].
+pub fn prove_measured_at_rest(
+    arm: &str,
     server: &PrivateServer,
+) -> std::result::Result<Vec<Proof>, ProofError> {
+    let at_rest = server.at_rest();
+    let (_, variant) = asked(server).map_err(no_session(arm))?;
+    let (on_disk, words) = look_in_passing(server, || ask(server)).map_err(no_session(arm))?;
+    let words = by_server(variant, &at_rest, &words).map_err(disproved(arm))?;
+    let is_open = |kind: FileKind| kind.is_written_at_once() && kind.is_open(variant, &at_rest);
+    contradiction(variant, &at_rest, &on_disk, is_open).map_err(disproved(arm))?;
+    let on_disk = proof(
+        Witness::Disk,
+        "the measured server encrypts the row of a canary where the arm says so, and nowhere else",
+        &format!(
+            "{} bytes were searched; the canary can be read in: {}",
+            on_disk.bytes,
+            list(on_disk.readable().map(FileKind::name))
+        ),
+    );
+    Ok(vec![words, on_disk])
+}
+
+fn no_session(arm: &str) -> impl FnOnce(Error) -> ProofError {
+    move |error| ProofError::NoSession {
+        arm: arm.to_owned(),
+        problem: error.to_string(),
+    }
+}
+
+fn disproved(arm: &str) -> impl FnOnce(String) -> ProofError {
+    move |problem| ProofError::Disproved {
+        arm: arm.to_owned(),
+        problem,
+    }
+}
+
+/// What the server says of itself and of the tables with the canary.
+fn ask(server: &PrivateServer) -> Result<Vec<String>> {
+    let (asked, variant) = asked(server)?;
+    asked.run(async |_, session| words_of_server(session, variant, SCHEMA).await)
+}
+
+fn by_server(
     variant: &MySqlVariant,
     at_rest: &AtRest,
-) -> Result<std::result::Result<Proof, String>> {
-    let asked = Asked {
-        server: server.entry().name,
-        // It was asked for the canary there.
-        socket: server.socket().unwrap_or(server.folder()),
-        account: server.default_account(),
-    };
-    let words = asked.run(async |_, session| words_of_server(session, variant, SCHEMA).await)?;
-    Ok(match objection(variant, at_rest, &words) {
+    words: &[String],
+) -> std::result::Result<Proof, String> {
+    match objection(variant, at_rest, words) {
         Some(problem) => Err(problem),
         None => Ok(proof(
             Witness::Server,
             "encrypts on the disk what the arm says",
             &words.join(", "),
         )),
-    })
+    }
 }
 
-/// The kinds of files that are not as the arm says.
-fn contradiction(variant: &MySqlVariant, at_rest: &AtRest, on_disk: &OnDisk) -> Option<String> {
-    let wrong = |is_wrong: &dyn Fn(FileKind, bool) -> bool| {
-        let kinds = on_disk.kinds.iter().map(|(kind, readable)| (*kind, *readable));
-        let wrong = kinds.filter(|(kind, readable)| is_wrong(*kind, *readable));
-        let kinds: Vec<FileKind> = wrong.map(|(kind, _)| kind).collect();
-        (!kinds.is_empty()).then(|| list(&kinds))
+/// What stays readable.
+fn disk_record(variant: &MySqlVariant, at_rest: &AtRest, on_disk: &OnDisk) -> DiskRecord {
+    let readability = |kind: FileKind, readable| match readable {
+        true => Readability::Readable,
+        false if kind.is_hidden(variant, at_rest) => Readability::Encrypted,
+        false => Readability::Unencrypted,
     };
-    if let Some(kinds) = wrong(&|kind, readable| readable && kind.is_hidden(variant, at_rest)) {
-        return Some(format!(
-            "a canary can be read on the disk, in {kinds}, which should be encrypted"
+    let files = on_disk.kinds.iter().map(|(kind, readable)| FilesOnDisk {
+        kind: kind.name().to_owned(),
+        readability: readability(*kind, *readable),
+    });
+    // Whatever nobody knew to hold rows, and does.
+    let others = on_disk.others.iter().map(|file| FilesOnDisk {
+        kind: file.display().to_string(),
+        readability: Readability::Readable,
+    });
+    DiskRecord {
+        searched_bytes: on_disk.bytes,
+        files: files.chain(others).collect(),
+    }
+}
+
+/// Which kinds of files are not as the arm says; in those that `is_open` names the canary must be.
+fn contradiction(
+    variant: &MySqlVariant,
+    at_rest: &AtRest,
+    on_disk: &OnDisk,
+    is_open: impl Fn(FileKind) -> bool,
+) -> std::result::Result<(), String> {
+    let kinds_that = |is_wrong: &dyn Fn(FileKind, bool) -> bool| {
+        let kinds = on_disk.kinds.iter();
+        let wrong = kinds.filter(|(kind, readable)| is_wrong(**kind, **readable));
+        let names: Vec<&str> = wrong.map(|(kind, _)| kind.name()).collect();
+        names
+    };
+    let leaks = kinds_that(&|kind, readable| readable && kind.is_hidden(variant, at_rest));
+    if !leaks.is_empty() {
+        let leaks = list(leaks.into_iter());
+        return Err(format!(
+            "a canary can be read on the disk, in {leaks}, which should be encrypted"
         ));
     }
-    let kinds = wrong(&|kind, readable| !readable && kind.is_open(variant, at_rest))?;
-    Some(format!(
-        "a canary cannot be read on the disk in {kinds}, which should be in plaintext"
-    ))
+    let hidden = kinds_that(&|kind, readable| !readable && is_open(kind));
+    if !hidden.is_empty() {
+        let hidden = list(hidden.into_iter());
+        return Err(format!(
+            "a canary cannot be read on the disk in {hidden}, which should be in plaintext"
+        ));
+    }
+    Ok(())
 }
 
-fn list(kinds: &[FileKind]) -> String {
-    let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
     match names.is_empty() {
         true => "none".into(),
         false => names.join(", "),
@@ -122,7 +176,7 @@ fn list(kinds: &[FileKind]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::catalogue::MYSQL;
@@ -132,25 +186,59 @@ mod tests {
     fn on_disk(kinds: &[(FileKind, bool)]) -> OnDisk {
         OnDisk {
             kinds: BTreeMap::from_iter(kinds.iter().copied()),
+            others: BTreeSet::from(["data/unknown".into()]),
             bytes: 1,
         }
     }
 
+    const TABLES: AtRest = AtRest {
+        tables: true,
+        redo_log: false,
+        undo_log: false,
+        binary_log: false,
+        temporary: false,
+        aria: false,
+        system_tables: false,
+        algorithm: None,
+        encryption_threads: 0,
+        file_system: None,
+    };
+
     #[test]
     fn a_disk_that_is_not_as_the_arm_says_is_named() {
         let (_, variant) = variants().find(|(entry, _)| *entry == &MYSQL).unwrap();
-        let tables = AtRest {
-            tables: true,
-            ..AtRest::default()
+        let objection = |kinds: &[(FileKind, bool)]| {
+            let is_open = |kind: FileKind| kind.is_open(&variant, &TABLES);
+            contradiction(&variant, &TABLES, &on_disk(kinds), is_open)
         };
-        let good = [(FileKind::Table, false), (FileKind::RedoLog, true)];
-        assert_eq!(contradiction(&variant, &tables, &on_disk(&good)), None);
-        let leak = contradiction(&variant, &tables, &on_disk(&[(FileKind::Table, true)])).unwrap();
+        assert_eq!(
+            objection(&[(FileKind::Table, false), (FileKind::RedoLog, true)]),
+            Ok(())
+        );
+        let leak = objection(&[(FileKind::Table, true)]).unwrap_err();
         assert!(leak.contains("can be read on the disk, in tables"), "{leak}");
-        let secret = contradiction(&variant, &tables, &on_disk(&[(FileKind::RedoLog, false)])).unwrap();
+        let secret = objection(&[(FileKind::RedoLog, false)]).unwrap_err();
         assert!(
             secret.contains("cannot be read on the disk in redo log"),
             "{secret}"
         );
+    }
+
+    #[test]
+    fn what_nothing_encrypts_is_never_said_to_be_encrypted() {
+        let (_, variant) = variants().find(|(entry, _)| *entry == &MYSQL).unwrap();
+        let kinds = [
+            (FileKind::Table, false),
+            (FileKind::BinaryLog, true),
+            // Half of what goes through them is encrypted.
+            (FileKind::Doublewrite, false),
+            (FileKind::TemporaryTablespace, false),
+        ];
+        let record = disk_record(&variant, &TABLES, &on_disk(&kinds));
+        assert_eq!(record.of("tables"), Some(Readability::Encrypted));
+        assert_eq!(record.of("binary log"), Some(Readability::Readable));
+        assert_eq!(record.of("doublewrite files"), Some(Readability::Unencrypted));
+        assert_eq!(record.of("temporary tablespaces"), Some(Readability::Unencrypted));
+        assert_eq!(record.of("data/unknown"), Some(Readability::Readable));
     }
 }

@@ -1,6 +1,7 @@
 //! The schedule without databases, clocks or sleep: a mock says what every slice yields and how long it takes.
 
 mod order;
+mod rounds;
 mod stopping;
 mod voids;
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use ciphertax_model::Study;
 use ciphertax_records::{
-    OpenLoopSample, OperationSample, RunFolder, RunStatus, Sample, ServerSide, VoidReason, Yield,
+    OpenLoopSample, OperationSample, QuietPhase, Round, RunFolder, RunStatus, Sample, SampleLog, ServerSide,
+    VoidReason, Yield,
 };
 use ciphertax_stats::histogram;
 
@@ -99,7 +101,25 @@ struct Mock<'a> {
     waits: Vec<Duration>,
     /// The cell of every block that was begun.
     blocks: Vec<usize>,
+    /// True if arms differ at rest.
+    has_rounds: bool,
+    /// The names of the cells.
+    cells: Vec<String>,
+    /// What was done, in its order, where arms differ at rest.
+    done: Vec<Done>,
     make: &'a mut dyn FnMut(&PlannedSlice<'_>) -> Made,
+}
+
+/// How long a quiet phase of the mock takes.
+const QUIET: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Done {
+    /// A quiet phase before the slice of an arm, or at the end of a round.
+    Quiet(Option<usize>),
+    Slice(usize),
+    /// The clocks of all servers were read.
+    Read(u32),
 }
 
 /// A slice that was measured.
@@ -130,8 +150,35 @@ impl Measure for Mock<'_> {
         Ok(())
     }
 
+    fn has_rounds(&self, _cell: usize) -> bool {
+        self.has_rounds
+    }
+
+    fn quiet(&mut self, _cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase {
+        self.done.push(Done::Quiet(next.map(|next| next.arm_index)));
+        self.now += QUIET;
+        QuietPhase {
+            waited_ns: QUIET.as_nanos() as u64,
+            // The server of the last arm flushes for long.
+            is_still: next.is_none_or(|next| next.position != 2),
+        }
+    }
+
+    fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {
+        self.done.push(Done::Read(block));
+        Round {
+            cell: self.cells[cell].clone(),
+            block,
+            start_ns: 0,
+            duration_ns: self.now.as_nanos() as u64,
+            quiet,
+            arms: Vec::new(),
+        }
+    }
+
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         assert_eq!(self.blocks.last(), Some(&cell), "its servers are ready");
+        self.done.push(Done::Slice(slice.arm_index));
         self.log.push(Slot {
             cell: slice.cell.name.clone(),
             block: slice.block,
@@ -169,6 +216,8 @@ impl Measure for Mock<'_> {
                 ..Yield::default()
             },
             server: ServerSide::default(),
+            quiet: None,
+            others_worked: false,
             void: made.void,
         };
         self.now += made.took;
@@ -184,9 +233,11 @@ impl Measure for Mock<'_> {
 struct Run {
     status: Result<RunStatus, RunError>,
     samples: Vec<Sample>,
-    /// Samples in the run folder.
+    rounds: Vec<Round>,
+    /// Samples and rounds in the run folder.
     written: usize,
     log: Vec<Slot>,
+    done: Vec<Done>,
     waits: Vec<Duration>,
     took: Duration,
     heard: Heard,
@@ -196,16 +247,20 @@ struct Run {
 #[derive(Default)]
 struct Heard {
     waiting: Vec<String>,
+    /// How often it waited for servers.
+    settling: usize,
     blocks: Vec<Headline>,
     void: Vec<String>,
 }
 
 impl Progress for Heard {
     fn stage(&mut self, stage: &Stage) {
-        let Stage::Waiting(reason) = stage else {
-            panic!("{stage:?} is not for the schedule to say");
-        };
-        self.waiting.push(reason.clone());
+        match stage {
+            Stage::Waiting(reason) => self.waiting.push(reason.clone()),
+            Stage::Settling => self.settling += 1,
+            Stage::Measuring { .. } => {}
+            other => panic!("{other:?} is not for the schedule to say"),
+        }
     }
 
     fn block(&mut self, headline: &Headline) {
@@ -218,11 +273,16 @@ impl Progress for Heard {
 }
 
 fn run(study: &Study, make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made) -> Run {
-    resume(study, Vec::new(), make)
+    resume(study, SampleLog::default(), make)
 }
 
-/// A run that goes on after these samples.
-fn resume(study: &Study, earlier: Vec<Sample>, make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made) -> Run {
+/// A run that goes on after what was measured earlier.
+fn resume(
+    study: &Study,
+    earlier: impl Into<SampleLog>,
+    make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made,
+) -> Run {
+    let earlier = earlier.into();
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("run");
     let mut folder = RunFolder::create(&path).unwrap();
@@ -236,19 +296,24 @@ fn resume(study: &Study, earlier: Vec<Sample>, make: &mut dyn FnMut(&PlannedSlic
         log: Vec::new(),
         waits: Vec::new(),
         blocks: Vec::new(),
+        has_rounds: study.differs_at_rest(),
+        cells: study.cells.iter().map(|cell| cell.name.clone()).collect(),
+        done: Vec::new(),
         make,
     };
     let mut heard = Heard::default();
     let mut rounds = Rounds::begin(study, &mut mock, &mut folder, earlier);
     let status = rounds.measure(&mut courses, &mut heard);
-    let samples = rounds.into_samples();
+    let SampleLog { samples, rounds } = rounds.into_log();
     let text = std::fs::read_to_string(path.join("samples.jsonl")).unwrap();
     Run {
         status,
         samples,
+        rounds,
         // The first line says which version the others have.
         written: text.lines().skip(1).count(),
         log: mock.log,
+        done: mock.done,
         waits: mock.waits,
         took: mock.now,
         heard,

@@ -37,7 +37,7 @@ fn the_order_depends_on_the_seed_alone() {
     let study = study(36, &[("select", "")]);
     assert_eq!(run(&study, &mut noisy).log, run(&study, &mut noisy).log);
     let of_seed = |seed| {
-        let mut course = Course::new(&study, &study.cells[0], seed, &[]).unwrap();
+        let mut course = Course::new(&study, &study.cells[0], seed, &SampleLog::default()).unwrap();
         let first: Vec<usize> = course.next_block().iter().map(|slice| slice.arm_index).collect();
         first
     };

@@ -88,7 +88,11 @@ impl<C: Sql> Oltp<C> {
     ) -> Result<Connection<C::Session>, WireError> {
         let dataset = &self.tables.dataset;
         let bounds = if self.scenario.is_transaction() {
-            Some(Transaction::prepare(&mut session, "COMMIT").await?)
+            let begin = match self.scenario.writes() {
+                true => C::Session::DIALECT.begin_to_write,
+                false => "BEGIN",
+            };
+            Some(Transaction::prepare(&mut session, begin, "COMMIT").await?)
         } else {
             None
         };

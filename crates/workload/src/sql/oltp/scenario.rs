@@ -44,6 +44,11 @@ impl Scenario {
         }
     }
 
+    /// True if any of the statements writes.
+    pub(super) fn writes(self) -> bool {
+        self != Self::ReadOnly
+    }
+
     /// True if BEGIN and COMMIT are around the statements.
     pub(super) fn is_transaction(self) -> bool {
         matches!(self, Self::ReadOnly | Self::ReadWrite | Self::WriteOnly)

@@ -1,12 +1,14 @@
 //! Slices of a load and a server whose every answer is known before.
 
+mod rounds;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Failure, SliceYield};
 use ciphertax_model::{Arm, Study};
-use ciphertax_observe::{Device, Meter, OwnThreads, SystemCpu, Unmetered};
+use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
 use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 
@@ -49,10 +51,6 @@ impl Server for FakeServer {
 
     fn meter(&self) -> &dyn Meter {
         self.meter.as_ref()
-    }
-
-    fn device(&self) -> Option<&Device> {
-        None
     }
 
     fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {

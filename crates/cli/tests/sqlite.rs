@@ -1,0 +1,252 @@
+//! SQLite and SQLCipher through the whole command: no server, everything paid by the client, nothing left.
+
+use std::fs;
+use std::path::Path;
+
+use ciphertax_records::{Phase, RunStatus, ServerPlacement, Witness};
+use ciphertax_testkit::{files_with, not_tested};
+use rustix::process::Signal;
+
+use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples};
+use crate::faults::{mounting_is_allowed, private_mounts};
+
+const STUDY: &str = r#"
+name = "files"
+question = "What does SQLCipher cost?"
+server = "sqlite"
+time_s = 8
+slice_s = 0.1
+
+[dataset]
+tables = 1
+table_size = 3000
+
+[ycsb]
+record_count = 500
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "encrypted"
+transport = "plain"
+at_rest = { sqlcipher = { kdf_iter = 20000 } }
+
+[[cell]]
+name = "points"
+workload = "oltp_point_select"
+load = { connections = 2 }
+
+[[cell]]
+name = "writes"
+workload = "oltp_read_write"
+load = { connections = 2 }
+
+[[cell]]
+name = "records"
+workload = "ycsb_a"
+load = { connections = 1 }
+
+[[cell]]
+name = "open"
+workload = "connect"
+load = { connections = 1 }
+"#;
+
+fn start(sandbox: &Sandbox, study: &str) -> Running {
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]))
+}
+
+#[test]
+fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
+    let sandbox = Sandbox::new();
+    let finished = start(&sandbox, STUDY).finish_within(2 * PATIENCE);
+    finished.measured();
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.status, RunStatus::Complete);
+    no_slice_failed(&run);
+    sandbox.expect_nothing_left();
+
+    let names: Vec<&str> = run
+        .head
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "SQLite",
+            "SQLite, a second one",
+            "SQLite, at rest: SQLCipher, kdf_iter = 20000"
+        ]
+    );
+    for server in &run.head.servers {
+        assert_eq!(
+            (server.product.as_str(), server.placement),
+            ("SQLite", ServerPlacement::Embedded)
+        );
+        assert_eq!(server.settings["journal_mode"], "wal");
+        assert!(!server.same_host, "there is nobody beside it");
+    }
+    let witnesses = |arm: &str| -> Vec<Witness> {
+        let arm = run.head.arms.iter().find(|record| record.name == arm).unwrap();
+        arm.sessions[0].proofs.iter().map(|proof| proof.witness).collect()
+    };
+    assert_eq!(witnesses("plain"), [Witness::Client, Witness::Disk]);
+    assert_eq!(
+        witnesses("encrypted"),
+        [Witness::Client, Witness::Disk, Witness::Authentication]
+    );
+    for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
+        assert!(
+            sample.load.client_cpu.total_ns > 0 && sample.server.server_cpu.is_none(),
+            "{sample:?}"
+        );
+        assert!(!sample.load.client_bound, "there is nobody else to be bound by");
+        assert!(
+            sample.server.server_counters.contains_key("bytes_read"),
+            "{sample:?}"
+        );
+    }
+    // 20,000 rounds of SHA-512 take milliseconds; without a key there are none.
+    let phase = |arm: &str, phase| {
+        let mut rows = run.results.connect_phases.iter();
+        rows.find(|row| row.arm == arm && row.phase == phase).cloned()
+    };
+    assert!(phase("plain", Phase::KeyDerivation).is_none());
+    let derivation = phase("encrypted", Phase::KeyDerivation).unwrap();
+    let opening = phase("encrypted", Phase::Open).unwrap();
+    assert!(derivation.mean_us > opening.mean_us, "{derivation:?} {opening:?}");
+    // What is said of servers and of CPUs shared with them is not said here.
+    let findings: Vec<&str> = run
+        .results
+        .findings
+        .iter()
+        .map(|finding| finding.id.as_str())
+        .collect();
+    assert!(findings.contains(&"key-derivation"), "{findings:?}");
+    for of_servers in ["shared-cpus", "client-bound", "read-from-disk"] {
+        assert!(!findings.contains(&of_servers), "{findings:?}");
+    }
+    assert!(
+        finished.stdout.contains("in the load threads themselves"),
+        "{}",
+        finished.stdout
+    );
+    assert!(finished.stdout.contains("key derivation"), "{}", finished.stdout);
+}
+
+#[test]
+fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is_made() {
+    for (from, to, words) in [
+        (
+            "transport = \"plain\"\nat_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "transport = \"tls1.3\"",
+            "sqlite cannot do TLSv1.3",
+        ),
+        (
+            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "authentication = { method = \"ed25519\" }",
+            "sqlite cannot do authentication by ed25519; it can do none",
+        ),
+        (
+            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "tunnel = { ssh = \"aes128-gcm@openssh.com\" }",
+            "so a tunnel has nothing to stand between",
+        ),
+        (
+            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "at_rest = { redo_log = true }",
+            "sqlite cannot do redo_log at rest; it can do sqlcipher at rest",
+        ),
+        (
+            "time_s = 8",
+            "time_s = 8\nlink = { rtt_ms = 5 }\nlink_by = \"relay\"",
+            "sqlite has no distance",
+        ),
+        (
+            "time_s = 8",
+            "time_s = 8\nplacement = \"together\"",
+            "needs a thread for each connection",
+        ),
+        (
+            "\"ycsb_a\"",
+            "\"pgbench_tpcb_like\"",
+            "sqlite adds no key to a table that has rows",
+        ),
+        (
+            "server = \"sqlite\"",
+            "server = \"mariadb\"",
+            "mariadb cannot do sqlcipher at rest; it can do tables",
+        ),
+        (
+            "time_s = 8",
+            "time_s = 8\nstorage = { doublewrite = true }",
+            "sqlite cannot do storage.doublewrite; it can do storage.memory_mb",
+        ),
+    ] {
+        assert!(STUDY.contains(from), "{from}");
+        let sandbox = Sandbox::new();
+        let finished = start(&sandbox, &STUDY.replace(from, to)).finish_within(PATIENCE);
+        assert_eq!(finished.code, Some(1), "{to}: {}", finished.stderr);
+        assert!(finished.stderr.contains(words), "{to}: {}", finished.stderr);
+        sandbox.expect_nothing_left();
+    }
+}
+
+/// There is no server that would have to be ended, but files, which the guard removes.
+#[test]
+fn a_run_that_is_killed_leaves_no_file() {
+    let sandbox = Sandbox::new();
+    let mut running = start(&sandbox, &STUDY.replace("time_s = 8", "time_s = 60"));
+    running.measures();
+    let encrypted = files_with(&sandbox.temporary(), "SQLite format 3");
+    assert_eq!(encrypted.len(), 2, "the two plain ones of three: {encrypted:?}");
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    sandbox.expect_nothing_left();
+    assert_eq!(record(&sandbox.run()).head.status, RunStatus::Running);
+}
+
+#[test]
+fn a_disk_that_fills_up_while_the_data_set_is_made_is_named_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    if !mounting_is_allowed(&sandbox.temporary()) {
+        return not_tested("no tmpfs may be mounted here, so no disk is full");
+    }
+    fs::write(
+        sandbox.work().join("study.toml"),
+        STUDY.replace("table_size = 3000", "table_size = 300000"),
+    )
+    .unwrap();
+    // Room for the table of one arm, and not for those of three.
+    let line = format!(
+        "mount -t tmpfs -o size=105m none {0} && {1} run study.toml --out run; code=$?; ls -A {0}; exit $code",
+        sandbox.temporary().display(),
+        env!("CARGO_BIN_EXE_ciphertax")
+    );
+    let arguments = [private_mounts(), &["sh", "-c", &line]].concat();
+    let finished =
+        Running::start(sandbox.command_of(Path::new("unshare"), &arguments)).finish_within(2 * PATIENCE);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    for words in [
+        "SQLite",
+        "database or disk is full",
+        "make room",
+        "TMPDIR",
+        "--set dataset.table_size",
+    ] {
+        assert!(
+            finished.stderr.contains(words),
+            "{words:?} is not in {}",
+            finished.stderr
+        );
+    }
+    assert_eq!(
+        finished.stdout, "",
+        "nothing is left on the disk that goes with the mount"
+    );
+}

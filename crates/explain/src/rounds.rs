@@ -1,0 +1,87 @@
+//! Whole rounds: what a server used between its slices too, by the operations of its own.
+
+use ciphertax_model::Metric;
+use ciphertax_records::{Round, RoundOfArm, RoundsOfCell, Sample};
+
+/// What is known of the rounds of a cell; nothing where arms do not differ at rest.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    /// Seconds that each took.
+    seconds: Vec<f64>,
+    /// Slices with a quiet phase before them.
+    slices: u32,
+    disturbed: u32,
+    /// How long the quiet phases were together, in nanoseconds.
+    waited_ns: u64,
+}
+
+impl Rounds {
+    pub(crate) fn add(&mut self, round: &Round) {
+        self.seconds.push(round.duration_ns as f64 / 1e9);
+    }
+
+    pub(crate) fn add_slice(&mut self, sample: &Sample) {
+        if let Some(quiet) = sample.quiet {
+            self.slices += 1;
+            self.disturbed += u32::from(sample.is_disturbed());
+            self.waited_ns = self.waited_ns.saturating_add(quiet.waited_ns);
+        }
+    }
+
+    pub(crate) fn are_there(&self) -> bool {
+        !self.seconds.is_empty()
+    }
+
+    /// Seconds that a round takes; `None` before there are two.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        let count = self.seconds.len();
+        (count > 1).then(|| self.seconds.iter().sum::<f64>() / count as f64)
+    }
+
+    /// How quiet it was between the slices; `None` where there are no rounds.
+    pub(crate) fn record(&self) -> Option<RoundsOfCell> {
+        self.are_there().then(|| RoundsOfCell {
+            slices: self.slices,
+            disturbed: self.disturbed,
+            quiet_s: self.waited_ns as f64 / 1e9 / f64::from(self.slices.max(1)),
+        })
+    }
+}
+
+/// What one arm's server used in a round, as far as it could be seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfRound {
+    server_cpu_ns: Option<u64>,
+    pub(crate) file_system_cpu_ns: Option<u64>,
+    kernel_workers_cpu_ns: Option<u64>,
+    bytes_written: Option<u64>,
+    bytes_read: Option<u64>,
+}
+
+impl OfRound {
+    pub(crate) fn of(round: &RoundOfArm) -> Self {
+        Self {
+            server_cpu_ns: round.server_cpu.map(|cpu| cpu.total_ns),
+            file_system_cpu_ns: round.file_system_cpu.map(|cpu| cpu.total_ns),
+            kernel_workers_cpu_ns: round.kernel_workers_cpu_ns,
+            bytes_written: round.bytes_written,
+            bytes_read: round.bytes_read,
+        }
+    }
+
+    /// Nanoseconds or bytes of a metric of rounds; `None` where it was not seen.
+    pub(crate) fn of_metric(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::ServerCpuRoundPerOp => self.server_cpu_ns,
+            Metric::FileSystemCpuPerOp => self.file_system_cpu_ns,
+            // A file system without anybody of its own takes nothing.
+            Metric::ServerAndFileSystemCpuPerOp => self
+                .server_cpu_ns?
+                .checked_add(self.file_system_cpu_ns.unwrap_or(0)),
+            Metric::KernelWorkersCpuPerOp => self.kernel_workers_cpu_ns,
+            Metric::StorageWrittenPerOp => self.bytes_written,
+            Metric::StorageReadPerOp => self.bytes_read,
+            _ => None,
+        }
+    }
+}

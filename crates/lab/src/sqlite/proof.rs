@@ -1,0 +1,256 @@
+//! Proof that a file is encrypted, or is not, as its arm says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ciphertax_model::Transport;
+use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
+use ciphertax_wire::sqlite::{ConnectOptions, Session, Status, is_wrong_key};
+use ciphertax_wire::{Expectation, WireError};
+
+use super::disk::{journal_of, length, log_of};
+use crate::disk_search::search;
+use crate::error::Error;
+use crate::proof::{ProofError, Proved, proof, random_text};
+
+/// Rows with the canary, on more pages than one.
+const ROWS: u32 = 200;
+
+/// Proves an arm by three witnesses: SQLite's and SQLCipher's own word, the disk, and a wrong passphrase.
+///
+/// The disk is that of another file beside the arm's, which is opened in the same way: a canary is written to it and searched
+/// for in its write-ahead log, in the file itself after a checkpoint, and in a rollback journal. It is gone afterwards.
+///
+/// # Errors
+/// Names the arm, and what contradicts it or keeps it from being tried.
+pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofError> {
+    let prover = Prover { arm, options };
+    let opened = Session::open(options).map_err(|error| prover.no_session(&error))?;
+    let (mut session, _) = opened;
+    let status = session.status().map_err(|error| prover.no_session(&error))?;
+    status
+        .check(options)
+        .map_err(|problem| prover.disproved(problem))?;
+    let facts = session.facts();
+    drop(session);
+    let mut proofs = vec![proof(
+        Witness::Client,
+        "opens the file as the arm says",
+        &status.words().join(", "),
+    )];
+    let (on_disk, disk) = prover.disk(&status)?;
+    proofs.push(on_disk);
+    proofs.extend(prover.wrong_passphrase()?);
+    Ok(ProvedFile {
+        proved: Proved {
+            proofs,
+            expectation: Expectation::new(Transport::Plain).proved(&facts),
+            facts,
+        },
+        disk,
+    })
+}
+
+/// What an arm was proved to be.
+#[derive(Debug, Clone)]
+pub struct ProvedFile {
+    /// The evidence, and what its session is.
+    pub proved: Proved,
+    /// What stays readable on the disk.
+    pub disk: DiskRecord,
+}
+
+struct Prover<'a> {
+    arm: &'a str,
+    options: &'a ConnectOptions,
+}
+
+impl Prover<'_> {
+    fn disk(&self, status: &Status) -> Result<(Proof, DiskRecord), ProofError> {
+        let not_tried = |problem: Error| self.no_session(&problem);
+        let canary = random_text("canary").map_err(not_tried)?;
+        let folder = self.options.path().with_file_name("proof");
+        fs::create_dir_all(&folder)
+            .map_err(Error::write(&folder))
+            .map_err(not_tried)?;
+        let looked = look(&self.options.at(&folder.join("proof.db")), &folder, &canary);
+        let removed = fs::remove_dir_all(&folder).map_err(Error::write(&folder));
+        let looked = looked.map_err(|problem| self.no_session(&problem))?;
+        removed.map_err(not_tried)?;
+        let is_encrypted = self.options.cipher().is_some();
+        let wrong: Vec<&str> = looked
+            .kinds
+            .iter()
+            .filter(|(kind, is_readable)| *is_readable == (is_encrypted || *kind == Kind::Other))
+            .map(|(kind, _)| kind.name())
+            .collect();
+        if !wrong.is_empty() {
+            let (can, should) = match is_encrypted {
+                true => ("can", "encrypted"),
+                false => ("cannot", "in plaintext"),
+            };
+            return Err(self.disproved(format!(
+                "a canary {can} be read on the disk, in {}, which should be {should}",
+                wrong.join(", ")
+            )));
+        }
+        // As SQLCipher is built: SQLITE_TEMP_STORE=2, which 0 leaves as it is.
+        let temporary = match status.value("temp_store") {
+            "0" | "2" => "in memory, never on the disk",
+            _ => return Err(self.disproved("temporary files lie on the disk".into())),
+        };
+        let kinds = "its write-ahead log, the file after a checkpoint, a rollback journal";
+        let proof = match is_encrypted {
+            true => proof(
+                Witness::Disk,
+                "a canary cannot be read on the disk",
+                &format!("searched were {kinds}; temporary files: {temporary}"),
+            ),
+            false => proof(
+                Witness::Disk,
+                "a canary lies on the disk in plaintext",
+                &format!("found in {kinds}; temporary files: {temporary}"),
+            ),
+        };
+        Ok((proof, looked.record(is_encrypted)))
+    }
+
+    /// Whoever has the file and not its passphrase has nothing.
+    fn wrong_passphrase(&self) -> Result<Option<Proof>, ProofError> {
+        let Some(wrong) = self.options.with_wrong_passphrase() else {
+            return Ok(None);
+        };
+        let mut evidence = Vec::new();
+        for (what, options) in [
+            ("a wrong passphrase", wrong),
+            ("no passphrase", self.options.without_passphrase()),
+        ] {
+            match Session::open(&options) {
+                Ok(_) => return Err(self.disproved(format!("the file can be opened with {what}"))),
+                Err(error) if is_wrong_key(&error) => evidence.push(format!("{what}: {error}")),
+                Err(error) => return Err(self.no_session(&error)),
+            }
+        }
+        Ok(Some(proof(
+            Witness::Authentication,
+            "a wrong passphrase does not open the file",
+            &evidence.join("; "),
+        )))
+    }
+
+    fn no_session(&self, problem: &impl ToString) -> ProofError {
+        ProofError::NoSession {
+            arm: self.arm.to_owned(),
+            problem: problem.to_string(),
+        }
+    }
+
+    fn disproved(&self, problem: String) -> ProofError {
+        ProofError::Disproved {
+            arm: self.arm.to_owned(),
+            problem,
+        }
+    }
+}
+
+/// A kind of file that SQLite writes rows to, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Log,
+    Database,
+    Journal,
+    Other,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Log => "write-ahead log",
+            Self::Database => "database",
+            Self::Journal => "rollback journal",
+            Self::Other => "files without rows",
+        }
+    }
+}
+
+/// Why nobody looked.
+#[derive(Debug, thiserror::Error)]
+enum NotLooked {
+    #[error(transparent)]
+    Asked(#[from] WireError),
+    #[error(transparent)]
+    Searched(#[from] Error),
+    #[error("{} holds nothing that could be searched", .0.display())]
+    Empty(PathBuf),
+}
+
+/// What was found on the disk.
+struct OnDisk {
+    /// Every kind of file, and whether the canary can be read in it.
+    kinds: Vec<(Kind, bool)>,
+    /// How many bytes were searched.
+    bytes: u64,
+}
+
+impl OnDisk {
+    fn record(&self, is_encrypted: bool) -> DiskRecord {
+        let kinds = self.kinds.iter().filter(|(kind, _)| *kind != Kind::Other);
+        let files = kinds.map(|(kind, _)| FilesOnDisk {
+            kind: kind.name().into(),
+            readability: match is_encrypted {
+                true => Readability::Encrypted,
+                false => Readability::Readable,
+            },
+        });
+        DiskRecord {
+            searched_bytes: self.bytes,
+            files: files.collect(),
+        }
+    }
+}
+
+/// Writes a canary to a new file, and tells in which of its files it can be read.
+fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk, NotLooked> {
+    let (mut found, mut bytes) = (BTreeSet::new(), 0);
+    // A file without rows would have no canary however it is encrypted.
+    let mut search_when_written = |file: &Path| -> Result<(), NotLooked> {
+        if length(file)? == 0 {
+            return Err(NotLooked::Empty(file.to_owned()));
+        }
+        let searched = search(folder, canary.as_bytes())?;
+        found.extend(searched.found.into_iter().map(|sighting| sighting.path));
+        bytes += searched.bytes;
+        Ok(())
+    };
+    let file = options.path();
+    let (log, journal) = (log_of(file), journal_of(file));
+    let mut session = Session::create(options)?;
+    session.command("CREATE TABLE canary (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")?;
+    session.command(&format!(
+        "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {ROWS}) \
+         INSERT INTO canary SELECT n, '{canary}' || n FROM number"
+    ))?;
+    search_when_written(&log)?;
+    session.command("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    search_when_written(file)?;
+    session.command("PRAGMA journal_mode = PERSIST")?;
+    session.command("BEGIN IMMEDIATE")?;
+    session.command("UPDATE canary SET value = 'nothing'")?;
+    search_when_written(&journal)?;
+    session.command("ROLLBACK")?;
+    session.close()?;
+    let known = [file, log.as_path(), journal.as_path()];
+    let is_elsewhere = found
+        .iter()
+        .any(|path: &PathBuf| !known.contains(&path.as_path()));
+    Ok(OnDisk {
+        kinds: vec![
+            (Kind::Database, found.contains(file)),
+            (Kind::Log, found.contains(&log)),
+            (Kind::Journal, found.contains(&journal)),
+            (Kind::Other, is_elsewhere),
+        ],
+        bytes,
+    })
+}

@@ -1,0 +1,234 @@
+//! What can be read in the files of a server, and what cannot.
+
+use std::collections::BTreeSet;
+
+use ciphertax_lab::catalogue::{
+    Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL,
+};
+use ciphertax_lab::disk_proof::{self, prove, prove_measured};
+use ciphertax_lab::mysql::at_rest::{FileKind, look_at_the_disk};
+use ciphertax_model::AtRestPart::{Aria, BinaryLog, RedoLog, SystemTables, Tables, Temporary, UndoLog};
+use ciphertax_model::{AtRest, AtRestAlgorithm, AtRestPart, Storage};
+use ciphertax_records::Readability;
+
+use crate::common::{ask, is_fetched, plain, to_be_searched};
+
+/// Which kinds of files a server writes rows to, and the parts that hide them; none for those that stay readable.
+type Files = &'static [(FileKind, &'static [AtRestPart])];
+
+const MARIADB_FILES: Files = &[
+    (FileKind::Table, &[Tables]),
+    (FileKind::SystemTablespace, &[Tables]),
+    (FileKind::RedoLog, &[RedoLog]),
+    (FileKind::BinaryLog, &[BinaryLog]),
+    (FileKind::TemporaryTablespace, &[Temporary]),
+    (FileKind::TemporaryFile, &[Temporary]),
+    (FileKind::TemporaryTable, &[]),
+    (FileKind::AriaTable, &[Aria]),
+    (FileKind::AriaLog, &[]),
+];
+
+/// Its undo log has tablespaces of its own.
+const MARIADB_11_FILES: Files = &[
+    (FileKind::Table, &[Tables]),
+    (FileKind::SystemTablespace, &[Tables]),
+    (FileKind::UndoLog, &[Tables]),
+    (FileKind::RedoLog, &[RedoLog]),
+    (FileKind::BinaryLog, &[BinaryLog]),
+    (FileKind::TemporaryTablespace, &[Temporary]),
+    (FileKind::TemporaryFile, &[Temporary]),
+    (FileKind::TemporaryTable, &[]),
+    (FileKind::AriaTable, &[Aria]),
+    (FileKind::AriaLog, &[]),
+];
+
+const MARIADB_10_2_FILES: Files = &[
+    (FileKind::Table, &[Tables]),
+    (FileKind::SystemTablespace, &[Tables]),
+    (FileKind::RedoLog, &[RedoLog]),
+    (FileKind::BinaryLog, &[BinaryLog]),
+    (FileKind::TemporaryTablespace, &[]),
+    (FileKind::TemporaryFile, &[Temporary]),
+    (FileKind::TemporaryTable, &[Temporary, Aria]),
+    (FileKind::AriaTable, &[Aria]),
+    (FileKind::AriaLog, &[]),
+    // Its system tables.
+    (FileKind::MyIsamTable, &[]),
+];
+
+const MYSQL_FILES: Files = &[
+    (FileKind::Table, &[Tables]),
+    (FileKind::GeneralTablespace, &[Tables]),
+    (FileKind::SystemTables, &[SystemTables]),
+    (FileKind::UndoLog, &[UndoLog]),
+    (FileKind::RedoLog, &[RedoLog]),
+    (FileKind::Doublewrite, &[Tables, SystemTables, UndoLog]),
+    (FileKind::BinaryLog, &[BinaryLog]),
+    (FileKind::TemporaryTablespace, &[]),
+];
+
+#[test]
+fn mariadb_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MARIADB, MARIADB_FILES);
+}
+
+#[test]
+fn mariadb_11_8_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MARIADB_11_8, MARIADB_11_FILES);
+}
+
+#[test]
+fn mariadb_10_2_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MARIADB_10_2, MARIADB_10_2_FILES);
+}
+
+#[test]
+fn mariadb_10_11_with_wolfssl_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MARIADB_10_11_WOLFSSL, MARIADB_FILES);
+}
+
+#[test]
+fn mariadb_11_4_with_wolfssl_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MARIADB_11_4_WOLFSSL, MARIADB_11_FILES);
+}
+
+#[test]
+fn mysql_hides_what_it_is_told_to() {
+    hides_what_it_is_told_to(&MYSQL, MYSQL_FILES);
+}
+
+/// No part, and every part; and of one server of each kind two halves of them, so that each is seen with and without the
+/// others.
+fn hides_what_it_is_told_to(entry: &'static Entry, files: Files) {
+    if !is_fetched(entry) {
+        return;
+    }
+    let parts = entry.capabilities.at_rest.parts;
+    let every_other = |first: usize| parts.iter().skip(first).step_by(2).copied();
+    let counter_mode = entry
+        .capabilities
+        .at_rest
+        .algorithms
+        .contains(&AtRestAlgorithm::AesCtr);
+    let all = AtRest::from_iter(parts.iter().copied());
+    let all = AtRest {
+        algorithm: counter_mode.then_some(AtRestAlgorithm::AesCtr),
+        ..all
+    };
+    let halves = match [&MARIADB, &MARIADB_10_2, &MYSQL].contains(&entry) {
+        true => vec![every_other(0).collect(), every_other(1).collect()],
+        false => Vec::new(),
+    };
+    for at_rest in [AtRest::default(), all].into_iter().chain(halves) {
+        let server = to_be_searched(entry, at_rest).start().unwrap();
+        let on_disk = look_at_the_disk(&server).unwrap_or_else(|error| panic!("{at_rest}: {error}"));
+        let readable: BTreeSet<FileKind> = on_disk.readable().collect();
+        assert!(on_disk.others.is_empty(), "{at_rest}: {on_disk:?}");
+        for (kind, parts) in files {
+            let hiding = parts.iter().filter(|part| at_rest.encrypts(**part)).count();
+            let is_hidden = !parts.is_empty() && hiding == parts.len();
+            if hiding > 0 && !is_hidden {
+                // Some of it is hidden, and it is a matter of chance what else is there.
+                continue;
+            }
+            assert!(on_disk.kinds.contains_key(kind), "{at_rest}: there is no {kind}");
+            assert_eq!(
+                readable.contains(kind),
+                !is_hidden,
+                "{at_rest}: {kind}: {on_disk:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_proof_says_what_stays_readable_and_the_server_agrees() {
+    for (entry, parts) in [(&MARIADB, vec![Tables, Aria]), (&MYSQL, vec![Tables, UndoLog])] {
+        if !is_fetched(entry) {
+            continue;
+        }
+        let server = to_be_searched(entry, AtRest::from_iter(parts)).start().unwrap();
+        let proved = prove("encrypted", &server).unwrap();
+        let of = |kind: FileKind| proved.disk.of(kind.name());
+        assert_eq!(of(FileKind::Table), Some(Readability::Encrypted));
+        assert_eq!(of(FileKind::RedoLog), Some(Readability::Readable));
+        assert_eq!(of(FileKind::BinaryLog), Some(Readability::Readable));
+        let [server, disk] = &proved.proofs[..] else {
+            panic!("{proved:?}")
+        };
+        assert!(server.evidence.contains("tables=encrypted"), "{server:?}");
+        assert!(disk.evidence.contains("bytes were searched"), "{disk:?}");
+    }
+}
+
+#[test]
+fn a_server_without_doublewrite_and_binary_log_is_proved_too() {
+    for entry in [&MARIADB_11_8, &MYSQL] {
+        if !is_fetched(entry) {
+            continue;
+        }
+        let storage = Storage {
+            doublewrite: Some(false),
+            ..Storage::default()
+        };
+        let server = disk_proof::to_be_searched(plain(entry).storage(storage))
+            .start()
+            .unwrap();
+        let proved = prove("plain", &server).unwrap();
+        let of = |kind: FileKind| proved.disk.of(kind.name());
+        assert_eq!(of(FileKind::Table), Some(Readability::Readable));
+        assert_eq!(of(FileKind::BinaryLog), None);
+    }
+}
+
+/// What is measured afterwards stays as it was.
+#[test]
+fn the_measured_server_itself_is_proved_and_left_as_it_was() {
+    for (entry, parts) in [
+        (&MARIADB, vec![Tables, BinaryLog]),
+        (&MARIADB_10_2, vec![RedoLog]),
+        (&MYSQL, vec![Tables, RedoLog]),
+    ] {
+        if !is_fetched(entry) {
+            continue;
+        }
+        let storage = Storage {
+            binary_log: parts.contains(&BinaryLog),
+            ..Storage::default()
+        };
+        let at_rest = AtRest::from_iter(parts);
+        let server = plain(entry).storage(storage).at_rest(at_rest).start().unwrap();
+        let schemas = || ask(&server, "SELECT COUNT(*) FROM information_schema.SCHEMATA");
+        let before = schemas();
+        let proofs = prove_measured("encrypted", &server).unwrap();
+        let [server_says, disk] = &proofs[..] else {
+            panic!("{proofs:?}")
+        };
+        let says = |words: &str| server_says.evidence.contains(words);
+        assert!(says("tables=encrypted") == at_rest.tables, "{server_says:?}");
+        let found = disk.evidence.split_once("can be read in: ").unwrap().1;
+        let found: BTreeSet<&str> = found.split(", ").collect();
+        assert_eq!(found.contains("tables"), !at_rest.tables, "{disk:?}");
+        assert_eq!(found.contains("redo log"), !at_rest.redo_log, "{disk:?}");
+        assert!(!found.contains("binary log"), "{disk:?}");
+        assert_eq!(schemas(), before);
+    }
+}
+
+#[test]
+fn an_arm_that_is_not_what_it_says_is_disproved() {
+    if !is_fetched(&MARIADB) {
+        return;
+    }
+    let server = to_be_searched(&MARIADB, AtRest::from_iter([RedoLog]))
+        .option("--innodb-encrypt-log=OFF")
+        .start()
+        .unwrap();
+    for error in [
+        prove_measured("liar", &server).unwrap_err().to_string(),
+        prove("liar", &server).unwrap_err().to_string(),
+    ] {
+        assert!(error.contains("arm liar is not what it says"), "{error}");
+        assert!(error.contains("innodb_encrypt_log=ON"), "{error}");
+    }
+}

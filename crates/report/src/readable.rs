@@ -1,0 +1,98 @@
+//! What stays readable on the disk: kinds of files down, arms across.
+
+use ciphertax_records::{ArmRecord, ArmRole, DiskRecord, Readability, Run, ServerId, SessionRecord};
+
+/// One table for each server that a baseline was measured on, beside those of the other arms.
+pub(crate) struct ReadableTable<'a> {
+    /// The baseline's server; `None` where there is but one.
+    pub(crate) server: Option<&'a str>,
+    /// The arms whose disk is one, side by side.
+    pub(crate) columns: Vec<Vec<&'a str>>,
+    /// Every kind of file, and whether rows can be read in it; `None` where a server has none of that kind.
+    pub(crate) rows: Vec<(&'a str, Vec<Option<Readability>>)>,
+}
+
+/// What the words of the tables mean, in a sentence.
+pub(crate) const MEANING: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm \
+     was searched for it: that of a server like the measured one, with so little memory that all it writes reaches the disk. \
+     Readable: it can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects these files, and the \
+     canary had not come to lie there. A dash: the server has no such files.";
+
+/// The tables of a run; none where no arm is about the disk.
+pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {
+    let mut sides: Vec<Side<'_>> = Vec::new();
+    for (arm, session, disk) in searched(run) {
+        let (baselines, name) = match &session.beside {
+            Some(name) => (&session.beside_id, name),
+            None => (&session.server_id, &session.server),
+        };
+        let at = sides.iter().position(|side| side.baselines == baselines);
+        let at = at.unwrap_or_else(|| {
+            sides.push(Side {
+                baselines,
+                name,
+                columns: Vec::new(),
+            });
+            sides.len() - 1
+        });
+        let columns = &mut sides[at].columns;
+        let is_same =
+            |column: &&mut Column<'_>| column.id == &session.server_id && column.disk.files == disk.files;
+        match columns.iter_mut().find(is_same) {
+            Some(column) => column.arms.push(&arm.name),
+            None => columns.push(Column {
+                id: &session.server_id,
+                arms: vec![&arm.name],
+                disk,
+            }),
+        }
+    }
+    let several = sides.len() > 1;
+    let tables = sides.into_iter().map(|side| side.table(several));
+    tables.collect()
+}
+
+/// A baseline's server, and those that are compared with it.
+struct Side<'a> {
+    baselines: &'a ServerId,
+    name: &'a str,
+    columns: Vec<Column<'a>>,
+}
+
+struct Column<'a> {
+    id: &'a ServerId,
+    arms: Vec<&'a str>,
+    disk: &'a DiskRecord,
+}
+
+impl<'a> Side<'a> {
+    fn table(self, is_named: bool) -> ReadableTable<'a> {
+        let of = |kind| self.columns.iter().map(|column| column.disk.of(kind)).collect();
+        ReadableTable {
+            server: is_named.then_some(self.name),
+            rows: self.kinds().into_iter().map(|kind| (kind, of(kind))).collect(),
+            columns: self.columns.into_iter().map(|column| column.arms).collect(),
+        }
+    }
+
+    /// Every kind of file that one of them has, each once.
+    fn kinds(&self) -> Vec<&'a str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for files in self.columns.iter().flat_map(|column| &column.disk.files) {
+            if !kinds.contains(&files.kind.as_str()) {
+                kinds.push(&files.kind);
+            }
+        }
+        kinds
+    }
+}
+
+/// Of the repeated baseline there is nothing else to say.
+fn searched(run: &Run) -> impl Iterator<Item = (&ArmRecord, &SessionRecord, &DiskRecord)> {
+    let arms = run.head.arms.iter();
+    let arms = arms.filter(|arm| arm.role != ArmRole::BaselineAgain);
+    arms.flat_map(|arm| {
+        let sessions = arm.sessions.iter();
+        sessions.filter_map(move |session| Some((arm, session, session.disk.as_ref()?)))
+    })
+}

@@ -1,0 +1,235 @@
+//! Whole rounds: the clocks of servers that are read at all times, since what a server does between its slices is its own.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ciphertax_observe::{FileSystemMeter, FileSystemUsage, Usage};
+use ciphertax_reactor::stop;
+use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
+
+use super::reading::{counters_since, used};
+use super::still::{STILL_FOR, STILL_FOR_LONGER, Stillness, file_system};
+use crate::server::Server;
+
+/// How long quiet is waited for between slices; a server whose flushing is slow may never be.
+const QUIET_AT_MOST: Duration = Duration::from_secs(5);
+/// The same before the first round, when data sets were written.
+const FIRST_QUIET_AT_MOST: Duration = Duration::from_secs(30);
+/// How often servers are looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Finds the server that an arm has to itself.
+pub(super) trait ServersByArm {
+    fn server(&mut self, arm: &str) -> &mut dyn Server;
+}
+
+/// The clocks of the servers of some cells, each the server of one arm.
+pub(super) struct RoundClocks {
+    /// When the run began.
+    began: Instant,
+    arms: BTreeMap<String, OfArm>,
+    /// When the last round ended.
+    last: Option<Instant>,
+    /// `None` where they cannot be read.
+    workers: Option<FileSystemMeter>,
+    turn: Option<Turn>,
+    /// How long servers have to stand still.
+    still_for: Duration,
+}
+
+/// The time from the begin of an arm's slice to the end of the quiet phase after it.
+struct Turn {
+    arm: String,
+    /// What the kernel's workers had used before.
+    workers: Option<FileSystemUsage>,
+    /// Those whose turn it is not.
+    others: Vec<(String, Stillness)>,
+}
+
+/// What is known of the server of one arm.
+struct OfArm {
+    still: Stillness,
+    /// At the end of the last round.
+    clocks: Clocks,
+    /// CPU time of the kernel's workers in its turns since then, in nanoseconds.
+    workers_ns: Option<u64>,
+}
+
+/// A reading of a server.
+struct Clocks {
+    /// `None` where it cannot be read.
+    server: Option<Usage>,
+    file_system: Option<CpuTime>,
+    /// Empty if it did not answer.
+    counters: BTreeMap<String, i64>,
+}
+
+impl RoundClocks {
+    pub(super) fn new(began: Instant) -> Self {
+        Self {
+            began,
+            arms: BTreeMap::new(),
+            last: None,
+            // It has nobody of its own to read.
+            workers: FileSystemMeter::open(&[]).ok(),
+            turn: None,
+            still_for: STILL_FOR,
+        }
+    }
+
+    /// Begins the first round with these arms. Every other begins where the one before it ended.
+    pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) {
+        if arms.iter().all(|arm| self.arms.contains_key(*arm)) {
+            return;
+        }
+        for arm in arms {
+            self.watch(servers, arm);
+        }
+        self.wait(servers, arms, FIRST_QUIET_AT_MOST);
+        for arm in arms {
+            let clocks = Clocks::read(servers.server(arm));
+            self.watch(servers, arm).clocks = clocks;
+        }
+        self.last.get_or_insert_with(Instant::now);
+    }
+
+    /// Waits until the servers of these arms stand still. It ends the turn of the arm that was measured last.
+    pub(super) fn quiet(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> QuietPhase {
+        let quiet = self.wait(servers, arms, QUIET_AT_MOST);
+        if let Some(turn) = self.turn.take() {
+            let workers = self.workers().zip(turn.workers);
+            let workers = workers.and_then(|(now, before)| now.since(&before).shared);
+            if let Some((of_arm, workers)) = self.arms.get_mut(&turn.arm).zip(workers) {
+                *of_arm.workers_ns.get_or_insert_default() += workers.cpu_ns;
+            }
+        }
+        quiet
+    }
+
+    /// Begins the turn of one of these arms: its slice, and the quiet phase that follows.
+    pub(super) fn begin_turn(&mut self, servers: &mut dyn ServersByArm, arms: &[&str], arm: &str) {
+        let others = arms.iter().filter(|other| **other != arm);
+        self.turn = Some(Turn {
+            arm: arm.to_owned(),
+            workers: self.workers(),
+            others: others
+                .map(|other| ((*other).to_owned(), Stillness::begin(servers.server(other))))
+                .collect(),
+        });
+    }
+
+    /// True if the server of another arm has worked since the turn began. Then quiet is waited for longer from now on.
+    pub(super) fn others_worked(&mut self, servers: &mut dyn ServersByArm) -> bool {
+        let Some(turn) = &self.turn else {
+            return false;
+        };
+        let mut others = turn.others.iter();
+        let worked = others.any(|(arm, still)| !still.holds(servers.server(arm)));
+        if worked {
+            self.still_for = STILL_FOR_LONGER;
+        }
+        worked
+    }
+
+    /// Ends a round with these arms: what each of their servers has used since it was read last.
+    pub(super) fn end(
+        &mut self,
+        servers: &mut dyn ServersByArm,
+        arms: &[&str],
+        (cell, block): (&str, u32),
+        quiet: QuietPhase,
+    ) -> Round {
+        let arms = arms
+            .iter()
+            .map(|arm| {
+                let clocks = Clocks::read(servers.server(arm));
+                let of_arm = self.watch(servers, arm);
+                let round = RoundOfArm {
+                    arm: (*arm).to_owned(),
+                    kernel_workers_cpu_ns: of_arm.workers_ns.take(),
+                    ..clocks.since(&of_arm.clocks)
+                };
+                of_arm.clocks = clocks;
+                round
+            })
+            .collect();
+        let now = Instant::now();
+        let before = self.last.replace(now).unwrap_or(now);
+        Round {
+            cell: cell.to_owned(),
+            block,
+            start_ns: (before - self.began).as_nanos() as u64,
+            duration_ns: (now - before).as_nanos() as u64,
+            quiet,
+            arms,
+        }
+    }
+
+    /// Waits until they stand still, but no longer than this.
+    pub(super) fn wait(
+        &mut self,
+        servers: &mut dyn ServersByArm,
+        arms: &[&str],
+        at_most: Duration,
+    ) -> QuietPhase {
+        let began = Instant::now();
+        loop {
+            let mut is_still = true;
+            for arm in arms {
+                let still_for = self.still_for;
+                let still = &mut self.watch(servers, arm).still;
+                is_still &= still.is_reached(servers.server(arm), still_for);
+            }
+            let waited = began.elapsed();
+            if is_still || waited >= at_most || stop::is_requested() {
+                return QuietPhase {
+                    waited_ns: waited.as_nanos() as u64,
+                    is_still,
+                };
+            }
+            stop::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// What is known of an arm's server, from now on if it was not watched before.
+    fn watch(&mut self, servers: &mut dyn ServersByArm, arm: &str) -> &mut OfArm {
+        self.arms.entry(arm.to_owned()).or_insert_with(|| OfArm {
+            still: Stillness::begin(servers.server(arm)),
+            clocks: Clocks::read(servers.server(arm)),
+            workers_ns: None,
+        })
+    }
+
+    fn workers(&self) -> Option<FileSystemUsage> {
+        self.workers.as_ref()?.read().ok()
+    }
+}
+
+impl Clocks {
+    /// Asking for counters is work of the server's, and so before its clocks are read: at the same point of every round.
+    fn read(server: &mut dyn Server) -> Self {
+        // One that does not answer is noticed by the next slice.
+        let counters = server.counters().unwrap_or_default();
+        Self {
+            server: server.meter().read().ok(),
+            file_system: file_system(server),
+            counters,
+        }
+    }
+
+    fn since(&self, before: &Self) -> RoundOfArm {
+        let used = used(before.server.as_ref(), self.server.as_ref());
+        let file_system = self.file_system.zip(before.file_system);
+        RoundOfArm {
+            server_cpu: used.cpu,
+            file_system_cpu: file_system.map(|(now, before)| CpuTime {
+                total_ns: now.total_ns.saturating_sub(before.total_ns),
+                system_ns: now.system_ns.saturating_sub(before.system_ns),
+            }),
+            bytes_read: used.bytes_read,
+            bytes_written: used.bytes_written,
+            server_counters: counters_since(&before.counters, &self.counters),
+            ..RoundOfArm::default()
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Servers that are shells: what each burns and writes, and when, is known before.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ciphertax_model::Arm;
+use ciphertax_observe::{self as observe, Meter, ProcessMeter};
+use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
+use ciphertax_testkit::PATIENCE;
+
+use super::super::round::{RoundClocks, ServersByArm};
+use crate::error::RunError;
+use crate::server::{FileSystemClock, Server};
+
+const ARMS: [&str; 3] = ["plain", "baseline again", "at rest"];
+
+/// Does what each line tells it: counts so far, or writes so many bytes, or works for ever.
+const SCRIPT: &str = r#"
+while read what number file; do
+  case $what in
+    burn) i=0; while [ $i -lt $number ]; do i=$((i+1)); done ;;
+    write) head -c $number /dev/zero > "$file" ;;
+    forever) while :; do :; done ;;
+  esac
+  echo done
+done"#;
+
+struct Shell {
+    process: Child,
+    answers: BufReader<ChildStdout>,
+    meter: ProcessMeter,
+    counted: i64,
+    file_system: Daemon,
+}
+
+/// A clock that the test winds.
+#[derive(Default)]
+struct Daemon(u64);
+
+impl FileSystemClock for Daemon {
+    fn read(&self) -> observe::Result<CpuTime> {
+        Ok(CpuTime {
+            total_ns: self.0,
+            system_ns: 0,
+        })
+    }
+}
+
+impl Shell {
+    fn start() -> Self {
+        let mut process = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            answers: BufReader::new(process.stdout.take().unwrap()),
+            meter: ProcessMeter::open(process.id()).unwrap(),
+            process,
+            counted: 0,
+            file_system: Daemon::default(),
+        }
+    }
+
+    fn begin(&mut self, what: &str) {
+        let mut input = self.process.stdin.as_ref().unwrap();
+        writeln!(input, "{what}").unwrap();
+    }
+
+    fn wait(&mut self) {
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "done\n");
+    }
+
+    fn work(&mut self, what: &str) {
+        self.begin(what);
+        self.wait();
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server for Shell {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        Ok([("pages_flushed".to_owned(), self.counted)].into())
+    }
+
+    fn meter(&self) -> &dyn Meter {
+        &self.meter
+    }
+
+    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+        Some(&self.file_system)
+    }
+
+    fn death(&self) -> Option<String> {
+        None
+    }
+
+    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
+        None
+    }
+}
+
+struct Shells(BTreeMap<&'static str, Shell>);
+
+impl Shells {
+    fn start() -> Self {
+        Self(ARMS.map(|arm| (arm, Shell::start())).into())
+    }
+
+    fn of(&mut self, arm: &str) -> &mut Shell {
+        self.0.get_mut(arm).unwrap()
+    }
+}
+
+impl ServersByArm for Shells {
+    fn server(&mut self, arm: &str) -> &mut dyn Server {
+        self.of(arm)
+    }
+}
+
+fn still() -> QuietPhase {
+    QuietPhase {
+        waited_ns: 0,
+        is_still: true,
+    }
+}
+
+fn of<'a>(round: &'a Round, arm: &str) -> &'a RoundOfArm {
+    round.arms.iter().find(|of_arm| of_arm.arm == arm).unwrap()
+}
+
+fn cpu_ns(round: &Round, arm: &str) -> u64 {
+    of(round, arm).server_cpu.unwrap().total_ns
+}
+
+#[test]
+fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is_lost() {
+    // On a disk, which the folder for temporary files may not be.
+    let program = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let file = folder.path().join("page");
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new(Instant::now());
+    // Not billed: it was before the first round.
+    shells.of("at rest").work("burn 100000");
+    clocks.begin(&mut shells, &ARMS);
+    let before = ARMS.map(|arm| shells.of(arm).meter.read().unwrap());
+
+    let mut rounds = Vec::new();
+    for block in 0..3 {
+        for arm in ARMS {
+            clocks.begin_turn(&mut shells, &ARMS, arm);
+            shells.of(arm).work("burn 2000");
+        }
+        // While nobody asks it anything: in the first round after its slice, in the second as long before its next one.
+        match block {
+            0 => shells.of("at rest").work("burn 400000"),
+            1 => {
+                shells
+                    .of("plain")
+                    .work(&format!("write 3145728 {}", file.display()));
+                shells.of("plain").counted += 192;
+                shells.of("plain").file_system.0 += 7_000;
+            }
+            _ => {}
+        }
+        rounds.push(clocks.end(&mut shells, &ARMS, ("cell", block), still()));
+    }
+
+    let [first, second, third] = &rounds[..] else {
+        panic!("{rounds:?}")
+    };
+    for arm in ["plain", "baseline again"] {
+        let (own, others) = (cpu_ns(first, "at rest"), cpu_ns(first, arm));
+        assert!(own > 10 * others, "{own} ns, and {others} ns of {arm}");
+    }
+    for round in [second, third] {
+        let most = ARMS.map(|arm| cpu_ns(round, arm)).into_iter().max().unwrap();
+        assert!(5 * most < cpu_ns(first, "at rest"), "{round:?}");
+    }
+    let written = |round: &Round| ARMS.map(|arm| of(round, arm).bytes_written.unwrap());
+    assert_eq!(written(first), [0, 0, 0]);
+    // With some of the file system's own.
+    let [plain, again, at_rest] = written(second);
+    assert!((3 << 20..4 << 20).contains(&plain), "{plain}");
+    assert_eq!([again, at_rest], [0, 0]);
+    let plain = of(second, "plain");
+    assert_eq!(plain.server_counters, [("pages_flushed".to_owned(), 192)].into());
+    assert_eq!(plain.file_system_cpu.unwrap().total_ns, 7_000);
+    assert_eq!(of(third, "plain").file_system_cpu.unwrap().total_ns, 0);
+
+    for (arm, before) in ARMS.iter().zip(before) {
+        let all: u64 = rounds.iter().map(|round| cpu_ns(round, arm)).sum();
+        let used = shells.of(arm).meter.read().unwrap().since(&before);
+        assert_eq!(all, used.cpu.unwrap().total_ns, "{arm}");
+    }
+    for pair in rounds.windows(2) {
+        assert_eq!(
+            pair[0].end_ns(),
+            pair[1].start_ns,
+            "no time lies between two rounds"
+        );
+    }
+}
+
+#[test]
+fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is_bearable() {
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new(Instant::now());
+    clocks.begin(&mut shells, &ARMS);
+    shells.of("at rest").begin("burn 1500000");
+    assert!(clocks.wait(&mut shells, &ARMS, PATIENCE).is_still);
+    // It has ended, so this does not hang.
+    shells.of("at rest").wait();
+
+    shells.of("at rest").begin("forever");
+    let others = &ARMS[..2];
+    assert!(clocks.quiet(&mut shells, others).is_still, "it is its own slice");
+    let quiet = clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500));
+    assert!(!quiet.is_still && quiet.waited_ns >= 1_500_000_000, "{quiet:?}");
+}
+
+#[test]
+fn a_server_that_works_in_anothers_slice_is_seen_and_quiet_is_then_waited_for_longer() {
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new(Instant::now());
+    clocks.begin(&mut shells, &ARMS);
+    clocks.begin_turn(&mut shells, &ARMS, "at rest");
+    shells.of("at rest").work("burn 400000");
+    assert!(!clocks.others_worked(&mut shells), "it was its own slice");
+    let short = clocks.wait(&mut shells, &ARMS, PATIENCE);
+
+    clocks.begin_turn(&mut shells, &ARMS, "plain");
+    shells.of("at rest").work("burn 1500000");
+    assert!(clocks.others_worked(&mut shells));
+    let longer = clocks.wait(&mut shells, &ARMS, PATIENCE);
+    assert!(short.is_still && longer.is_still);
+    assert!(longer.waited_ns >= 2_000_000_000, "{longer:?}");
+}
+
+#[test]
+fn quiet_is_waited_for_where_a_daemon_works_for_a_server() {
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new(Instant::now());
+    clocks.begin(&mut shells, &ARMS);
+    assert!(
+        clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still,
+        "since the begin"
+    );
+    shells.of("plain").file_system.0 += 1_000_000_000;
+    assert!(!clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still);
+}

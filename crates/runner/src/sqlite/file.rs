@@ -1,0 +1,229 @@
+//! The file of a group of arms.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
+use ciphertax_lab::{PrivateServer, Proved};
+use ciphertax_model::{Arm, Cell, ServerSpec, Study};
+use ciphertax_observe::{Meter, Unmetered};
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{DataSize, ServerId, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
+use ciphertax_wire::{Expectation, WireError};
+use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::sqlite::SqliteAccess;
+
+use super::counters::counters;
+use crate::error::RunError;
+use crate::groups::Group;
+use crate::patience::{unusable, wait_for};
+use crate::server::{Identity, Server};
+
+/// The file of a group of arms.
+pub(super) struct SqliteFile {
+    record: ServerRecord,
+    options: ConnectOptions,
+    /// As long as it is open, no other session that is closed writes the log into the file. It goes before the folder.
+    control: Session,
+    private: PrivateServer,
+    meter: Unmetered,
+}
+
+/// An arm that is what it says.
+pub(super) struct ProvedArm {
+    pub(super) access: SqliteAccess,
+    pub(super) session: SessionRecord,
+}
+
+impl SqliteFile {
+    /// Makes it, in a folder of its own.
+    ///
+    /// # Errors
+    /// When it cannot be made, or the disk is full.
+    pub(super) fn make(
+        entry: &'static Entry,
+        spec: &ServerSpec,
+        group: &Group<'_>,
+        identity: Identity,
+    ) -> Result<Self, RunError> {
+        let builder = PrivateServer::builder(entry).without_tls();
+        let private = builder
+            .storage(spec.storage)
+            .at_rest(group.needs.at_rest)
+            .start()?;
+        let options = options(&private, &spec.storage);
+        let name = name_of(spec, group);
+        let (control, _) = Session::open(&options).map_err(|error| unusable(&name, error.to_string()))?;
+        let meter = Unmetered {
+            reason:
+                "there is no server: SQLite runs in the load threads, and what it costs is the client's CPU"
+                    .into(),
+        };
+        let record = ServerRecord {
+            id: identity.id,
+            cells: identity.cells,
+            name,
+            product: entry.product.to_string(),
+            version: sqlite::version().to_owned(),
+            tls_library: String::new(),
+            placement: ServerPlacement::Embedded,
+            address: String::new(),
+            same_host: false,
+            settings: private.settings().clone(),
+            cpu_unread: None,
+            link: None,
+        };
+        Ok(Self {
+            record,
+            options,
+            control,
+            private,
+            meter,
+        })
+    }
+
+    /// What the report says of it.
+    pub(super) fn record(&self) -> ServerRecord {
+        self.record.clone()
+    }
+
+    /// Proves an arm, and tells how it is opened. `beside` is the file of the baseline, where that is another.
+    ///
+    /// # Errors
+    /// When it is not what it says.
+    pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm, RunError> {
+        let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
+        let Proved {
+            proofs,
+            facts,
+            expectation,
+        } = proved;
+        Ok(ProvedArm {
+            access: self.access(expectation),
+            session: SessionRecord {
+                server_id: self.record.id.clone(),
+                beside_id: beside.map_or_else(ServerId::default, |beside| beside.id.clone()),
+                server: self.record.name.clone(),
+                beside: beside.map(|beside| beside.name.clone()),
+                proofs,
+                facts,
+                disk: Some(disk),
+            },
+        })
+    }
+
+    fn access(&self, expectation: Expectation) -> SqliteAccess {
+        SqliteAccess {
+            options: self.options.clone(),
+            expectation,
+        }
+    }
+
+    /// Makes the data set, and writes the log into the file, so that all arms begin alike.
+    ///
+    /// # Errors
+    /// When it cannot be made; a full disk by name.
+    pub(super) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+        let contents = Contents::of(study, SqliteAccess::VOCABULARIES);
+        let of = contents.rows();
+        progress(0, of);
+        let reactor = Reactor::new().map_err(|error| self.unusable(error.to_string()))?;
+        let made = self.make_contents(&reactor, &contents, |rows| progress(rows, of))?;
+        made.map_err(|error| match error {
+            DatasetError::Stopped => error.into(),
+            DatasetError::Wire(error) => self.refused(&error),
+            error => self.unusable(error.to_string()),
+        })?;
+        let checkpoint = self.control.command("PRAGMA wal_checkpoint(TRUNCATE)");
+        checkpoint.map(drop).map_err(|error| self.refused(&error))
+    }
+
+    /// How large the file is for an arm of a cell, whichever of its tables that asks, beside the cache of each connection;
+    /// `None` for a cell that asks none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn size(&self, cell: &Cell, arm: &str) -> Result<Option<DataSize>, RunError> {
+        let bytes = data_size(self.options.path())?;
+        Ok(cell.workload.descriptor().tables.map(|_| DataSize {
+            cell: cell.name.clone(),
+            arm: arm.to_owned(),
+            data_bytes: bytes,
+            disk_bytes: bytes,
+            memory_bytes: u64::from(self.options.cache_kib()) << 10,
+        }))
+    }
+
+    fn make_contents(
+        &self,
+        reactor: &Rc<Reactor>,
+        contents: &Contents,
+        progress: impl FnMut(u64),
+    ) -> Result<Result<(), DatasetError>, RunError> {
+        let mut opened = Vec::new();
+        let make = dataset::make_contents::<Session>(reactor, &self.options, contents, &mut opened, progress);
+        wait_for(reactor, &self.record.name, contents.patience(), make)
+    }
+
+    /// Removes it and everything beside it.
+    ///
+    /// # Errors
+    /// If something is left behind.
+    pub(super) fn close(self) -> Result<(), RunError> {
+        drop(self.control);
+        Ok(self.private.stop()?)
+    }
+
+    fn refused(&self, error: &WireError) -> RunError {
+        let remedy = match is_disk_full(error) {
+            true => {
+                "; make room on the disk of its folder, which TMPDIR names, or take a smaller data set \
+                 (--set dataset.table_size=…)"
+            }
+            false => "",
+        };
+        self.unusable(format!("{error}{remedy}"))
+    }
+
+    fn unusable(&self, problem: String) -> RunError {
+        unusable(&self.record.name, problem)
+    }
+}
+
+/// `sqlite`, then what differs from the first: it has no certificate that could be named.
+fn name_of(spec: &ServerSpec, group: &Group<'_>) -> String {
+    let certificate = format!(", {}", group.needs.certificate.kind);
+    group
+        .name
+        .replacen(&certificate, "", 1)
+        .replacen(&spec.server, "SQLite", 1)
+}
+
+impl Server for SqliteFile {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        counters(self.options.path())
+    }
+
+    fn meter(&self) -> &dyn Meter {
+        &self.meter
+    }
+
+    fn death(&self) -> Option<String> {
+        None
+    }
+
+    fn tunnel_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    fn pooler_death(&self, _arm: &Arm) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,27 @@
+//! SQLite, which runs in the load threads: no server, no route to it, and nobody else who pays.
+
+mod counters;
+mod file;
+mod load;
+mod refusals;
+mod servers;
+
+use ciphertax_lab::catalogue::Entry;
+use ciphertax_model::{Cell, ServerSpec, Study};
+
+use crate::databases::PrivateDatabase;
+use crate::error::RunError;
+use crate::servers::{Opening, Servers};
+
+/// SQLite as the catalogue's entry has it.
+pub(crate) struct Sqlite(pub(crate) &'static Entry);
+
+impl PrivateDatabase for Sqlite {
+    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
+        refusals::refuse(study, cell)
+    }
+
+    fn open(&self, opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Box<dyn Servers>, RunError> {
+        Ok(Box::new(servers::SqliteServers::open(self.0, opening, spec)?))
+    }
+}

@@ -1,0 +1,54 @@
+//! What needs a server, and is refused by name.
+
+use ciphertax_model::workload::Tables;
+use ciphertax_model::{Cell, Placement, Study};
+use ciphertax_workload::sqlite::SqliteAccess;
+
+use crate::columns;
+use crate::load::no_such_workload;
+
+/// What a cell asks and SQLite cannot do.
+pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
+    let name = &cell.name;
+    let of_cell = [
+        (
+            study.link(cell).is_some(),
+            "has no distance: it runs in its client; leave link out",
+        ),
+        (
+            study.server_spec(cell).replica_set.is_some(),
+            "is one file; leave replica_set out",
+        ),
+        (
+            cell.command.is_some(),
+            "is asked by ciphertax's own load threads alone; take another workload than command",
+        ),
+        (
+            cell.workload.descriptor().tables == Some(Tables::Pgbench),
+            "adds no key to a table that has rows, as pgbench does; take oltp_point_select or oltp_read_write",
+        ),
+        (
+            study.placement == Placement::Together && cell.load.connections > 1,
+            "needs a thread for each connection, and placement = \"together\" has one; leave it out",
+        ),
+    ];
+    let of_cell = of_cell.into_iter().filter(|(is_asked, _)| *is_asked);
+    let of_cell = of_cell.map(|(_, why)| format!("cell {name}: sqlite {why}"));
+    let of_arms = study.arms_of(cell).flat_map(|arm| {
+        let asked = [
+            (arm.tunnel.is_some(), "a tunnel"),
+            (arm.pooler.is_some(), "a pooler"),
+        ];
+        let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+        asked.map(|(_, what)| {
+            format!(
+                "arm {}: sqlite runs in its client, so {what} has nothing to stand between; leave it out",
+                arm.name
+            )
+        })
+    });
+    let workload = no_such_workload::<SqliteAccess>(cell);
+    let of_columns = columns::refuse(study, cell, None);
+    let others = of_cell.chain(of_arms).chain(of_columns);
+    workload.into_iter().chain(others).collect()
+}

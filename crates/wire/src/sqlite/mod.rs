@@ -1,0 +1,60 @@
+//! SQLite, which runs in its client: there is no server, no connection and nothing on the wire.
+//!
+//! The library is SQLCipher's, with ciphertax's own OpenSSL. It is SQLite of the same release as long as it is given no key.
+//! Its statements are `rusqlite`'s. Every call blocks until it is done, so each session needs a thread of its own to work
+//! beside others; a database that somebody else writes to is waited for, [`BUSY`] at most.
+
+mod connect;
+mod error;
+mod options;
+mod query;
+mod session;
+mod statement;
+mod status;
+
+use std::time::Duration;
+
+pub use options::{Cipher, ConnectOptions};
+pub use query::{Query, TextRow, Texts};
+pub use session::Session;
+pub use statement::{Parameter, Statement};
+pub use status::Status;
+
+pub use crate::summary::ResultSummary;
+
+/// By which name statements know the database, besides `main`.
+pub const SCHEMA: &str = "ciphertax";
+
+/// How long a session waits for one that writes, or for a checkpoint.
+pub const BUSY: Duration = Duration::from_secs(8);
+
+/// The release of the library.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
+/// True if an error is that the file is no database for this key: it is another's, or there is none.
+pub fn is_wrong_key(error: &crate::WireError) -> bool {
+    error::primary(error) == Some(rusqlite::ffi::SQLITE_NOTADB)
+}
+
+/// True if an error is that the disk is full.
+pub fn is_disk_full(error: &crate::WireError) -> bool {
+    error::primary(error) == Some(rusqlite::ffi::SQLITE_FULL)
+}
+
+/// True if another session wrote between what a transaction read and what it wants to write, so that it cannot go on.
+pub fn is_overtaken(error: &crate::WireError) -> bool {
+    error::code(error) == Some(rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+/// True if an error is that a row of the same key is there.
+pub fn is_duplicate(error: &crate::WireError) -> bool {
+    use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID, SQLITE_CONSTRAINT_UNIQUE};
+    let of_keys = [
+        SQLITE_CONSTRAINT_PRIMARYKEY,
+        SQLITE_CONSTRAINT_ROWID,
+        SQLITE_CONSTRAINT_UNIQUE,
+    ];
+    error::code(error).is_some_and(|code| of_keys.contains(&code))
+}

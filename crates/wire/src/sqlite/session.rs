@@ -1,0 +1,180 @@
+//! A session: statements, goodbye.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use ciphertax_reactor::Reactor;
+use ciphertax_records::{AuthenticationFacts, ConnectTrace, LoginPath, PhaseTrace, SessionFacts};
+use rusqlite::Connection;
+
+use super::error::refused;
+use super::options::ConnectOptions;
+use super::query::{Query, TextRow, write_row};
+use super::statement::{Parameter, Statement, summed_up};
+use super::version;
+use crate::client;
+use crate::error::WireError;
+use crate::expectation::Negotiated;
+use crate::summary::ResultSummary;
+use crate::tls::TlsSummary;
+use crate::traffic::Traffic;
+
+/// A file that is open. Nothing of it is sent anywhere.
+pub struct Session {
+    /// `None` after the goodbye.
+    connection: Option<Rc<Connection>>,
+    authentication: AuthenticationFacts,
+    /// The row that is handed over, written into the place of the one before.
+    row: Vec<u8>,
+}
+
+impl Session {
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection: Some(Rc::new(connection)),
+            authentication: AuthenticationFacts {
+                method: "none".into(),
+                path: LoginPath::Single,
+            },
+            row: Vec::new(),
+        }
+    }
+
+    /// Prepares a statement with parameters of these types.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn prepare(&self, sql: &str, parameters: &[Parameter]) -> Result<Statement, WireError> {
+        Statement::prepare(self.connection()?, sql, parameters)
+    }
+
+    /// Executes a prepared statement with the values that were set and passes over its rows.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn execute(&mut self, statement: &mut Statement) -> Result<ResultSummary, WireError> {
+        statement.execute()
+    }
+
+    /// Executes a prepared statement with the values that were set and hands over each row, to be read by [`Texts`].
+    ///
+    /// [`Texts`]: super::Texts
+    ///
+    /// # Errors
+    /// SQLite's own, and those of `on_row`, after which no further row is handed over.
+    pub fn execute_rows(
+        &mut self,
+        statement: &mut Statement,
+        mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let buffer = &mut self.row;
+        statement.execute_with(|row, columns| {
+            write_row(row, columns, buffer)?;
+            on_row(buffer)
+        })
+    }
+
+    /// Runs a text statement and passes over its rows.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn run(&mut self, query: &Query) -> Result<ResultSummary, WireError> {
+        self.command(query.text()?)
+    }
+
+    /// Runs a text statement that is written for this once, and passes over its rows.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn command(&mut self, sql: &str) -> Result<ResultSummary, WireError> {
+        let connection = self.connection()?;
+        let mut statement = connection.prepare(sql).map_err(refused)?;
+        summed_up(connection, &mut statement, |_, _| Ok(()))
+    }
+
+    /// Runs a text statement and collects its rows.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, WireError> {
+        let connection = self.connection()?;
+        let mut statement = connection.prepare(sql).map_err(refused)?;
+        let mut rows = Vec::new();
+        summed_up(connection, &mut statement, |row, columns| {
+            rows.push(TextRow::of(row, columns)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Runs statements that are separated by semicolons, and passes over their rows.
+    pub(super) fn batch(&self, sql: &str) -> Result<(), WireError> {
+        self.connection()?.execute_batch(sql).map_err(refused)
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> SessionFacts {
+        SessionFacts {
+            server_version: version().to_owned(),
+            authentication: self.authentication.clone(),
+            tls: None,
+        }
+    }
+
+    /// Closes the file, which writes the rest of the log into it if no other session has it open.
+    ///
+    /// # Errors
+    /// SQLite's own.
+    pub fn close(mut self) -> Result<PhaseTrace, WireError> {
+        self.close_file()
+    }
+
+    fn close_file(&mut self) -> Result<PhaseTrace, WireError> {
+        let began = Instant::now();
+        // Where statements are left, the last of them closes the file.
+        if let Some(connection) = self.connection.take().and_then(Rc::into_inner) {
+            connection.close().map_err(|(_, error)| refused(error))?;
+        }
+        Ok(Traffic::default().phase_since(began, Traffic::default()))
+    }
+
+    fn connection(&self) -> Result<&Rc<Connection>, WireError> {
+        self.connection.as_ref().ok_or(WireError::Closed)
+    }
+}
+
+impl client::Session for Session {
+    type Options = ConnectOptions;
+
+    async fn connect(_: &Rc<Reactor>, options: &ConnectOptions) -> Result<(Self, ConnectTrace), WireError> {
+        Self::open(options)
+    }
+
+    /// None: there is no connection.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    async fn leave(&mut self) -> Result<PhaseTrace, WireError> {
+        self.close_file()
+    }
+
+    /// Nobody else has anything to close.
+    async fn gone(self) -> u64 {
+        0
+    }
+
+    async fn close(self) -> Result<PhaseTrace, WireError> {
+        Session::close(self)
+    }
+}
+
+impl Negotiated for Session {
+    fn tls_summary(&self) -> Option<TlsSummary> {
+        None
+    }
+
+    fn authentication(&self) -> &AuthenticationFacts {
+        &self.authentication
+    }
+}

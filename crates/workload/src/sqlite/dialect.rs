@@ -1,0 +1,33 @@
+//! How SQLite spells things.
+
+use crate::sql::{Dialect, Loading, Placeholders};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    placeholders: Placeholders::QuestionMarks,
+    quote: '"',
+    // That is the number of the row itself.
+    identity: "INTEGER",
+    next_identity: None,
+    last_identity: "last_insert_rowid()",
+    continue_identity: None,
+    storage: "",
+    bytes: "BLOB",
+    around_bytes: ["X'", "'"],
+    text: |_| "TEXT",
+    bytewise: "",
+    loading: Loading::Insert,
+    vacuum: None,
+    // A transaction that reads first and writes then fails where another has written meanwhile.
+    begin_to_write: "BEGIN IMMEDIATE",
+    end: "COMMIT",
+    empty: "DELETE FROM ",
+    primary_key: |table| format!("sqlite_autoindex_{table}_1"),
+    index_columns: |_, _, index| format!("SELECT name FROM pragma_index_info('{index}')"),
+    tables: |_, beginning| {
+        format!("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '{beginning}%'")
+    },
+    schema: |schema| format!("SELECT 1 FROM pragma_database_list WHERE name = '{schema}'"),
+    other_objects: |_| Vec::new(),
+    must_stay: None,
+    with_contents: "",
+};

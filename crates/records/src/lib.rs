@@ -52,8 +52,8 @@ pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
-    SliceId, VoidReason, Yield,
+    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample,
+    ServerSide, SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;

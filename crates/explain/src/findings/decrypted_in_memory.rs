@@ -14,7 +14,7 @@ const FEW: f64 = 0.001;
 pub(super) fn decrypted_in_memory(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Option<Finding> {
     let cost = run
         .results
-        .estimate(&cell.asked.name, arm, Metric::ServerCpuPerOp)?;
+        .estimate(&cell.asked.name, arm, run.results.server_cpu(&cell.asked.name))?;
     let row = run.results.storage(&cell.asked.name, arm)?;
     let (read, hit_rate) = row.pages_read.zip(row.hit_rate)?;
     let is_still = read <= FEW && row.pages_written.is_none_or(|written| written <= FEW);

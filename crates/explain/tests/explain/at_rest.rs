@@ -3,8 +3,7 @@
 use ciphertax_explain::explain;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{
-    DataSize, DeviceUse, Finding, Head, Rated, Sample, ServerId, ServerRecord, Severity,
-    Side, counter,
+    DataSize, DeviceUse, Finding, Head, Rated, Sample, ServerId, ServerRecord, Severity, Side, counter,
 };
 
 use crate::comparisons::{found, measured, only};
@@ -115,7 +114,10 @@ fn reads_from_disk_are_a_suspicion_where_nobody_asked_for_them() {
         found(&head(Study::from_toml(text).unwrap()), &samples, "read-from-disk")
     };
     assert_eq!(only(told(AT_REST)).severity, Severity::Suspicion);
-    assert_eq!(told(&AT_REST.replace("time_s", "storage = { memory_mb = 16 }\ntime_s")), []);
+    assert_eq!(
+        told(&AT_REST.replace("time_s", "storage = { memory_mb = 16 }\ntime_s")),
+        []
+    );
 }
 
 #[test]

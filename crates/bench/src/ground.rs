@@ -219,6 +219,7 @@ impl Login {
             },
             connections: 1,
             forget_passwords: None,
+            columns: None,
         })
     }
 }

@@ -91,6 +91,7 @@ impl PostgresqlGround {
             expectation: Expectation::of(arm),
             connections,
             is_pooled: false,
+            columns: None,
         })
     }
 

@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 23] = [
+const STUDIES: [(&str, &str); 27] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -43,6 +43,22 @@ const STUDIES: [(&str, &str); 23] = [
         include_str!("../studies/mysql-post-quantum.toml"),
     ),
     ("mysql-login", include_str!("../studies/mysql-login.toml")),
+    (
+        "mysql-tls-tde-library",
+        include_str!("../studies/mysql-tls-tde-library.toml"),
+    ),
+    (
+        "mysql-at-rest-settings",
+        include_str!("../studies/mysql-at-rest-settings.toml"),
+    ),
+    (
+        "mysql-transit-and-rest",
+        include_str!("../studies/mysql-transit-and-rest.toml"),
+    ),
+    (
+        "at-rest-everywhere",
+        include_str!("../studies/at-rest-everywhere.toml"),
+    ),
     (
         "mongodb-tls-connection",
         include_str!("../studies/mongodb-tls-connection.toml"),
@@ -101,6 +117,59 @@ mod tests {
                 assert_eq!(study.name, name);
             }
         }
+    }
+
+    #[test]
+    fn every_study_asks_of_its_servers_what_they_can_do() {
+        for (name, toml) in STUDIES {
+            let text = StudyText::new(name, toml);
+            for scale in [None]
+                .into_iter()
+                .chain(text.scales().unwrap().iter().map(|scale| Some(scale.as_str())))
+            {
+                let study = text.clone().scale(scale).study().unwrap();
+                for cell in &study.cells {
+                    let spec = study.server_spec(cell);
+                    let known = ciphertax_lab::catalogue::find(&spec.server).unwrap().capabilities;
+                    let mut refusals = known.refuse_storage(&spec.storage);
+                    let refuse = |arm| known.refuse(arm, &study.certificate_of(arm, &spec));
+                    refusals.extend(study.arms_of(cell).flat_map(refuse));
+                    let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                    assert!(refusals.is_empty(), "{name}, {}: {refusals:?}", cell.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_tde_study_has_all_scenarios_at_both_sizes_of_the_working_set_and_as_they_were_published() {
+        let text = StudyText::new("tde", text("mysql-tls-tde-library").unwrap());
+        let at = |scale| text.clone().scale(Some(scale)).study().unwrap();
+        for (scale, scenarios) in [("laptop", 4), ("scenarios", 11)] {
+            let study = at(scale);
+            // Some 250 bytes a row with its index, which is what `storage` in a record says of it.
+            let data_mb = study.dataset.rows() as f64 * 250.0 / 1e6;
+            let ratios = study.cells.iter().map(|cell| {
+                let memory_mb = study.storage(cell).memory_mb.unwrap();
+                data_mb / f64::from(memory_mb)
+            });
+            let (large, small): (Vec<f64>, Vec<f64>) = ratios.partition(|ratio| *ratio > 1.0);
+            assert_eq!(
+                (large.len(), small.len()),
+                (3 * scenarios, 3 * scenarios),
+                "{scale}"
+            );
+            assert!(large.iter().all(|ratio| (3.5..4.5).contains(ratio)), "{large:?}");
+            assert!(small.iter().all(|ratio| (0.4..0.6).contains(ratio)), "{small:?}");
+        }
+        assert!(at("laptop").time_s <= 12.0 * 60.0);
+        let published = at("published");
+        assert_eq!(
+            (published.dataset.tables, published.dataset.table_size),
+            (100, 4_000_000)
+        );
+        let of_scenarios = published.cells.iter().filter(|cell| cell.load.connections == 50);
+        assert_eq!(of_scenarios.count(), 33);
     }
 
     #[test]

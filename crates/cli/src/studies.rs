@@ -1,6 +1,6 @@
 //! `ciphertax studies`.
 
-use ciphertax_model::{LinkKind, Study, StudyText, Tunnel};
+use ciphertax_model::{FileSystem, LinkKind, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
@@ -55,8 +55,20 @@ impl Listed {
         unique(tunnels.map(|tunnel| program(tunnel).to_owned()))
     }
 
-    /// Links and WireGuard are made of network devices, which is root's right.
-    fn needs_root(&self) -> bool {
+    /// What it needs root for, in words: links and WireGuard are made of network devices, and images are mounted.
+    fn root_is_for(&self) -> Option<&'static str> {
+        let is_in_an_image =
+            |file_system: FileSystem| matches!(file_system, FileSystem::Ext4 | FileSystem::Fscrypt);
+        let mut arms = self.study.arms.iter();
+        match self.makes_devices() {
+            true => Some("network devices"),
+            false => arms
+                .any(|arm| arm.at_rest.file_system.is_some_and(is_in_an_image))
+                .then_some("file systems"),
+        }
+    }
+
+    fn makes_devices(&self) -> bool {
         let has_wireguard = self
             .study
             .arms
@@ -72,7 +84,7 @@ impl Listed {
 
     /// `mariadb, mysql-5.6; ssh; root, for network devices`
     fn needs(&self) -> String {
-        let root = self.needs_root().then(|| "root, for network devices".to_owned());
+        let root = self.root_is_for().map(|what| format!("root, for {what}"));
         let parts = [self.servers().join(", "), self.tunnels().join(", ")];
         let parts = parts.into_iter().filter(|part| !part.is_empty()).chain(root);
         parts.collect::<Vec<_>>().join("; ")
@@ -116,7 +128,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "cells": cells,
                 "servers": listed.servers(),
                 "tunnels": listed.tunnels(),
-                "needs_root": listed.needs_root(),
+                "needs_root": listed.root_is_for().is_some(),
                 "scales": listed.scales,
             })
         })

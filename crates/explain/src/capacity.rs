@@ -5,11 +5,16 @@ use ciphertax_model::{Metric, Workload};
 use ciphertax_records::{CapacityRow, Head, Rated, Results, Side};
 use ciphertax_stats::Interval;
 
-/// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate.
-fn rate_of(workload: Workload) -> Option<(Rated, f64)> {
-    match workload.descriptor().operation {
+/// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate. What is encrypted
+/// at rest costs those who write.
+fn rate_of(workload: Workload, at_rest: bool) -> Option<(Rated, f64)> {
+    let descriptor = workload.descriptor();
+    match descriptor.operation {
         Unit::ConnectionWithLookup => Some((Rated::Connections, 100.0)),
         Unit::Lookup => Some((Rated::Queries, 10_000.0)),
+        Unit::Operation if at_rest && descriptor.writes && !descriptor.makes_connections => {
+            Some((Rated::Writes, 1_000.0))
+        }
         Unit::BulkResult | Unit::Operation => None,
     }
 }
@@ -17,14 +22,15 @@ fn rate_of(workload: Workload) -> Option<(Rated, f64)> {
 pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
     let mut rows = Vec::new();
     for cell in &head.study.cells {
-        let Some((of, rate)) = rate_of(cell.workload) else {
-            continue;
-        };
         let sides = [
             (results.server_cpu(&cell.name), Side::Server),
             (Metric::ClientCpuPerOp, Side::Client),
         ];
         for arm in head.variants() {
+            let at_rest = head.asked(arm).is_some_and(|asked| asked.at_rest.is_encrypted());
+            let Some((of, rate)) = rate_of(cell.workload, at_rest) else {
+                continue;
+            };
             for (metric, side) in sides {
                 let Some(estimate) = results.estimate(&cell.name, &arm.name, metric) else {
                     continue;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples, counter};
 
 use crate::rounds::{OfRound, Rounds};
 
@@ -39,6 +39,8 @@ pub(crate) struct Figures {
     pooler_cpu_ns: Option<u64>,
     /// Sent and received.
     bytes: u64,
+    /// Read into the server's cache, and written from it.
+    pub(crate) pages: Pages,
     /// Of the client's threads, then of the server's.
     pub(crate) run_queue_wait_ns: [Option<u64>; 2],
     workers: u32,
@@ -50,6 +52,13 @@ pub(crate) struct Figures {
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
     phases: Box<[Sum]>,
+}
+
+/// Pages that a server moved; `None` where it does not tell.
+#[derive(Clone, Copy)]
+pub(crate) struct Pages {
+    pub(crate) read: Option<i64>,
+    pub(crate) written: Option<i64>,
 }
 
 /// Sums of an open loop in nanoseconds.
@@ -77,6 +86,30 @@ pub(crate) struct Totals {
     pub(crate) handshakes: Option<Handshakes>,
     /// The server's own counters, over valid slices: by how much they rose, and the operations of the slices that have them.
     pub(crate) counters: BTreeMap<String, (i64, u64)>,
+    /// What the device under the server did in those that count and tell it.
+    pub(crate) device: Option<DeviceTotal>,
+}
+
+/// What a device did.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct DeviceTotal {
+    busy_ns: u64,
+    bytes: u64,
+    /// The time in which it did.
+    meanwhile_ns: u64,
+}
+
+impl DeviceTotal {
+    /// The part of the time in which it had something to do.
+    pub(crate) fn busy(&self) -> f64 {
+        // Its clock and the slice's are not read at the same moment.
+        (self.busy_ns as f64 / (self.meanwhile_ns as f64).max(1.0)).min(1.0)
+    }
+
+    /// Bytes read and written per second.
+    pub(crate) fn bytes_per_s(&self) -> f64 {
+        self.bytes as f64 / (self.meanwhile_ns as f64 / 1e9).max(1e-9)
+    }
 }
 
 impl<'a> CellSamples<'a> {
@@ -269,6 +302,10 @@ impl Figures {
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
             pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
+            pages: Pages {
+                read: server.server_counters.get(counter::PAGES_READ).copied(),
+                written: server.server_counters.get(counter::PAGES_WRITTEN).copied(),
+            },
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,
             client_bound: load.client_bound,
@@ -324,6 +361,12 @@ impl Totals {
         }
         if !sample.is_valid() {
             return;
+        }
+        if let Some(device) = &sample.server.device {
+            let total = self.device.get_or_insert_default();
+            total.busy_ns += device.busy_ns;
+            total.bytes += device.read_bytes + device.written_bytes;
+            total.meanwhile_ns += sample.load.duration_ns;
         }
         for (name, rose) in &sample.server.server_counters {
             let (sum, operations) = match self.counters.get_mut(name) {

@@ -18,6 +18,7 @@ mod precision;
 mod published;
 mod rounds;
 mod sentence;
+mod storage;
 
 use ciphertax_model::Cell;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
@@ -60,6 +61,7 @@ pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results
             batches: batches::rows(&cells),
             connect_phases,
             connects: connects::rows(&cells),
+            storage: storage::rows(head, &cells),
             void,
             ..Results::default()
         },

@@ -43,6 +43,10 @@ pub struct AtRest {
     /// none, nothing of that is measured.
     #[serde(skip_serializing_if = "is_zero")]
     pub encryption_threads: u8,
+    /// The functions by which the server encrypts the fields of YCSB's table, in the statements that write and read them;
+    /// `None` for plain fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnFunctions>,
     /// SQLite: the whole file, by SQLCipher; `None` for a file in plaintext.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sqlcipher: Option<SqlCipher>,
@@ -106,8 +110,22 @@ impl AtRest {
         parts.chain(algorithm).chain(threads).chain(sqlcipher)
     }
 
+    /// The same with plain columns: what the server's files and what they lie on have to do with.
+    #[must_use]
+    pub fn beside_columns(self) -> Self {
+        Self {
+            columns: None,
+            ..self
+        }
+    }
+
     /// True if something lies on the disk encrypted, at whichever layer.
     pub fn is_encrypted(&self) -> bool {
+        self.columns.is_some() || self.encrypts_pages()
+    }
+
+    /// True if pages are encrypted where they leave the server's memory, and decrypted where they enter it.
+    pub fn encrypts_pages(&self) -> bool {
         self.parts().next().is_some()
             || self.sqlcipher.is_some()
             || self.file_system.is_some_and(FileSystem::is_encrypted)
@@ -136,6 +154,9 @@ impl fmt::Display for AtRest {
             0 => {}
             1 => f.write_str(" with 1 thread")?,
             threads => write!(f, " with {threads} threads")?,
+        }
+        if let Some(columns) = self.columns {
+            write!(f, ", columns by {columns}")?;
         }
         match self.file_system {
             Some(file_system) => write!(f, ", on {file_system}"),
@@ -211,6 +232,37 @@ pub enum AtRestAlgorithm {
     #[serde(rename = "AES-CTR")]
     #[strum(serialize = "AES-CTR")]
     AesCtr,
+}
+
+/// Functions of a server by which columns are encrypted.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ColumnFunctions {
+    /// MySQL's family: `AES_ENCRYPT()` and `AES_DECRYPT()`, by AES-128-ECB.
+    AesEncrypt,
+    /// PostgreSQL: `encrypt()` and `decrypt()` of the extension pgcrypto, by AES-128-CBC.
+    Pgcrypto,
+}
+
+impl ColumnFunctions {
+    /// The name used in study files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 /// The file system of a server's folder.
@@ -298,5 +350,15 @@ mod tests {
         assert!(!on(FileSystem::Ext4).is_encrypted() && !on(FileSystem::Bind).is_encrypted());
         assert!(on(FileSystem::Fscrypt).is_encrypted());
         assert_eq!(on(FileSystem::Gocryptfs).to_string(), "plaintext, on gocryptfs");
+    }
+
+    #[test]
+    fn encrypted_columns_are_encrypted_in_memory_too() {
+        let columns = AtRest {
+            columns: Some(ColumnFunctions::AesEncrypt),
+            ..AtRest::default()
+        };
+        assert!(columns.is_encrypted() && !columns.encrypts_pages());
+        assert_eq!(columns.to_string(), "plaintext, columns by aes_encrypt");
     }
 }

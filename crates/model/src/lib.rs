@@ -33,7 +33,7 @@ pub mod workload;
 mod ycsb;
 
 pub use arm::Arm;
-pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, FileSystem};
+pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
 pub use authentication::{Authentication, AuthenticationMethod, PasswordCache};
 pub use certificate::{Certificate, CertificateKind};
 pub use command::{Command, Counts};

@@ -240,7 +240,8 @@ impl Study {
             let has_login = method.is_none_or(AuthenticationMethod::proves_identity);
             let on_the_disk = AtRestPart::ALL.map(|part| arm.at_rest.encrypts(part));
             let on_all_of_it = arm.at_rest.file_system.is_some_and(FileSystem::is_encrypted);
-            let others = [is_hidden, has_login, on_all_of_it];
+            let in_columns = arm.at_rest.columns.is_some();
+            let others = [is_hidden, has_login, on_all_of_it, in_columns];
             others.into_iter().chain(on_the_disk).collect::<Vec<bool>>()
         };
         let baseline = protected(self.baseline());

@@ -627,6 +627,40 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn columns_are_encrypted_where_ycsb_asks_for_them_and_the_key_and_the_values_stay_with_the_session() {
+    let text = |arm: &str, rest: &str| {
+        format!(
+            "name = \"s\"\nquestion = \"?\"\ntime_s = 60\n{rest}\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n\
+             [[arm]]\nname = \"columns\"\ntransport = \"plain\"\n{arm}\n[[cell]]\nname = \"c\"\nworkload = \"ycsb_a\"\n\
+             load = {{ connections = 1 }}\n"
+        )
+    };
+    let by = "at_rest = { columns = \"pgcrypto\" }";
+    StudyText::new("study.toml", &text(by, "")).study().unwrap();
+    for (text, words) in [
+        (
+            text(by, "").replace("ycsb_a", "oltp_point_select"),
+            "which oltp_point_select does not ask",
+        ),
+        (
+            text(&format!("{by}\npooler = {{ pgbouncer = \"session\" }}"), ""),
+            "which a pooler gives to others",
+        ),
+        (
+            text(by, "storage = { binary_log = true }"),
+            "a binary log may hold the statements",
+        ),
+        (
+            text("at_rest = { columns = \"pg_crypto\" }", ""),
+            "did you mean \"pgcrypto\"?",
+        ),
+    ] {
+        let refusal = refusal(&text);
+        assert!(refusal.contains(words), "{refusal}");
+    }
+}
+
+#[test]
 fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
     let arm = "[[arm]]\nname = \"log\"\ntransport = \"plain\"\nat_rest = { binary_log = true }\n\n[[cell]]";
     let text = STUDY.replacen("[[cell]]", arm, 1);

@@ -4,6 +4,7 @@
 //! anyway, so watching a process costs it nothing.
 
 mod clock;
+mod device;
 mod error;
 mod file_system;
 mod host;
@@ -15,6 +16,7 @@ mod run_queue;
 mod system_cpu;
 mod thread_cpu;
 
+pub use device::{Device, DeviceUsage};
 pub use error::{Error, Result};
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::host;

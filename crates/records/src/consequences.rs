@@ -103,6 +103,9 @@ pub enum Side {
 pub enum Rated {
     /// Queries over connections that stay open.
     Queries,
+    /// Operations that write, over connections that stay open.
+    #[strum(serialize = "writing operations")]
+    Writes,
     /// New connections.
     #[strum(serialize = "new connections")]
     Connections,

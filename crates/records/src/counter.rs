@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
-/// Pages read from disk into the server's cache.
+/// Pages read from disk into the server's cache, those that it read ahead among them: what has to be decrypted.
 pub const PAGES_READ: &str = "pages_read";
 /// Pages asked of the cache.
 pub const PAGES_REQUESTED: &str = "pages_requested";
+/// Pages of tables and indexes written from the cache to the disk: what has to be encrypted.
+pub const PAGES_WRITTEN: &str = "pages_written";
+/// Bytes of changes written to the log that a server recovers from: the redo log, the write-ahead log, the journal.
+pub const LOG_BYTES: &str = "log_bytes";
 /// Connections accepted.
 pub const CONNECTIONS: &str = "connections";
 

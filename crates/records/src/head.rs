@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk::DiskRecord;
 use crate::facts::{Proof, SessionFacts};
 use crate::server_id::ServerId;
+use crate::storage::DataSize;
 
 /// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
 /// made again at any time.
@@ -36,6 +37,9 @@ pub struct Head {
     pub servers: Vec<ServerRecord>,
     /// How every arm was run and proved; the first is the baseline, the second its repetition.
     pub arms: Vec<ArmRecord>,
+    /// The data of every arm in every cell, once they were loaded; of private servers alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_sizes: Vec<DataSize>,
     /// Arms that the study asks about and that were not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -55,6 +59,7 @@ impl Head {
             study,
             servers: Vec::new(),
             arms: Vec::new(),
+            data_sizes: Vec::new(),
             left_out: Vec::new(),
         }
     }

@@ -26,6 +26,7 @@ mod run;
 mod sample;
 mod samples;
 mod server_id;
+mod storage;
 mod trace;
 
 pub use connects::{ConnectRow, PhaseRow};
@@ -51,9 +52,10 @@ pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
-    SliceId, VoidReason, Yield,
+    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample,
+    ServerSide, SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;
+pub use storage::{DataSize, StorageRow};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -9,6 +9,7 @@ use crate::connects::{ConnectRow, PhaseRow};
 use crate::consequences::{CapacityRow, ChurnRow, Finding, PublishedRow};
 use crate::sample::VoidReason;
 use crate::server_id::ServerId;
+use crate::storage::StorageRow;
 
 /// What follows from the head and the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,9 @@ pub struct Results {
     pub churn: Vec<ChurnRow>,
     /// Cores needed for a feature at a rate.
     pub capacity: Vec<CapacityRow>,
+    /// What every arm had in memory, and what it read and wrote of the rest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage: Vec<StorageRow>,
     /// Causes, suspicions and advice, each with what triggered it.
     pub findings: Vec<Finding>,
     /// Figures published elsewhere, beside what was measured.
@@ -66,6 +70,11 @@ impl Results {
         self.estimates
             .iter()
             .find(|row| row.cell == cell && row.arm == arm && row.metric == metric)
+    }
+
+    /// What an arm had in memory in a cell, and what it read and wrote of the rest.
+    pub fn storage(&self, cell: &str, arm: &str) -> Option<&StorageRow> {
+        self.storage.iter().find(|row| row.cell == cell && row.arm == arm)
     }
 }
 

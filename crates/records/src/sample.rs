@@ -167,8 +167,23 @@ pub struct ServerSide {
     /// Differences of the server's own counters over the slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server_counters: BTreeMap<String, i64>,
+    /// What the block device under the server's folder did, for whomever; absent for a server of the user's own, and where
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceUse>,
     /// CPU time that the hypervisor took from this machine, in nanoseconds, all CPUs together.
     pub steal_ns: u64,
+}
+
+/// What a block device did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DeviceUse {
+    /// How long it had a request to work on, in nanoseconds, in steps of a millisecond.
+    pub busy_ns: u64,
+    /// Bytes read from it.
+    pub read_bytes: u64,
+    /// Bytes written to it.
+    pub written_bytes: u64,
 }
 
 /// TLS handshakes, and how many of them took up an earlier session.

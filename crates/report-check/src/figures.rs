@@ -144,6 +144,20 @@ fn expected(run: &Run) -> Vec<(String, f64)> {
         let values = times.into_iter().chain(traffic).chain(row.client_cpu_us);
         expected.extend(values.map(|value| (name.clone(), value)));
     }
+    let is_again = |name: &str| again.is_some_and(|arm| arm.name == name);
+    for row in run.results.storage.iter().filter(|row| !is_again(&row.arm)) {
+        let bytes = [row.data_bytes, row.disk_bytes].map(|bytes| bytes.map(|bytes| bytes as f64));
+        let shares = [row.hit_rate, row.device_busy, row.data_to_memory];
+        let moved = [
+            row.pages_read,
+            row.pages_written,
+            row.log_bytes,
+            row.device_bytes_per_s,
+        ];
+        let name = format!("memory and disk of {} in {}", row.arm, row.cell);
+        let values = bytes.into_iter().chain(shares).chain(moved).flatten();
+        expected.extend(values.map(|value| (name.clone(), value)));
+    }
     for row in &run.results.churn {
         for point in &row.break_even {
             let values = [

@@ -14,6 +14,7 @@ mod describe;
 mod groups;
 mod lookup;
 mod readable;
+mod storage;
 mod words;
 
 /// Why a report cannot be made.

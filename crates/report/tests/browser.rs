@@ -11,7 +11,8 @@ use ciphertax_stats::Verdict;
 /// With `KEEP_REPORT=report.html` the page stays there, to be looked at or to take pictures of.
 #[test]
 fn a_complete_run_is_shown_as_it_is() {
-    let run = fixture::with_disks();
+    let mut run = fixture::with_disks();
+    run.results.storage = fixture::with_storage().results.storage;
     let page = html::render(&run).unwrap();
     if let Some(kept) = std::env::var_os("KEEP_REPORT") {
         std::fs::write(kept, &page).unwrap();

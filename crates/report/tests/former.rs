@@ -52,7 +52,9 @@ impl Difference {
             }
             _ => false,
         };
-        query_cell || counter || operation
+        // What was in memory, and what was read and written of the rest, has rows of its own.
+        let storage = self.path.ends_with("/storage") && self.then.is_null();
+        query_cell || counter || operation || storage
     }
 }
 

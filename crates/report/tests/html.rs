@@ -59,6 +59,22 @@ fn the_cpu_of_a_pooler_stands_beside_the_two_sides() {
 }
 
 #[test]
+fn what_decides_the_cost_at_rest_stands_among_the_details_of_its_cell() {
+    let page = html::render(&fixture::with_storage()).unwrap();
+    for text in [
+        "<th scope=\"row\">data to memory</th>",
+        "<th scope=\"row\">cache hit rate</th>",
+        ">91.4 %</data>",
+        "<data value=\"0.00412\">0.00412</data>",
+        ">31.2 MB</data>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert_eq!(page.matches("pages read per operation").count(), 1);
+    assert!(!html::render(&fixture::run()).unwrap().contains("cache hit rate"));
+}
+
+#[test]
 fn what_stays_readable_is_a_table_of_files_and_arms() {
     let mut run = fixture::with_disks();
     run.head.arms[0].sessions[0].disk.as_mut().unwrap().files[0].kind = "<b>tables</b>".into();

@@ -270,6 +270,35 @@ fn the_cpu_of_a_pooler_is_a_column_beside_the_two_sides() {
 }
 
 #[test]
+fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
+    let text = terminal::render(
+        &fixture::run(),
+        terminal::Style {
+            width: terminal::AS_WIDE_AS_NEEDED,
+            ..WIDE
+        },
+    );
+    assert!(!text.contains("Memory and disk"), "{text}");
+    let text = terminal::render(
+        &fixture::with_storage(),
+        terminal::Style {
+            width: terminal::AS_WIDE_AS_NEEDED,
+            ..WIDE
+        },
+    );
+    assert_eq!(text.matches("Memory and disk").count(), 1, "{text}");
+    for words in [
+        "plain: data and indexes 268 MB, the same on the disk 273 MB, data to memory 4, cache hit rate 91.4 %, \
+         pages read per operation 0.35, pages written per operation 0.00412, log written per operation 312 B, \
+         device busy 98 %, device traffic per second 31.2 MB",
+        "tls1.3: data and indexes",
+        "tls1.2: data and indexes",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn the_closing_lines_name_the_report_and_the_command() {
     insta::assert_snapshot!(
         terminal::closing(&fixture::run(), Path::new("runs/1/report.html"), NARROW),

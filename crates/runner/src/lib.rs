@@ -3,6 +3,7 @@
 //! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
 mod clean;
+mod columns;
 mod command;
 mod connections;
 mod counters;
@@ -12,6 +13,7 @@ mod distance;
 mod entry;
 mod error;
 mod fit;
+mod footprint;
 mod groups;
 mod load;
 mod measure;

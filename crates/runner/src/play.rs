@@ -118,12 +118,15 @@ impl<'a> Player<'a> {
         };
         let ready = stop::heed(stop, || {
             open(plan, &arms, &mut servers, progress)?;
-            let head = Head {
+            let mut head = Head {
                 left_out,
                 ..head(plan, &arms, &servers, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
             let (courses, cells) = open_cells(plan, &mut servers, &log, progress)?;
+            for servers in &mut servers {
+                head.data_sizes.extend(servers.data_sizes(&plan.study)?);
+            }
             write_run(folder.path(), &Run::new(head.clone(), Results::default()))?;
             Ok((courses, cells, head))
         });

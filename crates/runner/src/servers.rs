@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
-use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
+use ciphertax_records::{DataSize, ServerId, ServerRecord, SessionRecord};
 use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
 
 use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
@@ -44,6 +45,12 @@ pub(crate) trait Servers {
     /// # Errors
     /// When they cannot be made, or what is there is not ciphertax's own.
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError>;
+
+    /// How large the data are of every arm in every cell that is measured here; nothing of the user's own servers.
+    ///
+    /// # Errors
+    /// When a server does not answer.
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError>;
 
     /// Makes a cell's load ready for its arms: starts the load threads, or writes what a program will read and runs it once
     /// on every arm. That is not measured, and tells a program that does not work, or a lie, before anything is.
@@ -266,6 +273,19 @@ impl<D: Database> Servers for GroupServers<D> {
             })?;
         }
         Ok(())
+    }
+
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+        let footprints = self.groups.iter_mut().map(|group| group.server.footprint());
+        let footprints: Vec<Option<Footprint>> = footprints.collect::<Result<_, _>>()?;
+        let mut records = Vec::new();
+        for cell in study.cells.iter().filter(|cell| self.holds(study, cell)) {
+            for arm in study.measured_arms_of(cell) {
+                let footprint = footprints[self.index_of_group(&arm.name)].as_ref();
+                records.extend(footprint.and_then(|footprint| footprint.of(cell, &arm.name)));
+            }
+        }
+        Ok(records)
     }
 
     fn start(

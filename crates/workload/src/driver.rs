@@ -57,6 +57,7 @@ mod tests {
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
             forget_passwords: None,
+            columns: None,
         };
         let mongodb = MongodbAccess {
             options: mongodb::ConnectOptions::new("127.0.0.1", 1, mongodb::Login::None),
@@ -71,6 +72,7 @@ mod tests {
             expectation: Expectation::new(Transport::Plain),
             connections: 1,
             is_pooled: false,
+            columns: None,
         };
         let sqlite = SqliteAccess {
             options: sqlite::ConnectOptions::new(Path::new("/nowhere"), None, 1),

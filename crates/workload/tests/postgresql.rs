@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ciphertax_engine::Workload;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
-use ciphertax_model::{AuthenticationMethod, Pgbench, Transport, YcsbTable};
+use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport, YcsbTable};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
@@ -19,7 +19,7 @@ use ciphertax_workload::postgresql::{
     PostgresqlAccess, PostgresqlTable, end_sessions, refuse_without_rights,
 };
 use ciphertax_workload::sql::{
-    BulkInsert, BulkRead, Insert, InsertAndCount, Oltp, PointSelect, Random, Scenario, SelectOnly,
+    BulkInsert, BulkRead, Columns, Insert, InsertAndCount, Oltp, PointSelect, Random, Scenario, SelectOnly,
     SelectRandom, SelectRow, Tables, TpcbLike,
 };
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
@@ -179,6 +179,7 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
     let store = |table: YcsbTable| PostgresqlTable {
         access: access(&server),
         table,
+        columns: None,
     };
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
@@ -208,6 +209,60 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
     );
     let heard = prepared(&server, &Contents::from(TABLE)).unwrap();
     assert_eq!(heard.last(), Some(&1050));
+}
+
+#[test]
+fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone() {
+    let server = server();
+    let of_key = |columns| Contents {
+        columns: Some(columns),
+        ..Contents::from(TABLE)
+    };
+    let columns = Columns::new(ColumnFunctions::Pgcrypto);
+    assert_eq!(prepared(&server, &of_key(columns)).unwrap().last(), Some(&1050));
+    assert_eq!(
+        prepared(&server, &of_key(columns)).unwrap(),
+        [1050],
+        "it is right already"
+    );
+    // 100 bytes and their padding.
+    const PADDED: &str =
+        "SELECT COUNT(*) FROM ciphertax.usertable WHERE LENGTH(field0) = 112 AND LENGTH(field9) = 112";
+    assert_eq!(administer(&server, PADDED), ["1050"]);
+    let keys = Arc::new(KeySpace::new(&TABLE));
+    let table = YcsbTable {
+        verify: true,
+        ..TABLE
+    };
+    let store = || PostgresqlTable {
+        access: access(&server),
+        table,
+        columns: Some(columns),
+    };
+    for (workload, kinds) in CORE_WORKLOADS {
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine(vec![Ycsb::new(store(), &table, mix, Arc::clone(&keys))]);
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        assert!(
+            kinds.iter().all(|kind| count_of(&yielded, kind) > 0),
+            "{workload:?}"
+        );
+        engine.prepare(0).unwrap().unwrap();
+    }
+    let (batches, _) = runs(YcsbLoad::new(store(), &table));
+    assert!(batches > 0);
+    assert_eq!(
+        administer(&server, PADDED),
+        ["1050"],
+        "what was updated is encrypted too"
+    );
+    let heard = prepared(&server, &of_key(Columns::new(ColumnFunctions::Pgcrypto))).unwrap();
+    assert!(
+        heard.len() > 1 && heard.last() == Some(&1050),
+        "with another key it is written anew: {heard:?}"
+    );
 }
 
 #[test]
@@ -428,6 +483,7 @@ fn access(server: &PrivateServer) -> PostgresqlAccess {
         expectation: Expectation::new(Transport::Plain),
         connections: 2,
         is_pooled: false,
+        columns: None,
     }
 }
 

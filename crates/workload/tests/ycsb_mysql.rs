@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use ciphertax_engine::Failure;
 use ciphertax_lab::PrivateServer;
-use ciphertax_model::{Workload, YcsbMix, YcsbTable};
+use ciphertax_model::{ColumnFunctions, Workload, YcsbMix, YcsbTable};
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql::MysqlTable;
+use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use common::{
@@ -135,11 +136,73 @@ fn records_that_a_killed_run_inserted_are_deleted_before_the_next() {
 }
 
 #[test]
+fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone() {
+    let server = empty_server();
+    let columns = Columns::new(ColumnFunctions::AesEncrypt);
+    let contents = Contents {
+        columns: Some(columns),
+        ..Contents::from(TABLE)
+    };
+    let load = |contents: &Contents| {
+        let mut heard = Vec::new();
+        prepare(&server, contents, |rows| heard.push(rows)).unwrap();
+        heard
+    };
+    assert_eq!(load(&contents).last(), Some(&1050));
+    assert_eq!(load(&contents), [1050], "it is right already");
+    // 100 bytes and their padding, which nobody without the key decrypts.
+    let padded =
+        "SELECT COUNT(*) FROM ciphertax.usertable WHERE LENGTH(FIELD0) = 112 AND LENGTH(FIELD9) = 112";
+    assert_eq!(administer(&server, &[padded]), ["1050"]);
+    let guessed = "SELECT COUNT(AES_DECRYPT(FIELD0, @ciphertax_key)) FROM ciphertax.usertable";
+    assert_eq!(administer(&server, &[guessed]), ["0"]);
+
+    let table = YcsbTable {
+        verify: true,
+        ..TABLE
+    };
+    let keys = Arc::new(KeySpace::new(&table));
+    for (workload, kinds) in CORE_WORKLOADS {
+        let store = MysqlTable {
+            access: access(&server, None),
+            table,
+            columns: Some(columns),
+        };
+        let mix = workload.ycsb_mix().unwrap();
+        let mut engine = engine(vec![Ycsb::new(store, &table, mix, Arc::clone(&keys))]);
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
+        assert!(
+            kinds.iter().all(|kind| count_of(&yielded, kind) > 0),
+            "{workload:?}"
+        );
+        engine.prepare(0).unwrap().unwrap();
+    }
+    assert_eq!(
+        administer(&server, &[padded]),
+        ["1050"],
+        "what was updated is encrypted too"
+    );
+
+    let of_another_key = Contents {
+        columns: Some(Columns::new(ColumnFunctions::AesEncrypt)),
+        ..contents
+    };
+    let heard = load(&of_another_key);
+    assert!(
+        heard.len() > 1 && heard.last() == Some(&1050),
+        "it is written anew: {heard:?}"
+    );
+}
+
+#[test]
 fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
     let server = loaded();
     let store = MysqlTable {
         access: access(&server, None),
         table: TABLE,
+        columns: None,
     };
     let mut engine = engine(vec![YcsbLoad::new(store, &TABLE)]);
     for _ in 0..2 {
@@ -222,6 +285,7 @@ fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySp
     let store = MysqlTable {
         access: access(server, None),
         table,
+        columns: None,
     };
     Ycsb::new(store, &table, mix, Arc::clone(keys))
 }

@@ -1,7 +1,12 @@
 //! Causes, advice and suspicions, each with the measured evidence that triggered it. One finding a file; each has an
 //! identifier that stays the same from release to release.
 
+mod at_rest;
 mod client_bound;
+mod cost_per_page;
+mod crypto_library;
+mod decrypted_in_memory;
+mod device_full;
 mod drivers;
 mod finding;
 mod full_logins;
@@ -23,11 +28,13 @@ mod round_trips;
 mod servers_of_their_own;
 mod shared_cpus;
 mod slowest_phase;
+mod space;
+mod transit_and_rest;
 mod unverified;
 mod waits_for_cpu;
 mod what_differs;
 
-use ciphertax_records::{Finding, Run};
+use ciphertax_records::{Finding, MeasuredCell, Run};
 
 pub(crate) use pays_most::{PAYS_MOST, SERVER_CPU};
 
@@ -38,16 +45,18 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     let mut findings = Vec::new();
     for arm in variants(run) {
         findings.extend(pays_most::pays_most(run, cells, arm)?);
+        findings.extend(crypto_library::crypto_library(run, cells, arm)?);
     }
     for (cell, samples) in run.cells().zip(cells) {
         findings.extend(round_trips::round_trips(run, cell));
         findings.extend(login_against_tls::login_against_tls(run, samples, cell)?);
         findings.extend(variants(run).filter_map(|arm| slowest_phase::slowest_phase(run, cell, arm)));
-        findings.extend(variants(run).filter_map(|arm| key_derivation::key_derivation(run, cell, arm)));
         findings
             .extend(variants(run).filter_map(|arm| waits_for_cpu::waits_for_cpu(run, samples, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| record_layer::record_layer(run, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| pooler::pooler(run, cell, arm)));
+        findings.extend(variants(run).filter_map(|arm| key_derivation::key_derivation(run, cell, arm)));
+        findings.extend(at_rest_in(run, samples, cell)?);
     }
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
@@ -57,7 +66,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(gains::gains(run));
     findings.extend(late_links::late_links(run));
     findings.extend(unverified::unverified(run));
-    findings.extend(not_in_memory::not_in_memory(cells));
+    findings.extend(not_in_memory::not_in_memory(&run.head.study, cells));
     findings.extend(full_logins::full_logins(&run.head.study, cells));
     findings.extend(hello_retry::hello_retry(run));
     findings.extend(no_resumption::no_resumption(run));
@@ -69,6 +78,23 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
             .filter_map(|cell| drivers::connections_of_a_driver(run, cell)),
     );
     findings.extend(variants(run).filter_map(|arm| login_rate::login_rate(run, arm)));
+    Ok(findings)
+}
+
+/// What decides the cost of what lies on the disk encrypted.
+fn at_rest_in(
+    run: &Run,
+    samples: &CellSamples<'_>,
+    cell: MeasuredCell<'_>,
+) -> Result<Vec<Finding>, ExplainError> {
+    let mut findings = Vec::new();
+    for arm in variants(run) {
+        findings.extend(decrypted_in_memory::decrypted_in_memory(run, cell, arm));
+        findings.extend(cost_per_page::cost_per_page(run, samples, cell, arm)?);
+        findings.extend(device_full::device_full(run, cell, arm));
+        findings.extend(transit_and_rest::transit_and_rest(run, samples, cell, arm)?);
+        findings.extend(space::space(run, cell, arm));
+    }
     Ok(findings)
 }
 

@@ -1,5 +1,6 @@
 //! Data that was read from disk.
 
+use ciphertax_model::Study;
 use ciphertax_records::{Finding, Severity, counter};
 
 use super::finding::finding;
@@ -10,8 +11,10 @@ const FEW: f64 = 0.001;
 /// Of the pages that connects ask for.
 const FEW_OF_CONNECTS: f64 = 0.01;
 
-pub(super) fn not_in_memory(cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
-    cells.iter().filter_map(|cell| {
+/// Of cells that leave it to the server how much of its data is in memory: those that say it ask for reads from disk.
+pub(super) fn not_in_memory(study: &Study, cells: &[CellSamples<'_>]) -> impl Iterator<Item = Finding> {
+    let leaves_it = move |cell: &&CellSamples<'_>| study.storage(cell.cell).memory_mb.is_none();
+    cells.iter().filter(leaves_it).filter_map(|cell| {
         let (reads, operations) = rose(cell, counter::PAGES_READ);
         let (requests, _) = rose(cell, counter::PAGES_REQUESTED);
         // A server asks for many pages of its own to let somebody in.

@@ -17,7 +17,7 @@ pub(crate) const PAYS_MOST: &str = "pays-most";
 /// What those about the server's side hold.
 pub(crate) const SERVER_CPU: &str = ", server CPU of ";
 
-/// What an arm costs one server, where it is sure to cost anything.
+/// What an arm costs one server.
 pub(super) struct Payer<'a> {
     pub(super) name: String,
     pub(super) server: &'a ServerRecord,
@@ -25,7 +25,7 @@ pub(super) struct Payer<'a> {
     pub(super) row: &'a EstimateRow,
     samples: &'a CellSamples<'a>,
     /// CPU time more in microseconds.
-    more_us: Interval,
+    pub(super) more_us: Interval,
 }
 
 /// For every arm, and for every operation that several servers are asked: one finding a side.
@@ -35,7 +35,25 @@ pub(super) fn pays_most(
     arm: &str,
 ) -> Result<Vec<Finding>, ExplainError> {
     let mut findings = Vec::new();
+    for group in groups_of_servers(run, cells) {
+        for (side, metric) in [
+            ("server", Metric::ServerCpuPerOp),
+            ("client", Metric::ClientCpuPerOp),
+        ] {
+            let payers = payers(run, &group, arm, metric, |row| row.verdict == Verdict::Costs);
+            findings.extend(of_side(run, arm, side, metric, payers)?);
+        }
+    }
+    Ok(findings)
+}
+
+/// Cells that ask several servers the same.
+pub(super) fn groups_of_servers<'a>(
+    run: &'a Run,
+    cells: &'a [CellSamples<'a>],
+) -> Vec<Vec<(MeasuredCell<'a>, &'a CellSamples<'a>)>> {
     let all: Vec<(MeasuredCell<'_>, &CellSamples<'_>)> = run.cells().zip(cells).collect();
+    let mut groups = Vec::new();
     for (index, (first, _)) in all.iter().enumerate() {
         let is_same = |other: &MeasuredCell<'_>| asks_another_server_the_same(first.asked, other.asked);
         if all[..index].iter().any(|(other, _)| is_same(other)) {
@@ -43,18 +61,11 @@ pub(super) fn pays_most(
         }
         let others = all.iter().skip(index + 1).filter(|(other, _)| is_same(other));
         let group: Vec<_> = std::iter::once(&all[index]).chain(others).copied().collect();
-        if group.len() < 2 {
-            continue;
-        }
-        for (side, metric) in [
-            ("server", Metric::ServerCpuPerOp),
-            ("client", Metric::ClientCpuPerOp),
-        ] {
-            let payers = payers(run, &group, arm, metric);
-            findings.extend(of_side(run, arm, side, metric, payers)?);
+        if group.len() > 1 {
+            groups.push(group);
         }
     }
-    Ok(findings)
+    groups
 }
 
 fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {
@@ -66,12 +77,13 @@ fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {
     one.server != other.server && asked(one) == asked(other)
 }
 
-/// Those that are sure to pay, the most first.
-fn payers<'a>(
+/// Those whose row is wanted, such as those that are sure to pay; the most first.
+pub(super) fn payers<'a>(
     run: &'a Run,
     group: &[(MeasuredCell<'a>, &'a CellSamples<'a>)],
     arm: &str,
     metric: Metric,
+    is_wanted: impl Fn(&EstimateRow) -> bool,
 ) -> Vec<Payer<'a>> {
     let servers: Vec<&ServerRecord> = group
         .iter()
@@ -87,7 +99,7 @@ fn payers<'a>(
     let payer = |(cell, samples): &(MeasuredCell<'a>, &'a CellSamples<'a>)| {
         let row = run.results.estimate(&cell.asked.name, arm, metric)?;
         let server = run.server_of(cell.found)?;
-        let more_us = row.difference.filter(|_| row.verdict == Verdict::Costs)?;
+        let more_us = row.difference.filter(|_| is_wanted(row))?;
         Some(Payer {
             name: name(server),
             server,
@@ -179,7 +191,7 @@ fn of_side(
 }
 
 /// How much more the one costs than the other, in microseconds; `None` of too few blocks. Cells are independent.
-fn ahead_of(
+pub(super) fn ahead_of(
     one: &Payer<'_>,
     other: &Payer<'_>,
     arm: &str,
@@ -217,7 +229,7 @@ fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Vec<[f64; 2]> {
 }
 
 /// What the baseline against itself may differ by, in microseconds.
-fn floor_us(payer: &Payer<'_>) -> f64 {
+pub(super) fn floor_us(payer: &Payer<'_>) -> f64 {
     payer.row.floor.unwrap_or(f64::INFINITY) * payer.row.baseline
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod at_rest;
 mod comparisons;
 mod consequences;
 mod figures;

@@ -46,6 +46,38 @@ pub(super) fn check_at_rest(arm: &Arm, path: &Path, found: &mut Found) {
     }
 }
 
+/// Only YCSB's table has fields that servers encrypt by functions, and the key is its session's.
+pub(super) fn check_columns(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    for arm in study.arms_of(cell) {
+        let Some(columns) = arm.at_rest.columns else {
+            continue;
+        };
+        if !cell.workload.asks_usertable() {
+            let message = format!(
+                "cell {:?}: arm {:?} encrypts the fields of YCSB's table by {columns}, which {} does not ask; take a workload of \
+                 YCSB, or leave the arm out with arms = […]",
+                cell.name,
+                arm.name,
+                cell.workload.name()
+            );
+            found.add(path.clone(), message);
+        } else if arm.pooler.is_some() {
+            let message = format!(
+                "arm {:?}: {columns} has its key from the session, which a pooler gives to others; leave pooler or columns out",
+                arm.name
+            );
+            found.add(path.clone(), message);
+        } else if study.storage(cell).binary_log {
+            let message = format!(
+                "cell {:?}: arm {:?} encrypts by {columns} what its statements hold in plaintext, and a binary log may hold the \
+                 statements; leave binary_log out, or the arm with arms = […]",
+                cell.name, arm.name
+            );
+            found.add(path.clone(), message);
+        }
+    }
+}
+
 /// `path` is that of what the arm has at rest.
 fn check_sqlcipher(arm: &Arm, sqlcipher: &SqlCipher, path: &Path, found: &mut Found) {
     let name = &arm.name;

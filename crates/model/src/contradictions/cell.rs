@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::at_rest::check_binary_log;
+use super::at_rest::{check_binary_log, check_columns};
 use super::found::{Found, Path};
 use super::load::{check_command, check_engine_load};
 use super::storage::check_storage;
@@ -32,6 +32,7 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
         check_storage(storage, &path.key("storage"), found);
     }
     check_binary_log(study, cell, path, found);
+    check_columns(study, cell, path, found);
     let with_own = study.arms.iter().find(|arm| arm.certificate.is_some());
     if let (Some(_), Some(arm)) = (cell.certificate, with_own) {
         let message = format!(

@@ -41,6 +41,7 @@ impl Capacity {
     pub(super) fn all(run: &Run) -> Vec<Self> {
         [
             (Rated::Queries, "queries per second"),
+            (Rated::Writes, "writing operations per second"),
             (Rated::Connections, "new connections per second"),
         ]
         .into_iter()

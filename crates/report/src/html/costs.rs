@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::change::ChangeView;
 use super::figure::{ArmName, Figure};
 use super::noise::{RatioChart, ratio_charts};
-use crate::{describe, lookup};
+use crate::{describe, lookup, storage};
 
 /// One cell of the study.
 #[derive(Serialize)]
@@ -88,7 +88,35 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
     }
     rows.retain(MetricRow::has_any);
     rows.extend(kind_rows(run, record));
+    rows.extend(storage_rows(run, record, baseline));
     rows
+}
+
+/// What decides the cost of encryption at rest: memory and disk of every arm.
+fn storage_rows(run: &Run, record: MeasuredCell<'_>, baseline: &str) -> Vec<MetricRow> {
+    let cell = record.found.name.as_str();
+    let variants = || lookup::variants_in(run, record).map(|arm| arm.name.as_str());
+    let figure = |arm: &str, label: &str| {
+        let mut figures = storage::figures(run, cell, arm).into_iter();
+        let found = figures.find(|figure| figure.label == label)?;
+        Some(match found.is_share {
+            true => Figure::percent(found.value, found.text),
+            false => Figure::new(found.value, found.text),
+        })
+    };
+    let labels = storage::labels(run, cell, std::iter::once(baseline).chain(variants()));
+    let row = |label: &'static str| MetricRow {
+        label: label.to_owned(),
+        baseline: figure(baseline, label),
+        floor: None,
+        variants: variants()
+            .map(|arm| VariantView {
+                change: None,
+                measured: figure(arm, label),
+            })
+            .collect(),
+    };
+    labels.into_iter().map(row).collect()
 }
 
 /// The metrics of each kind of operation, where there are several.

@@ -5,7 +5,7 @@ use ciphertax_records::{EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format::{self, ABSENT};
 
 use super::page::{Page, Tone, left, right};
-use crate::{describe, lookup, words};
+use crate::{describe, lookup, storage, words};
 
 /// The baseline against itself: cells down, metrics across.
 pub(super) fn noise(page: &mut Page, run: &Run) {
@@ -96,6 +96,20 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     kinds(page, run, cell);
     if let Some(words) = describe::batches_in_words(run, cell) {
         page.paragraph(&words, Tone::Plain);
+    }
+    memory_and_disk(page, run, cell);
+}
+
+/// What decides the cost of encryption at rest, arm by arm.
+fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    let arms = lookup::baseline(run)
+        .into_iter()
+        .chain(lookup::variants_in(run, cell));
+    let lines = arms.filter_map(|arm| storage::in_words(run, &cell.found.name, &arm.name));
+    let lines: Vec<String> = lines.collect();
+    if !lines.is_empty() {
+        page.paragraph("Memory and disk:", Tone::Plain);
+        lines.iter().for_each(|line| page.item(line));
     }
 }
 

@@ -14,11 +14,13 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_records::Proof;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
 
 use crate::connections::Limit;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 
 pub(crate) use clients::Clients;
@@ -140,6 +142,24 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// Proves that a private server encrypts columns, where its arms ask it to; nothing where they do not.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be asked.
+    fn prove_columns(
+        &self,
+        _control: &Control<Self>,
+        _server: &PrivateServer,
+    ) -> Result<Vec<Proof>, RunError> {
+        Ok(Vec::new())
+    }
+
+    /// How large ciphertax's tables are, and how much memory a private server has for them.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError>;
 
     /// What it cannot do that a cell asks, besides workloads in a vocabulary that its client does not speak; `private` is
     /// the catalogue's entry of a private server.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_model::Arm;
-use ciphertax_observe::{self as observe, SystemCpu, Usage, Used};
-use ciphertax_records::CpuTime;
+use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
+use ciphertax_records::{CpuTime, DeviceUse};
 
 use crate::counters::{UPTIME, change};
 use crate::error::RunError;
@@ -34,6 +34,8 @@ struct Clocks {
     tunnel: Option<Usage>,
     /// `None` without a pooler.
     pooler: Option<Usage>,
+    /// `None` where there is none to be seen.
+    device: Option<DeviceUsage>,
 }
 
 impl Reading {
@@ -65,6 +67,15 @@ impl Reading {
         used(before.clocks.pooler.as_ref(), self.clocks.pooler.as_ref()).cpu
     }
 
+    pub(super) fn device_since(&self, before: &Self) -> Option<DeviceUse> {
+        let used = self.clocks.device?.since(&before.clocks.device?);
+        Some(DeviceUse {
+            busy_ns: used.busy_ns,
+            read_bytes: used.read_bytes,
+            written_bytes: used.written_bytes,
+        })
+    }
+
     pub(super) fn machine_since(&self, before: &Self) -> SystemCpu {
         self.clocks.machine.since(&before.clocks.machine)
     }
@@ -91,6 +102,7 @@ impl Clocks {
             machine: machine()?,
             tunnel: tunnel.and_then(|meter| meter.read().ok()),
             pooler: pooler.and_then(|meter| meter.read().ok()),
+            device: server.device().and_then(|device| device.read().ok()),
         })
     }
 }

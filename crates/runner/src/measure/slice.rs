@@ -108,6 +108,7 @@ impl SliceMeter<'_> {
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
                 server_counters: after.counters_since(before),
+                device: after.device_since(before),
                 steal_ns: machine.steal_ns,
             };
         }

@@ -29,7 +29,7 @@ const CLOSING: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
-const COUNTERS: [(&str, &[&str]); 11] = [
+const COUNTERS: [(&str, &[&str]); 14] = [
     (counter::CONNECTIONS, &["connections", "totalCreated"]),
     ("opcounters.query", &["opcounters", "query"]),
     ("opcounters.getmore", &["opcounters", "getmore"]),
@@ -43,6 +43,15 @@ const COUNTERS: [(&str, &[&str]); 11] = [
         counter::PAGES_READ,
         &["wiredTiger", "cache", "pages read into cache"],
     ),
+    (
+        counter::PAGES_REQUESTED,
+        &["wiredTiger", "cache", "pages requested from the cache"],
+    ),
+    (
+        counter::PAGES_WRITTEN,
+        &["wiredTiger", "cache", "pages written from cache"],
+    ),
+    (counter::LOG_BYTES, &["wiredTiger", "log", "log bytes written"]),
     (UPTIME, &["uptime"]),
 ];
 
@@ -289,7 +298,7 @@ fn grant(login: &Login) -> String {
     }
 }
 
-fn server_status() -> RawDocumentBuf {
+pub(super) fn server_status() -> RawDocumentBuf {
     rawdoc! {
         "serverStatus": 1_i32, "metrics": 0_i32, "repl": 0_i32, "locks": 0_i32, "tcmalloc": 0_i32, "$db": "admin",
     }
@@ -317,7 +326,7 @@ fn names_in(answer: &RawDocument, path: &[&str]) -> Vec<String> {
     names.collect()
 }
 
-fn number(document: &RawDocument, path: &[&str]) -> Option<i64> {
+pub(super) fn number(document: &RawDocument, path: &[&str]) -> Option<i64> {
     let (last, above) = path.split_last()?;
     let mut found = document;
     for name in above {

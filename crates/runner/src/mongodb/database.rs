@@ -14,9 +14,11 @@ use ciphertax_workload::mongodb::MongodbAccess;
 
 use super::clients::MongoDb;
 use super::{counted, environment};
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -225,8 +227,14 @@ impl Database for MongoDb {
         Ok(counters)
     }
 
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
+    }
+
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        environment::refuse(study, cell)
+        let mut refusals = environment::refuse(study, cell);
+        refusals.extend(columns::refuse(study, cell, None));
+        refusals
     }
 
     fn url(reached: &Reached<'_, Self>) -> String {

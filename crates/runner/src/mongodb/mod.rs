@@ -5,6 +5,7 @@ mod control;
 mod counted;
 mod database;
 mod environment;
+mod footprint;
 
 pub(crate) use clients::MongoDb;
 pub(crate) use database::mongodb_target;

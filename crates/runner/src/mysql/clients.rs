@@ -8,6 +8,7 @@ use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
+use ciphertax_workload::sql::Columns;
 
 use crate::database::{Clients, Endpoint};
 
@@ -25,6 +26,8 @@ pub(crate) struct MySql {
     pub(super) cold_accounts: Option<Arc<ColdAccounts>>,
     /// Sessions that loaded and were given up, for which the server may still work.
     pub(super) given_up: Vec<u32>,
+    /// How a private server encrypts columns, where its arms ask it to.
+    pub(super) columns: Option<Columns>,
 }
 
 /// Who logs in.

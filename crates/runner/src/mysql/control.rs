@@ -18,13 +18,15 @@ use crate::patience::PATIENCE;
 
 /// Counters of a slice; all are cheap to read on every MySQL-compatible server.
 const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
-     'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_reads', 'Innodb_os_log_written', \
+     'Innodb_buffer_pool_read_requests', 'Innodb_os_log_written', 'Innodb_pages_read', 'Innodb_pages_written', \
      'Innodb_row_lock_waits', 'Questions', 'Ssl_accepts', 'Ssl_finished_accepts', 'Uptime')";
 
 /// Counters that have a name of records, which is the same for every database.
-const NAMES_IN_RECORDS: [(&str, &str); 2] = [
-    ("Innodb_buffer_pool_reads", counter::PAGES_READ),
+const NAMES_IN_RECORDS: [(&str, &str); 4] = [
+    ("Innodb_pages_read", counter::PAGES_READ),
     ("Innodb_buffer_pool_read_requests", counter::PAGES_REQUESTED),
+    ("Innodb_pages_written", counter::PAGES_WRITTEN),
+    ("Innodb_os_log_written", counter::LOG_BYTES),
 ];
 
 fn name_in_records(name: String) -> String {

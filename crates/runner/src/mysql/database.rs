@@ -6,18 +6,22 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
+use ciphertax_records::Proof;
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
+use ciphertax_workload::sql::Columns;
 
 use super::clients::{Login, MySql, is_cold};
 use super::{cold, counted, environment};
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -55,6 +59,7 @@ impl Database for MySql {
     fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
         Self {
             forget_passwords: server.entry().capabilities.forget_passwords,
+            columns: server.at_rest().columns.map(Columns::new),
             ..Self::default()
         }
     }
@@ -121,6 +126,7 @@ impl Database for MySql {
             expectation,
             connections: 1,
             forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
+            columns: self.columns,
         }
     }
 
@@ -134,7 +140,10 @@ impl Database for MySql {
         study: &Study,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
-        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
+        let contents = Contents {
+            columns: self.columns,
+            ..Contents::of(study, MysqlAccess::VOCABULARIES)
+        };
         let of = contents.rows();
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
@@ -149,8 +158,17 @@ impl Database for MySql {
         control.counters()
     }
 
+    fn prove_columns(&self, control: &Control<Self>, server: &PrivateServer) -> Result<Vec<Proof>, RunError> {
+        let prove = |columns: &Columns| columns::prove::<Self>(control, columns, server);
+        self.columns.as_ref().map_or(Ok(Vec::new()), prove)
+    }
+
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
+    }
+
     fn refuse(study: &Study, cell: &Cell, private: Option<&Entry>) -> Vec<String> {
-        let mut refusals = Vec::new();
+        let mut refusals = columns::refuse(study, cell, Some(ColumnFunctions::AesEncrypt));
         if study.server_spec(cell).replica_set.is_some() {
             refusals.push(format!(
                 "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",

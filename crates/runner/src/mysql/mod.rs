@@ -6,6 +6,7 @@ mod control;
 mod counted;
 mod database;
 mod environment;
+mod footprint;
 mod product;
 
 pub(crate) use clients::MySql;

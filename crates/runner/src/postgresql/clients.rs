@@ -9,6 +9,7 @@ use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret, TlsNegot
 use ciphertax_wire::Expectation;
 use ciphertax_wire::postgresql::{ALPN, ConnectOptions, Method, Negotiation, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
+use ciphertax_workload::sql::Columns;
 
 use super::readings::Readings;
 use crate::database::{Clients, Endpoint, ProgramTrust};
@@ -26,6 +27,8 @@ pub(crate) struct PostgreSql {
     pub(super) method: Option<Method>,
     /// Sessions that loaded and were given up, for which the server may still work.
     pub(super) given_up: Vec<u32>,
+    /// How a private server encrypts columns, where its arms ask it to.
+    pub(super) columns: Option<Columns>,
     /// What is remembered of its counters.
     pub(super) readings: Readings,
 }

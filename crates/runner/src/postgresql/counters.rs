@@ -1,6 +1,7 @@
 //! What a server counts.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,33 +23,57 @@ pub(super) const COMMITTED: &str = "pg_stat_database.xact_commit";
 /// Transactions that were rolled back.
 pub(super) const ROLLED_BACK: &str = "pg_stat_database.xact_rollback";
 
-/// Counters of a slice, of all databases, in the order of their columns.
-const NAMES: [&str; 11] = [
-    COMMITTED,
-    ROLLED_BACK,
-    counter::PAGES_READ,
-    counter::PAGES_REQUESTED,
-    "pg_stat_database.tup_returned",
-    "pg_stat_database.tup_fetched",
-    "pg_stat_database.tup_inserted",
-    "pg_stat_database.tup_updated",
-    "pg_stat_database.tup_deleted",
-    UPTIME,
-    counter::CONNECTIONS,
-];
+/// A counter of a slice: its name in records, the major versions that have it, and the expression that asks it of all
+/// databases together.
+struct Counter(&'static str, RangeInclusive<u32>, &'static str);
 
-/// The same, as they are asked. A session tells its counts when it ends, or a second after it told them before; the server is
-/// asked to have those of this session told now, so that it is known which of its transactions are among them.
-const COUNTERS: &str = "\
-    SELECT SUM(xact_commit), SUM(xact_rollback), SUM(blks_read), SUM(blks_read + blks_hit), SUM(tup_returned), \
-        SUM(tup_fetched), SUM(tup_inserted), SUM(tup_updated), SUM(tup_deleted), \
-        (SELECT EXTRACT(EPOCH FROM pg_catalog.clock_timestamp() - pg_catalog.pg_postmaster_start_time()))::bigint";
-/// Sessions are counted since PostgreSQL 14, and counts can be told at once since 15.
-const WITH_SESSIONS: &str = ", SUM(sessions)";
-const COUNTS_SESSIONS: u32 = 14;
-const TOLD_NOW: &str = ", MAX(pg_catalog.pg_stat_force_next_flush()::text)";
+const ANY_VERSION: RangeInclusive<u32> = 0..=u32::MAX;
+
+/// What a server does not know is left out of what it is asked.
+const COUNTERS: [Counter; 15] = [
+    Counter(COMMITTED, ANY_VERSION, "SUM(xact_commit)"),
+    Counter(ROLLED_BACK, ANY_VERSION, "SUM(xact_rollback)"),
+    Counter(counter::PAGES_READ, ANY_VERSION, "SUM(blks_read)"),
+    Counter(counter::PAGES_REQUESTED, ANY_VERSION, "SUM(blks_read + blks_hit)"),
+    Counter("pg_stat_database.tup_returned", ANY_VERSION, "SUM(tup_returned)"),
+    Counter("pg_stat_database.tup_fetched", ANY_VERSION, "SUM(tup_fetched)"),
+    Counter("pg_stat_database.tup_inserted", ANY_VERSION, "SUM(tup_inserted)"),
+    Counter("pg_stat_database.tup_updated", ANY_VERSION, "SUM(tup_updated)"),
+    Counter("pg_stat_database.tup_deleted", ANY_VERSION, "SUM(tup_deleted)"),
+    Counter(
+        UPTIME,
+        ANY_VERSION,
+        "(SELECT EXTRACT(EPOCH FROM pg_catalog.clock_timestamp() - pg_catalog.pg_postmaster_start_time()))::bigint",
+    ),
+    Counter(counter::CONNECTIONS, 14..=u32::MAX, "SUM(sessions)"),
+    // A standby writes no log of its own.
+    Counter(
+        counter::LOG_BYTES,
+        10..=u32::MAX,
+        "(SELECT CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN \
+         pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0') END)::bigint",
+    ),
+    Counter(
+        counter::PAGES_WRITTEN,
+        0..=15,
+        "(SELECT buffers_checkpoint + buffers_clean + buffers_backend FROM pg_catalog.pg_stat_bgwriter)",
+    ),
+    Counter(
+        counter::PAGES_WRITTEN,
+        16..=17,
+        "(SELECT SUM(writes) FROM pg_catalog.pg_stat_io WHERE object = 'relation')",
+    ),
+    Counter(
+        counter::PAGES_WRITTEN,
+        18..=u32::MAX,
+        "(SELECT SUM(write_bytes) / pg_catalog.current_setting('block_size')::bigint FROM pg_catalog.pg_stat_io \
+         WHERE object = 'relation')::bigint",
+    ),
+];
+/// A session tells its counts when it ends, or a second after it told them before; since PostgreSQL 15 it can be asked to have
+/// them told now, so that it is known which of its transactions are among them.
+const TOLD_NOW: &str = "MAX(pg_catalog.pg_stat_force_next_flush()::text)";
 const TELLS_AT_ONCE: u32 = 15;
-const FROM: &str = " FROM pg_catalog.pg_stat_database";
 
 /// How long sessions that a program has closed are given to end, and how often they are looked for.
 const ENDING: Duration = Duration::from_millis(500);
@@ -76,21 +101,24 @@ impl Control<PostgreSql> {
     fn try_counters(&mut self, readings: &Readings) -> Result<BTreeMap<String, i64>, RunError> {
         let version = self.ask(async |session| Ok(session.major_version().unwrap_or(0)))?;
         self.wait_for_ending_sessions(readings)?;
-        let has_sessions = version >= COUNTS_SESSIONS;
-        let sql = [
-            COUNTERS,
-            if has_sessions { WITH_SESSIONS } else { "" },
-            if version >= TELLS_AT_ONCE { TOLD_NOW } else { "" },
-            FROM,
-        ];
-        let rows = self.allowed(&sql.concat())?;
+        let known = COUNTERS
+            .iter()
+            .filter(|Counter(_, versions, _)| versions.contains(&version));
+        let known: Vec<&Counter> = known.collect();
+        let mut asked: Vec<&str> = known.iter().map(|Counter(_, _, sql)| *sql).collect();
+        asked.extend((version >= TELLS_AT_ONCE).then_some(TOLD_NOW));
+        let rows = self.allowed(&format!(
+            "SELECT {} FROM pg_catalog.pg_stat_database",
+            asked.join(", ")
+        ))?;
         let before = readings.asked.replace(readings.asked.get() + 1);
         let Some(row) = rows.first() else {
             return Ok(BTreeMap::new());
         };
-        let known = NAMES.into_iter().take(NAMES.len() - usize::from(!has_sessions));
-        let counter = |(index, name): (usize, &str)| Some((name.to_owned(), row.text(index).parse().ok()?));
-        let counters = known.enumerate().filter_map(counter);
+        let counter = |(index, Counter(name, ..)): (usize, &&Counter)| {
+            Some(((*name).to_owned(), row.text(index).parse().ok()?))
+        };
+        let counters = known.iter().enumerate().filter_map(counter);
         Ok(counters.chain([(ASKED.to_owned(), before)]).collect())
     }
 

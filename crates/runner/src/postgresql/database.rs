@@ -7,18 +7,22 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, Study};
+use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
+use ciphertax_records::Proof;
 use ciphertax_wire::postgresql::ConnectOptions;
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::{Contents, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
+use ciphertax_workload::sql::Columns;
 
 use super::clients::{Login, PostgreSql};
 use super::{counted, environment};
+use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
 
@@ -62,8 +66,11 @@ impl Database for PostgreSql {
 
     type Access = PostgresqlAccess;
 
-    fn of_private(_server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
-        Self::default()
+    fn of_private(server: &PrivateServer, _among_themselves: &[Endpoint]) -> Self {
+        Self {
+            columns: server.at_rest().columns.map(Columns::new),
+            ..Self::default()
+        }
     }
 
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {
@@ -141,6 +148,7 @@ impl Database for PostgreSql {
             expectation,
             connections: 1,
             is_pooled: arm.pooler.is_some(),
+            columns: self.columns,
         }
     }
 
@@ -154,7 +162,10 @@ impl Database for PostgreSql {
         study: &Study,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
-        let contents = Contents::of(study, PostgresqlAccess::VOCABULARIES);
+        let contents = Contents {
+            columns: self.columns,
+            ..Contents::of(study, PostgresqlAccess::VOCABULARIES)
+        };
         let of = contents.rows();
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
@@ -169,8 +180,19 @@ impl Database for PostgreSql {
         control.counters(&self.readings)
     }
 
+    fn prove_columns(&self, control: &Control<Self>, server: &PrivateServer) -> Result<Vec<Proof>, RunError> {
+        let prove = |columns: &Columns| columns::prove::<Self>(control, columns, server);
+        self.columns.as_ref().map_or(Ok(Vec::new()), prove)
+    }
+
+    fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
+        control.footprint()
+    }
+
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
-        environment::refuse(study, cell)
+        let mut refusals = environment::refuse(study, cell);
+        refusals.extend(columns::refuse(study, cell, Some(ColumnFunctions::Pgcrypto)));
+        refusals
     }
 
     fn url(reached: &Reached<'_, Self>) -> String {

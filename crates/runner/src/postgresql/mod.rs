@@ -7,6 +7,7 @@ mod counted;
 mod counters;
 mod database;
 mod environment;
+mod footprint;
 mod limits;
 mod product;
 mod readings;

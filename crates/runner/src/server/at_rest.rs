@@ -13,7 +13,7 @@ use crate::groups::Group;
 /// What was proved on the disk of servers with one spec. Of those that are alike one is searched, and all are asked.
 pub(crate) struct AtRestProofs<'a> {
     spec: &'a ServerSpec,
-    /// Whether any arm that is measured on them is about that.
+    /// Whether any arm that is measured on them is about that. Columns are proved over their sessions.
     are_wanted: bool,
     proved: Vec<(AtRest, ProvedAtRest)>,
 }
@@ -23,7 +23,7 @@ impl<'a> AtRestProofs<'a> {
     pub(crate) fn of(arms: &[&Arm], spec: &'a ServerSpec) -> Self {
         Self {
             spec,
-            are_wanted: arms.iter().any(|arm| !arm.at_rest.is_default()),
+            are_wanted: arms.iter().any(|arm| !arm.at_rest.beside_columns().is_default()),
             proved: Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, Link, ServerSpec, Study};
-use ciphertax_observe::{FileSystemMeter, Meter};
+use ciphertax_observe::{Device, FileSystemMeter, Meter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
@@ -20,6 +20,7 @@ use crate::connections::too_many;
 use crate::database::{Conditions, Control, Database, ReachedArm, Ways};
 use crate::distance::Distance;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
 
@@ -35,6 +36,8 @@ pub(crate) struct GroupServer<D: Database> {
     processes: Processes,
     /// What works for its file system alone.
     file_system: Option<FileSystemMeter>,
+    /// The block device under the folder of a private server.
+    device: Option<Device>,
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
@@ -86,6 +89,7 @@ impl<D: Database> GroupServer<D> {
             database,
             control,
             route,
+            device: Device::under(server.folder()),
             private: Some(server),
             login,
             processes,
@@ -122,6 +126,7 @@ impl<D: Database> GroupServer<D> {
             database: target.database,
             control,
             route,
+            device: None,
             private: None,
             login: target.login,
             file_system: None,
@@ -233,6 +238,11 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
+        if let Some(server) = &self.private {
+            proved
+                .proofs
+                .extend(self.database.prove_columns(&self.control, server)?);
+        }
         let at_rest = self.proved_at_rest.iter();
         proved
             .proofs
@@ -273,6 +283,17 @@ impl<D: Database> GroupServer<D> {
         self.is_loaded = true;
         self.is_loaded = self.database.load(&mut self.control, study, progress)?;
         Ok(())
+    }
+
+    /// How large its data are; `None` for a server of the user's own.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(crate) fn footprint(&mut self) -> Result<Option<Footprint>, RunError> {
+        match self.is_private() {
+            true => self.database.footprint(&mut self.control).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Puts it at the distance of a cell that is measured on it.
@@ -360,6 +381,10 @@ impl<D: Database> Server for GroupServer<D> {
         let log = private.map(PrivateServer::log_tail);
         let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
         Some(format!("{death}{}", log.unwrap_or_default()))
+    }
+
+    fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {

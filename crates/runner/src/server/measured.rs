@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Arm;
-use ciphertax_observe::{self as observe, FileSystemMeter, Meter};
+use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
 use ciphertax_records::CpuTime;
 
 use crate::error::RunError;
@@ -34,6 +34,11 @@ pub(crate) trait Server {
 
     /// Reads what its processes use, where they run on this machine and can be found.
     fn meter(&self) -> &dyn Meter;
+
+    /// The block device under its folder; `None` for a server of the user's own, and where there is none.
+    fn device(&self) -> Option<&Device> {
+        None
+    }
 
     /// What works for the file system under its folder alone, outside of its processes; `None` where nothing does.
     fn file_system(&self) -> Option<&dyn FileSystemClock> {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::{ProvedFile, options, prove};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, ServerSpec, Study};
+use ciphertax_model::{Arm, Cell, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{ServerId, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_records::{DataSize, ServerId, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
 use ciphertax_wire::{Expectation, WireError};
 use ciphertax_workload::Driver;
@@ -139,6 +139,22 @@ impl SqliteFile {
         })?;
         let checkpoint = self.control.command("PRAGMA wal_checkpoint(TRUNCATE)");
         checkpoint.map(drop).map_err(|error| self.refused(&error))
+    }
+
+    /// How large the file is for an arm of a cell, whichever of its tables that asks, beside the cache of each connection;
+    /// `None` for a cell that asks none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn size(&self, cell: &Cell, arm: &str) -> Result<Option<DataSize>, RunError> {
+        let bytes = data_size(self.options.path())?;
+        Ok(cell.workload.descriptor().tables.map(|_| DataSize {
+            cell: cell.name.clone(),
+            arm: arm.to_owned(),
+            data_bytes: bytes,
+            disk_bytes: bytes,
+            memory_bytes: u64::from(self.options.cache_kib()) << 10,
+        }))
     }
 
     fn make_contents(

@@ -4,6 +4,7 @@ use ciphertax_model::workload::Tables;
 use ciphertax_model::{Cell, Placement, Study};
 use ciphertax_workload::sqlite::SqliteAccess;
 
+use crate::columns;
 use crate::load::no_such_workload;
 
 /// What a cell asks and SQLite cannot do.
@@ -47,5 +48,7 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
         })
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
-    workload.into_iter().chain(of_cell).chain(of_arms).collect()
+    let of_columns = columns::refuse(study, cell, None);
+    let others = of_cell.chain(of_arms).chain(of_columns);
+    workload.into_iter().chain(others).collect()
 }

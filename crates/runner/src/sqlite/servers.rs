@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
-use ciphertax_records::{ServerRecord, SessionRecord};
+use ciphertax_records::{DataSize, ServerRecord, SessionRecord};
 use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
 
@@ -122,6 +122,17 @@ impl Servers for SqliteServers {
             })?;
         }
         Ok(())
+    }
+
+    fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+        let mut sizes = Vec::new();
+        for cell in study.cells.iter().filter(|cell| self.holds(study, cell)) {
+            for arm in study.measured_arms_of(cell) {
+                let file = &self.files[self.index_of(&arm.name)].file;
+                sizes.extend(file.size(cell, &arm.name)?);
+            }
+        }
+        Ok(sizes)
     }
 
     fn start(

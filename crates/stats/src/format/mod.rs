@@ -131,12 +131,19 @@ pub fn count(value: f64) -> String {
 
 /// Three significant digits, but no decimals that are zero.
 pub fn plain(value: f64) -> String {
-    let text = significant(value);
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').into()
-    } else {
-        text
-    }
+    without_zeros(significant(value))
+}
+
+/// Three significant digits also of a small number, at most five decimals, but none that are zero.
+pub fn fine(value: f64) -> String {
+    let magnitude = value.abs().max(1e-9).log10().floor() as i32;
+    without_zeros(fixed(value, usize::try_from(2 - magnitude).unwrap_or(0).min(5)))
+}
+
+/// A fraction as a percentage, which near to all and to nothing has three decimals: `0.99987` is `99.987 %`.
+pub fn fine_share(fraction: f64) -> String {
+    let decimals = if (0.01..0.99).contains(&fraction) { 1 } else { 3 };
+    format!("{} %", without_zeros(fixed(fraction * 100.0, decimals)))
 }
 
 /// A number of CPU cores and its interval, all with the decimals that give the larger of the number and its
@@ -145,6 +152,14 @@ pub fn cores(value: f64, low: f64, high: f64) -> [String; 3] {
     let magnitude = value.abs().max((high - low) / 2.0).max(1e-6).log10().floor() as i32;
     let decimals = usize::try_from(1 - magnitude).unwrap_or(0).max(1);
     [value, low, high].map(|number| fixed(number, decimals))
+}
+
+/// The same text without decimals that are zero.
+fn without_zeros(text: String) -> String {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
 }
 
 /// Changes of a hundred percent and more need no decimals.
@@ -279,6 +294,27 @@ mod tests {
         assert_eq!(plain(1.254), "1.25");
         assert_eq!(plain(330.91), "331");
         assert_eq!(plain(-0.001), "0");
+    }
+
+    #[test]
+    fn small_numbers_and_shares_near_to_all_keep_their_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.004_12, "0.00412"),
+            (0.35, "0.35"),
+            (4.061, "4.06"),
+            (1234.0, "1,234"),
+        ] {
+            assert_eq!(fine(value), text);
+        }
+        for (value, text) in [
+            (1.0, "100 %"),
+            (0.999_87, "99.987 %"),
+            (0.914, "91.4 %"),
+            (0.0, "0 %"),
+        ] {
+            assert_eq!(fine_share(value), text);
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::time::Duration;
 use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{Dataset, Pgbench, Study, YcsbTable};
 
+use crate::sql::Columns;
+
 /// Changes with what the `oltp` tables hold, so that nothing of another version is taken for right.
 const SBTEST_CONTENT: &str = "content 2";
 /// The same for YCSB's table.
@@ -19,6 +21,8 @@ pub struct Contents {
     pub sbtest: Option<Dataset>,
     /// YCSB's table.
     pub usertable: Option<YcsbTable>,
+    /// How the server encrypts the fields of YCSB's table; `None` for plain ones.
+    pub columns: Option<Columns>,
     /// pgbench's tables.
     pub pgbench: Option<Pgbench>,
 }
@@ -27,6 +31,7 @@ impl Contents {
     const NOTHING: Self = Self {
         sbtest: None,
         usertable: None,
+        columns: None,
         pgbench: None,
     };
 
@@ -47,6 +52,7 @@ impl Contents {
         Self {
             sbtest: tables().any(is_sbtest).then_some(study.dataset),
             usertable: tables().any(is_usertable).then_some(study.ycsb),
+            columns: None,
             pgbench: tables().any(is_pgbench).then_some(study.pgbench),
         }
     }
@@ -75,9 +81,11 @@ impl Contents {
                 field_length,
                 ..
             } = table;
+            let columns = self.columns.map(|columns| format!(" by {}", columns.functions()));
             format!(
-                "usertable of {record_count} records of {field_count} fields of {field_length} bytes, \
-                 {USERTABLE_CONTENT}"
+                "usertable of {record_count} records of {field_count} fields of {field_length} bytes{}, \
+                 {USERTABLE_CONTENT}",
+                columns.unwrap_or_default()
             )
         });
         let pgbench = self.pgbench.map(|tables| format!("{tables}, {PGBENCH_CONTENT}"));

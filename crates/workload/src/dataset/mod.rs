@@ -1,6 +1,7 @@
 //! The data set over SQL: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
 pub(crate) mod bulk;
+mod columns_proof;
 mod contents;
 mod error;
 mod load;
@@ -23,6 +24,7 @@ use crate::sql::session::{DataSession, SqlSession};
 use crate::ycsb::key_value::{Loader, Table};
 
 pub use bulk::{BULK_BYTES, BULK_ROWS};
+pub use columns_proof::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 pub use contents::Contents;
 pub use error::DatasetError;
 pub use schema::SCHEMA;
@@ -85,7 +87,7 @@ pub async fn make_contents<S: DataSession>(
         for _ in 0..table.load_threads {
             let (session, _) = S::connect(reactor, &inside).await?;
             opened.push(session.id());
-            loaders.push(SqlLoader::new(session, Table::Usertable, table));
+            loaders.push(SqlLoader::open(session, Table::Usertable, table, contents.columns).await?);
         }
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
         loaders[0].settle().await?;

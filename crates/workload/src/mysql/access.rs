@@ -7,6 +7,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
 use crate::client::{Client, failure};
+use crate::sql::Columns;
 use crate::sql::session::SqlSession;
 
 /// How an arm reaches its server, and what every session must then be.
@@ -20,6 +21,8 @@ pub struct MysqlAccess {
     pub connections: usize,
     /// The statement after which the server remembers no password, where every login must find it so.
     pub forget_passwords: Option<&'static str>,
+    /// How the server encrypts the fields of YCSB's table; `None` for plain ones.
+    pub columns: Option<Columns>,
 }
 
 impl Client for MysqlAccess {

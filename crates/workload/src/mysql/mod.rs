@@ -52,7 +52,11 @@ impl Driver for MysqlAccess {
                 let table = job.study.ycsb;
                 ycsb::start(
                     job,
-                    clients.into_iter().map(|access| MysqlTable { access, table }),
+                    clients.into_iter().map(|access| MysqlTable {
+                        columns: access.columns,
+                        access,
+                        table,
+                    }),
                 )
             }
             Vocabulary::Program => Ok(None),

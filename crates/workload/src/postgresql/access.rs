@@ -8,6 +8,7 @@ use ciphertax_wire::Client as _;
 use ciphertax_wire::postgresql::{ConnectOptions, Expectation, Session};
 
 use crate::client::{Client, failure};
+use crate::sql::Columns;
 
 /// How an arm reaches its server, and what every session must then be.
 #[derive(Clone)]
@@ -20,6 +21,8 @@ pub struct PostgresqlAccess {
     pub connections: usize,
     /// The server behind a pooler knows nothing of the client's session.
     pub is_pooled: bool,
+    /// How the server encrypts the fields of YCSB's table; `None` for plain ones.
+    pub columns: Option<Columns>,
 }
 
 impl Client for PostgresqlAccess {

@@ -55,9 +55,11 @@ impl Driver for PostgresqlAccess {
                 let table = job.study.ycsb;
                 ycsb::start(
                     job,
-                    clients
-                        .into_iter()
-                        .map(|access| PostgresqlTable { access, table }),
+                    clients.into_iter().map(|access| PostgresqlTable {
+                        columns: access.columns,
+                        access,
+                        table,
+                    }),
                 )
             }
             Vocabulary::Program => Ok(None),

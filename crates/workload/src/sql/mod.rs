@@ -3,6 +3,7 @@
 
 mod bulk_insert;
 mod bulk_read;
+mod columns;
 mod connect;
 pub(crate) mod dialect;
 pub(crate) mod digits;
@@ -32,6 +33,7 @@ use crate::job::Job;
 
 pub use bulk_insert::BulkInsert;
 pub use bulk_read::BulkRead;
+pub use columns::Columns;
 pub use connect::{InsertAndCount, SelectRow};
 pub use dialect::{Dialect, Loading, Placeholders};
 pub use distribution::Picker;

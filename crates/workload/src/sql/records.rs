@@ -11,6 +11,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Traffic, WireError};
 use rand_pcg::Pcg64Mcg;
 
+use super::columns::Columns;
 use super::dialect::Loading;
 use super::rows::{Rows, statement};
 use super::session::{DataSession, Parameter, Query, Row, SqlSession, Statement};
@@ -31,6 +32,8 @@ pub struct SqlTable<C> {
     pub access: C,
     /// What the records are.
     pub table: YcsbTable,
+    /// How the server encrypts the fields; `None` for plain ones.
+    pub columns: Option<Columns>,
 }
 
 impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
@@ -39,14 +42,16 @@ impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
 
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let session = self.access.open(reactor, slot.index).await?;
-        SqlConnection::prepare(session, Layout::of(&self.table))
+        SqlConnection::prepare(session, Layout::of(&self.table), self.columns)
             .await
             .map_err(failure)
     }
 
     async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Loader, Failure> {
         let session = self.access.open(reactor, 0).await?;
-        Ok(SqlLoader::new(session, table, &self.table))
+        SqlLoader::open(session, table, &self.table, self.columns)
+            .await
+            .map_err(failure)
     }
 }
 
@@ -62,22 +67,27 @@ pub struct SqlConnection<S: SqlSession> {
 }
 
 impl<S: SqlSession> SqlConnection<S> {
-    async fn prepare(mut session: S, layout: Layout) -> Result<Self, WireError> {
+    async fn prepare(mut session: S, layout: Layout, encrypted: Option<Columns>) -> Result<Self, WireError> {
+        if let Some(encrypted) = encrypted {
+            encrypted.begin(&mut session).await?;
+        }
         let dialect = S::DIALECT;
         let table = Table::Usertable.name();
-        let read = format!("SELECT * FROM {table} WHERE YCSB_KEY = ?");
-        let scan = format!("SELECT * FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
+        let record = record(layout, encrypted);
+        let [before, after] = around_value(encrypted);
+        let read = format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?");
+        let scan = format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
         let field = Parameter::Text(layout.field_length);
         let mut updates = Vec::with_capacity(layout.field_count.into());
         let mut columns = String::new();
         for number in 0..layout.field_count {
-            let update = format!("UPDATE {table} SET FIELD{number} = ? WHERE YCSB_KEY = ?");
+            let update = format!("UPDATE {table} SET FIELD{number} = {before}?{after} WHERE YCSB_KEY = ?");
             let update = dialect.prepared(&update);
             updates.push(session.prepare(&update, &[field, Parameter::ShortText]).await?);
             // Writing to a text cannot fail.
             let _ = write!(columns, ", FIELD{number}");
         }
-        let blanks = ", ?".repeat(layout.field_count.into());
+        let blanks = format!(", {before}?{after}").repeat(layout.field_count.into());
         let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
         let [read, insert, scan] = [read, insert, scan].map(|sql| dialect.prepared(&sql));
         let mut of_insert = vec![Parameter::ShortText];
@@ -201,6 +211,7 @@ pub struct SqlLoader<S: DataSession> {
     session: S,
     table: Table,
     layout: Layout,
+    encrypted: Option<Columns>,
     query: S::Query,
     /// What an insert begins with.
     insert: String,
@@ -208,14 +219,23 @@ pub struct SqlLoader<S: DataSession> {
 
 impl<S: DataSession> SqlLoader<S> {
     /// Writes over this session, whose schema is ciphertax's own.
-    pub(crate) fn new(session: S, table: Table, shape: &YcsbTable) -> Self {
-        Self {
+    pub(crate) async fn open(
+        mut session: S,
+        table: Table,
+        shape: &YcsbTable,
+        encrypted: Option<Columns>,
+    ) -> Result<Self, WireError> {
+        if let Some(encrypted) = encrypted {
+            encrypted.begin(&mut session).await?;
+        }
+        Ok(Self {
             session,
             table,
             layout: Layout::of(shape),
+            encrypted,
             query: Query::new(""),
             insert: statement(Loading::Insert, table.name()),
-        }
+        })
     }
 
     /// Has the server know how large the table is.
@@ -246,7 +266,7 @@ impl<S: DataSession> SqlLoader<S> {
         self.query.truncate(0);
         self.query.push(self.insert.as_bytes());
         let rows = Rows::after(Loading::Insert, &mut self.query);
-        let next = push_records(rows, self.layout, numbers.clone());
+        let next = push_records(rows, self.layout, around_value(self.encrypted), numbers.clone());
         let inserted = self.run_query().await?;
         all_inserted(inserted, next - numbers.start)?;
         Ok(next)
@@ -258,6 +278,7 @@ impl<S: DataSession> SqlLoader<S> {
         let next = push_records(
             Rows::after(Loading::Copy, &mut rows),
             self.layout,
+            around_value(None),
             numbers.clone(),
         );
         let inserted = self.session.load(&mut rows).await.map_err(failure)?;
@@ -281,7 +302,14 @@ impl<S: DataSession> SqlLoader<S> {
 impl<S: DataSession> Loader for SqlLoader<S> {
     async fn create(&mut self) -> Result<(), Failure> {
         let dialect = S::DIALECT;
-        let kind = (dialect.text)(self.layout.field_length);
+        let length = self.layout.field_length;
+        let kind = match self.encrypted {
+            None => (dialect.text)(length),
+            Some(encrypted) => encrypted.column_type(length),
+        };
+        if let Some(installation) = self.encrypted.and_then(|encrypted| encrypted.installation()) {
+            self.run(&installation).await?;
+        }
         let mut sql = format!(
             "CREATE TABLE IF NOT EXISTS {} (YCSB_KEY VARCHAR(255){} PRIMARY KEY",
             self.table.name(),
@@ -320,7 +348,8 @@ impl<S: DataSession> Loader for SqlLoader<S> {
 
     async fn insert_many(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
         // What is measured is what YCSB's clients send: batches of inserts.
-        let copies = S::DIALECT.loading == Loading::Copy && self.table == Table::Usertable;
+        let can_copy = S::DIALECT.loading == Loading::Copy && self.encrypted.is_none();
+        let copies = can_copy && self.table == Table::Usertable;
         let mut requests = 0;
         let mut next = numbers.start;
         while next < numbers.end {
@@ -351,10 +380,8 @@ impl<S: DataSession> Loader for SqlLoader<S> {
         for field in 0..self.layout.field_count {
             // Writing to a text cannot fail.
             let length = self.layout.field_length;
-            let _ = write!(
-                sql,
-                ", COUNT(CASE WHEN LENGTH(FIELD{field}) = {length} THEN 1 END)"
-            );
+            let field = field_text(field, self.encrypted);
+            let _ = write!(sql, ", COUNT(CASE WHEN LENGTH({field}) = {length} THEN 1 END)");
         }
         let _ = write!(sql, " FROM {}", self.table.name());
         let rows = self.session.query(&sql).await.map_err(failure)?;
@@ -378,7 +405,8 @@ impl<S: DataSession> Loader for SqlLoader<S> {
     async fn verify(&mut self, number: u64) -> Result<(), Failure> {
         let key = Key::of(number);
         let sql = format!(
-            "SELECT * FROM {} WHERE YCSB_KEY = '{}'",
+            "SELECT {} FROM {} WHERE YCSB_KEY = '{}'",
+            record(self.layout, self.encrypted),
             self.table.name(),
             key.as_str()
         );
@@ -400,14 +428,40 @@ impl<S: DataSession> Loader for SqlLoader<S> {
     }
 }
 
-/// Writes records until they are many, and returns the number of the first that is left.
-fn push_records<Q: Query>(mut rows: Rows<'_, Q>, layout: Layout, numbers: Range<u64>) -> u64 {
+/// The columns of a record as they were written.
+fn record(layout: Layout, encrypted: Option<Columns>) -> String {
+    let Some(encrypted) = encrypted else {
+        return "*".to_owned();
+    };
+    let fields = (0..layout.field_count).map(|field| field_text(field, Some(encrypted)));
+    let columns: Vec<String> = std::iter::once("YCSB_KEY".to_owned()).chain(fields).collect();
+    columns.join(", ")
+}
+
+/// A field as it was written.
+fn field_text(field: u16, encrypted: Option<Columns>) -> String {
+    let column = format!("FIELD{field}");
+    encrypted.map_or(column.clone(), |encrypted| encrypted.decrypted(&column))
+}
+
+/// What stands around a value of a field.
+fn around_value(encrypted: Option<Columns>) -> [&'static str; 2] {
+    encrypted.map_or(["", ""], |encrypted| encrypted.around_value())
+}
+
+/// Writes records until they are many, and returns the number of the first that is left; `around` stands around each field.
+fn push_records<Q: Query>(
+    mut rows: Rows<'_, Q>,
+    layout: Layout,
+    around: [&str; 2],
+    numbers: Range<u64>,
+) -> u64 {
     for number in numbers.clone() {
         let key = Key::of(number);
         rows.begin_row();
         rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
         for field in 0..layout.field_count {
-            rows.text(layout.field_length, |text| {
+            rows.text_in(around, layout.field_length, |text| {
                 Value::inserted(&key, field).write(text)
             });
         }

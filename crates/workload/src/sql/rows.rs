@@ -80,10 +80,22 @@ impl<'a, Q: Query> Rows<'a, Q> {
 
     /// A text of so many bytes, neither quotes, backslashes nor control characters among them.
     pub(crate) fn text(&mut self, length: usize, write: impl FnOnce(&mut [u8])) {
+        self.text_in(["", ""], length, write);
+    }
+
+    /// The same with something around it, in its quotes, which rows that are copied cannot have.
+    pub(crate) fn text_in(
+        &mut self,
+        [before, after]: [&str; 2],
+        length: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) {
         self.begin_value();
+        self.buffer.push(before.as_bytes());
         self.buffer.push(self.syntax.quote);
         write(self.buffer.push_blank(length));
         self.buffer.push(self.syntax.quote);
+        self.buffer.push(after.as_bytes());
     }
 
     pub(crate) fn end_row(&mut self) {

@@ -57,7 +57,11 @@ impl Driver for SqliteAccess {
                 let table = job.study.ycsb;
                 ycsb::start(
                     job,
-                    clients.into_iter().map(|access| SqliteTable { access, table }),
+                    clients.into_iter().map(|access| SqliteTable {
+                        access,
+                        table,
+                        columns: None,
+                    }),
                 )
             }
             Vocabulary::Program => Ok(None),

@@ -95,6 +95,7 @@ pub(crate) fn prepare(
 pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAccess {
     MysqlAccess {
         forget_passwords: None,
+        columns: None,
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
         connections: 1,

@@ -1,0 +1,113 @@
+//! Columns that the server encrypts in the statements that write and read them.
+
+use std::fs;
+
+use ciphertax_lab::catalogue;
+use ciphertax_model::Metric;
+use ciphertax_records::Witness;
+use ciphertax_testkit::{cache, fetched};
+
+use crate::common::{Running, Sandbox, record};
+
+fn study(server: &str, columns: &str) -> String {
+    format!(
+        r#"
+        name = "columns"
+        question = "What do columns cost that the server encrypts?"
+        server = "{server}"
+        time_s = 3
+        slice_s = 0.1
+        ycsb = {{ record_count = 2000, verify = true }}
+        arm = [
+            {{ name = "plain", transport = "plain" }},
+            {{ name = "encrypted", transport = "plain", at_rest = {{ columns = "{columns}" }} }},
+        ]
+        cell = [{{ name = "read", workload = "ycsb_a", load = {{ connections = 2 }} }}]
+        "#
+    )
+}
+
+fn measures(server: &str, columns: &str) {
+    if fetched(catalogue::find(server).unwrap()).is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("columns.toml"), study(server, columns)).unwrap();
+    let mut command = sandbox.command(&["run", "columns.toml", "--seed", "7", "--out", "run"]);
+    command.env("XDG_CACHE_HOME", cache());
+    let finished = Running::start(command).finish();
+    finished.measured();
+    let run = record(&sandbox.run());
+    let proofs = |arm: &str| {
+        let arm = run.head.arms.iter().find(|other| other.name == arm).unwrap();
+        arm.sessions
+            .iter()
+            .flat_map(|session| &session.proofs)
+            .collect::<Vec<_>>()
+    };
+    for witness in [Witness::Server, Witness::Disk] {
+        let is_of_columns =
+            |proof: &&ciphertax_records::Proof| proof.witness == witness && proof.claim.contains(columns);
+        assert!(
+            proofs("encrypted").into_iter().any(|proof| is_of_columns(&proof)),
+            "{witness}"
+        );
+        assert!(
+            !proofs("plain").into_iter().any(|proof| is_of_columns(&proof)),
+            "{witness}"
+        );
+    }
+    let cpu = |arm: &str| {
+        let rows = run.results.measurements.iter();
+        let mut rows = rows.filter(|row| row.arm == arm && row.metric == Metric::ServerCpuPerOp);
+        rows.next().unwrap().value
+    };
+    assert!(cpu("encrypted") > cpu("plain"));
+    // 2,000 records of 10 fields: of 100 bytes each, or of 112.
+    let bytes = |arm: &str| run.results.storage("read", arm).unwrap().data_bytes.unwrap();
+    assert!(bytes("plain") >= 2_000_000 && bytes("encrypted") >= 2_240_000);
+    let row = run.results.storage("read", "encrypted").unwrap();
+    assert!(
+        row.hit_rate.is_some_and(|rate| rate > 0.9) && row.log_bytes.is_some_and(|bytes| bytes > 0.0),
+        "{row:?}"
+    );
+    assert!(
+        finished.stdout.contains("Memory and disk:"),
+        "{}",
+        finished.stdout
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn mysqls_family_encrypts_columns_and_proves_it() {
+    measures("mariadb", "aes_encrypt");
+}
+
+#[test]
+fn postgresql_encrypts_columns_and_proves_it() {
+    measures("postgresql", "pgcrypto");
+}
+
+#[test]
+fn postgresql_18_encrypts_columns_and_proves_it() {
+    measures("postgresql-18", "pgcrypto");
+}
+
+#[test]
+fn functions_of_another_server_are_refused_by_name() {
+    let sandbox = Sandbox::new();
+    for (server, columns, instead) in [
+        ("mariadb", "pgcrypto", "take columns = \"aes_encrypt\""),
+        ("postgresql", "aes_encrypt", "take columns = \"pgcrypto\""),
+        ("mongodb", "aes_encrypt", "leave columns out"),
+    ] {
+        fs::write(sandbox.work().join("columns.toml"), study(server, columns)).unwrap();
+        let finished = sandbox.finish(&["run", "columns.toml", "--out", "run"]);
+        finished.refuses(&[
+            "arm encrypted",
+            &format!("cannot encrypt columns by {columns}"),
+            instead,
+        ]);
+    }
+}

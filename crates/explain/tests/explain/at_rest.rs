@@ -1,0 +1,340 @@
+//! Findings about encryption at rest: what decides its cost.
+
+use ciphertax_explain::explain;
+use ciphertax_model::{Metric, Study};
+use ciphertax_records::{
+    DataSize, DeviceUse, Finding, Head, Rated, Sample, ServerId, ServerRecord, Severity, Side, counter,
+};
+
+use crate::comparisons::{found, measured, only};
+use crate::made_up::{OPERATIONS, head};
+
+const AT_REST: &str = r#"
+name = "at-rest"
+question = "What decides?"
+time_s = 60
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[arm]]
+name = "rest"
+transport = "plain"
+at_rest = { tables = true }
+
+[[arm]]
+name = "both"
+transport = "tls1.3"
+at_rest = { tables = true }
+
+[[cell]]
+name = "write"
+workload = "oltp_write_only"
+load = { connections = 8 }
+"#;
+
+fn study() -> Study {
+    Study::from_toml(AT_REST).unwrap()
+}
+
+/// Server CPU of the arms `plain`, `tls`, `rest` and `both` in microseconds, and what a slice is besides.
+fn samples(cpu_us: [f64; 4], change: impl Fn(&mut Sample)) -> Vec<Sample> {
+    let of_arm = |_: &str, arm: &str| {
+        let place = ["plain", "tls", "rest", "both"]
+            .iter()
+            .position(|name| *name == arm);
+        [20.0, cpu_us[place.unwrap_or(0)]]
+    };
+    let mut samples = measured(&study(), of_arm);
+    samples.iter_mut().for_each(change);
+    samples
+}
+
+/// The server moved so many pages for each operation.
+fn moved(sample: &mut Sample, read: u64, written: u64) {
+    let operations = OPERATIONS as i64;
+    sample.server.server_counters = [
+        (counter::PAGES_REQUESTED, 50 * operations),
+        (counter::PAGES_READ, read as i64 * operations),
+        (counter::PAGES_WRITTEN, written as i64 * operations),
+        (counter::LOG_BYTES, 300 * operations),
+    ]
+    .map(|(name, rose)| (name.to_owned(), rose))
+    .into();
+}
+
+fn data(head: &mut Head, arm: &str, disk_bytes: u64) {
+    head.data_sizes.push(DataSize {
+        cell: "write".into(),
+        arm: arm.into(),
+        data_bytes: 64 << 20,
+        disk_bytes,
+        memory_bytes: 256 << 20,
+    });
+}
+
+#[test]
+fn what_is_in_memory_and_what_is_moved_is_known_of_every_arm() {
+    let mut head = head(study());
+    data(&mut head, "rest", 80 << 20);
+    let samples = samples([100.0; 4], |sample| {
+        if sample.slice.arm == "rest" {
+            moved(sample, 2, 1);
+            sample.server.device = Some(DeviceUse {
+                busy_ns: sample.load.duration_ns / 4,
+                read_bytes: sample.load.duration_ns / 1_000,
+                written_bytes: sample.load.duration_ns / 1_000,
+            });
+        }
+    });
+    let results = explain(&head, samples.as_slice()).unwrap();
+    assert_eq!(results.storage("write", "plain"), None);
+    let row = results.storage("write", "rest").unwrap();
+    assert_eq!((row.hit_rate, row.data_to_memory), (Some(0.96), Some(0.25)));
+    assert_eq!(
+        (row.pages_read, row.pages_written, row.log_bytes),
+        (Some(2.0), Some(1.0), Some(300.0))
+    );
+    let near = |value: Option<f64>, expected: f64| (value.unwrap() / expected - 1.0).abs() < 1e-3;
+    assert!(
+        near(row.device_busy, 0.25) && near(row.device_bytes_per_s, 2e6),
+        "{row:?}"
+    );
+}
+
+#[test]
+fn reads_from_disk_are_a_suspicion_where_nobody_asked_for_them() {
+    let told = |text: &str| {
+        let samples = samples([100.0; 4], |sample| moved(sample, 2, 0));
+        found(&head(Study::from_toml(text).unwrap()), &samples, "read-from-disk")
+    };
+    assert_eq!(only(told(AT_REST)).severity, Severity::Suspicion);
+    assert_eq!(
+        told(&AT_REST.replace("time_s", "storage = { memory_mb = 16 }\ntime_s")),
+        []
+    );
+}
+
+#[test]
+fn no_cost_is_explained_by_pages_that_stay_decrypted_in_memory() {
+    let told = |cpu_of_rest: f64, read: u64| {
+        let mut head = head(study());
+        data(&mut head, "rest", 64 << 20);
+        let samples = samples([100.0, 130.0, cpu_of_rest, 130.0], |sample| {
+            moved(sample, read, 0)
+        });
+        found(&head, &samples, "decrypted-in-memory")
+    };
+    let finding = only(told(100.0, 0));
+    let summary = &finding.summary;
+    assert!(
+        summary.contains("rest has no cost") && summary.contains("hit rate 100 %, 0 pages read"),
+        "{summary}"
+    );
+    assert!(
+        finding.evidence.contains("67.1 MB, 0.25 × of memory"),
+        "{finding:?}"
+    );
+    assert_eq!(told(100.0, 1), [], "pages were read");
+    assert_eq!(told(120.0, 0), [], "it costs");
+}
+
+#[test]
+fn the_cost_is_that_of_the_pages_that_were_read_or_written() {
+    let told = |read: u64, written: u64| {
+        let samples = samples([100.0, 100.0, 200.0, 200.0], |sample| {
+            moved(sample, read, written)
+        });
+        found(&head(study()), &samples, "cost-per-page")
+    };
+    // 100 µs more for 20 pages.
+    let finding = only(told(20, 0));
+    let summary = &finding.summary;
+    assert!(
+        summary.contains("costs the server 5.0 µs [5.0, 5.0] for each page read; 20 are read per operation"),
+        "{summary}"
+    );
+    let summary = only(told(0, 10)).summary;
+    assert!(
+        summary.contains("10 µs") && summary.contains("for each page written; 10 are written"),
+        "{summary}"
+    );
+    let summary = only(told(5, 5)).summary;
+    assert!(
+        summary.contains("for each page read or written; 5 are read and 5 written"),
+        "{summary}"
+    );
+    assert_eq!(told(0, 0), [], "there is nothing to divide by");
+}
+
+#[test]
+fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
+    let told = |busy_of_plain: f64, cpu_of_rest: f64| {
+        let samples = samples([100.0, 100.0, cpu_of_rest, 100.0], |sample| {
+            // As fast as the device lets it be, with a noise of its own.
+            sample.load.duration_ns = 1_000_000_000 + u64::from(sample.slice.block * 13 % 7) * 1_000_000;
+            let busy = if sample.slice.arm == "plain" {
+                busy_of_plain
+            } else {
+                0.97
+            };
+            sample.server.device = Some(DeviceUse {
+                busy_ns: (sample.load.duration_ns as f64 * busy) as u64,
+                read_bytes: 10_000_000,
+                written_bytes: 21_000_000,
+            });
+        });
+        found(&head(study()), &samples, "device-full")
+    };
+    let finding = only(told(0.99, 150.0));
+    assert!(
+        finding
+            .summary
+            .contains("full at 30.9 MB/s without encryption and at 30.9 MB/s with it"),
+        "{finding:?}"
+    );
+    assert!(finding.summary.contains("+50 %"), "{finding:?}");
+    assert_eq!(
+        told(0.5, 150.0),
+        [],
+        "the device has more to give without encryption"
+    );
+    assert_eq!(told(0.99, 100.0), [], "nothing costs CPU");
+}
+
+/// The study on two servers of these libraries.
+fn libraries(names: [&str; 2]) -> Head {
+    let text = format!(
+        "{AT_REST}\n[[cell]]\nname = \"write elsewhere\"\nserver = \"mariadb-10.2\"\nworkload = \"oltp_write_only\"\n\
+         load = {{ connections = 8 }}\n"
+    );
+    let mut head = head(Study::from_toml(&text).unwrap());
+    let first = head.servers[0].clone();
+    let server = |number: usize, cell: &str| ServerRecord {
+        id: ServerId::numbered(number),
+        name: format!("server {number}"),
+        product: format!("MariaDB {number}"),
+        tls_library: names[number - 1].into(),
+        cells: vec![cell.into()],
+        ..first.clone()
+    };
+    head.servers = vec![server(1, "write"), server(2, "write elsewhere")];
+    head
+}
+
+#[test]
+fn the_library_decides_where_the_same_is_asked_of_servers_with_several() {
+    let told = |names: [&str; 2]| {
+        let head = libraries(names);
+        let samples = measured(&head.study, |cell, arm| {
+            [
+                20.0,
+                match (cell, arm) {
+                    ("write elsewhere", "rest" | "both") => 160.0,
+                    (_, "rest" | "both") => 102.0,
+                    _ => 100.0,
+                },
+            ]
+        });
+        found(&head, &samples, "crypto-library")
+    };
+    let finding = only(told(["OpenSSL 3.0.19", "yaSSL 2.4.4"]));
+    let summary = &finding.summary;
+    assert!(
+        summary.contains("the server's library decides: with yaSSL 2.4.4 (MariaDB 2) it takes 60 µs"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("with OpenSSL 3.0.19 (MariaDB 1) it takes 2"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("without the instructions that the CPU has for it"),
+        "{summary}"
+    );
+    let summary = only(told(["OpenSSL 3.0.19", "wolfSSL 5.7.6"])).summary;
+    assert!(!summary.contains("instructions"), "{summary}");
+    assert_eq!(
+        told(["OpenSSL 3.0.19", "OpenSSL 3.6"]),
+        [],
+        "the library is the same"
+    );
+}
+
+#[test]
+fn costs_in_transit_and_at_rest_add_up_or_the_interaction_says_by_how_much_not() {
+    let told = |both: f64| -> Vec<Finding> {
+        let samples = samples([100.0, 150.0, 200.0, both], |_| ());
+        found(&head(study()), &samples, "transit-and-rest")
+    };
+    let of_cpu = |both| {
+        let findings = told(both);
+        assert_eq!(findings.len(), 2, "{findings:#?}");
+        let metric = Metric::ServerCpuPerOp.label();
+        findings
+            .into_iter()
+            .find(|finding| finding.summary.contains(metric))
+            .unwrap()
+    };
+    // 1.5 × 2.0 = 3.0
+    let finding = of_cpu(300.0);
+    assert!(
+        finding
+            .summary
+            .contains("nothing speaks against it: both against their product"),
+        "{finding:?}"
+    );
+    assert!(finding.evidence.contains("their product: +200 %"), "{finding:?}");
+    let finding = of_cpu(360.0);
+    assert!(
+        finding.summary.contains("dearer") && finding.summary.contains("product +20 % ["),
+        "{finding:?}"
+    );
+    let finding = of_cpu(240.0);
+    assert!(
+        finding.summary.contains("cheaper") && finding.summary.contains("product −20 % ["),
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn cores_are_told_at_a_rate_of_writes_for_what_is_encrypted_at_rest() {
+    let samples = samples([100.0, 130.0, 150.0, 180.0], |_| ());
+    let capacity = explain(&head(study()), samples.as_slice()).unwrap().capacity;
+    assert!(
+        capacity
+            .iter()
+            .all(|row| row.of == Rated::Writes && row.arm != "tls"),
+        "{capacity:#?}"
+    );
+    let of_server = |row: &&ciphertax_records::CapacityRow| row.side == Side::Server && row.arm == "rest";
+    let row = capacity.iter().find(of_server).unwrap();
+    // 1,000 a second × 50 µs.
+    assert!(
+        (row.extra_cores.value - 0.05).abs() < 0.002 && row.rate == 1_000.0,
+        "{row:?}"
+    );
+}
+
+#[test]
+fn more_space_on_the_disk_is_told() {
+    let told = |disk_bytes: u64| {
+        let mut head = head(study());
+        data(&mut head, "plain", 100_000_000);
+        data(&mut head, "rest", disk_bytes);
+        found(&head, &samples([100.0; 4], |_| ()), "space")
+    };
+    let finding = only(told(140_000_000));
+    assert!(
+        finding
+            .summary
+            .contains("+40 % space on the disk: 140 MB instead of 100 MB"),
+        "{finding:?}"
+    );
+    assert_eq!(told(101_000_000), []);
+}

@@ -1,0 +1,182 @@
+//! Columns that the server encrypts: who can, and the proof that it does.
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::disk_search::{Searched, search};
+use ciphertax_model::{Cell, ColumnFunctions, Study};
+use ciphertax_records::{Proof, Witness};
+use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
+use ciphertax_workload::sql::{Columns, DataSession};
+use rand::RngExt;
+
+use crate::database::{Control, Database};
+use crate::error::RunError;
+use crate::patience::PATIENCE;
+
+/// Arms of a cell whose functions its server does not have; `known` are those that it has.
+pub(crate) fn refuse(study: &Study, cell: &Cell, known: Option<ColumnFunctions>) -> Vec<String> {
+    let instead = match known {
+        Some(known) => format!("take columns = \"{known}\""),
+        None => "leave columns out".to_owned(),
+    };
+    let refusal = |arm: &ciphertax_model::Arm| {
+        let columns = arm.at_rest.columns.filter(|columns| Some(*columns) != known)?;
+        Some(format!(
+            "arm {}: the server of cell {} cannot encrypt columns by {columns}; {instead}, or name the other arms in the cell's arms",
+            arm.name, cell.name
+        ))
+    };
+    study.arms_of(cell).filter_map(refusal).collect()
+}
+
+/// Proves by canaries that the server encrypts columns, to whoever asks it and to whoever reads its disk.
+///
+/// # Errors
+/// When it does not, or a canary that must be found is not.
+pub(crate) fn prove<D: Database<Session: DataSession>>(
+    control: &Control<D>,
+    columns: &Columns,
+    server: &PrivateServer,
+) -> Result<Vec<Proof>, RunError> {
+    let [encrypted, plain] = [canary("encrypted"), canary("plain")];
+    let canaries = ColumnCanaries {
+        encrypted: &encrypted,
+        plain: &plain,
+    };
+    let write = write_columns_proof::<D::Session>(&control.reactor, &control.ways[0], columns, canaries);
+    let read = control.wait_for(PATIENCE, write)?;
+    let read = read.map_err(|error| control.of_dataset(error))?;
+    let on_disk = [&encrypted, &plain].map(|canary| search(server.folder(), canary.as_bytes()));
+    let remove = remove_columns_proof::<D::Session>(&control.reactor, &control.ways[0]);
+    control
+        .wait_for(PATIENCE, remove)?
+        .map_err(|error| control.of_removal(error))?;
+    let [encrypted_on_disk, plain_on_disk] = on_disk;
+    judge(columns, canaries, &read, &encrypted_on_disk?, &plain_on_disk?)
+        .map_err(|problem| control.unusable(problem))
+}
+
+fn judge(
+    columns: &Columns,
+    canaries: ColumnCanaries<'_>,
+    read: &ColumnsRead,
+    encrypted: &Searched,
+    plain: &Searched,
+) -> Result<Vec<Proof>, String> {
+    let functions = columns.functions();
+    if read.with_key != canaries.encrypted {
+        return Err(format!(
+            "a session with the key of {functions} does not read what was written"
+        ));
+    }
+    if read.plain != canaries.plain {
+        return Err("a session without a key does not read a plain column".to_owned());
+    }
+    if read.without_key.is_empty() || read.without_key.contains(canaries.encrypted) {
+        return Err(format!(
+            "a session without the key of {functions} reads what was written"
+        ));
+    }
+    if plain.found.is_empty() {
+        return Err(
+            "a plain column is not found on the disk, so nothing is known of an encrypted one".to_owned(),
+        );
+    }
+    if let Some(place) = encrypted.found.first() {
+        return Err(format!(
+            "what {functions} encrypts can be read in {}",
+            place.path.display()
+        ));
+    }
+    Ok(vec![
+        Proof {
+            witness: Witness::Server,
+            claim: format!("the server encrypts columns by {functions}"),
+            evidence: "a session with the key reads the canary; one without it reads other bytes, and a plain canary beside it"
+                .to_owned(),
+        },
+        Proof {
+            witness: Witness::Disk,
+            claim: format!("what {functions} encrypts is not on the disk"),
+            evidence: format!(
+                "the canary is in none of {} files ({} bytes); one in a plain column is in {}",
+                encrypted.files,
+                encrypted.bytes,
+                plain.found.len()
+            ),
+        },
+    ])
+}
+
+/// A text that is nowhere else.
+fn canary(name: &str) -> String {
+    format!("{name} canary {:032x}", rand::rng().random::<u128>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use ciphertax_lab::disk_search::{Place, Sighting};
+
+    use super::*;
+
+    fn searched(found: bool) -> Searched {
+        let sighting = Sighting {
+            path: PathBuf::from("data/file"),
+            place: Place::Contents(7),
+        };
+        Searched {
+            files: 3,
+            bytes: 100,
+            found: found.then_some(sighting).into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn every_canary_that_is_where_it_must_not_be_or_is_missing_ends_the_arm() {
+        let columns = Columns::new(ColumnFunctions::AesEncrypt);
+        let canaries = ColumnCanaries {
+            encrypted: "secret",
+            plain: "open",
+        };
+        let right = || ColumnsRead {
+            with_key: "secret".into(),
+            without_key: "\u{fffd}x".into(),
+            plain: "open".into(),
+        };
+        let judged = |read: ColumnsRead, encrypted: bool, plain: bool| {
+            judge(&columns, canaries, &read, &searched(encrypted), &searched(plain))
+        };
+        let proofs = judged(right(), false, true).unwrap();
+        assert_eq!(
+            proofs.iter().map(|proof| proof.witness).collect::<Vec<_>>(),
+            [Witness::Server, Witness::Disk]
+        );
+        assert!(
+            judged(right(), true, true)
+                .unwrap_err()
+                .contains("can be read in data/file")
+        );
+        assert!(judged(right(), false, false).is_err());
+        for wrong in [
+            ColumnsRead {
+                with_key: String::new(),
+                ..right()
+            },
+            ColumnsRead {
+                without_key: "a secret".into(),
+                ..right()
+            },
+            ColumnsRead {
+                without_key: String::new(),
+                ..right()
+            },
+            ColumnsRead {
+                plain: String::new(),
+                ..right()
+            },
+        ] {
+            assert!(judged(wrong, false, true).is_err());
+        }
+    }
+}

@@ -1,14 +1,16 @@
 //! Owns a file system over the folder `data` of a private folder until its standard input ends, and says where that is.
-//! The argument is its name, as in `gocryptfs`. With the argument `guard` it is the guard of that folder, as in the
+//! The argument is its name, as in `gocryptfs`; with that of a server behind it, it is under such a private server. With
+//! the argument `guard` alone it is the guard of that folder, as in the
 //! `ciphertax` command.
 
 use std::fs;
 use std::io::{self, Read};
 use std::process::ExitCode;
 
-use ciphertax_lab::Error;
+use ciphertax_lab::catalogue::{Entry, find};
 use ciphertax_lab::file_system;
-use ciphertax_model::FileSystem;
+use ciphertax_lab::{Error, PrivateServer};
+use ciphertax_model::{AtRest, FileSystem};
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder, guard, sweep_stale};
 
@@ -17,7 +19,11 @@ fn main() -> ExitCode {
     if argument == "guard" {
         return guard::main();
     }
-    match argument.parse().map(own) {
+    let server = std::env::args().nth(2).and_then(|name| find(&name));
+    match argument
+        .parse()
+        .map(|kind| server.map_or_else(|| own(kind), |server| own_server(kind, server)))
+    {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             eprintln!("{error}");
@@ -28,6 +34,17 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn own_server(kind: FileSystem, entry: &'static Entry) -> Result<(), Error> {
+    let at_rest = AtRest {
+        file_system: Some(kind),
+        ..AtRest::default()
+    };
+    let server = PrivateServer::builder(entry).at_rest(at_rest).start()?;
+    println!("{}", server.folder().display());
+    let _ = io::stdin().read_to_end(&mut Vec::new());
+    server.stop()
 }
 
 fn own(kind: FileSystem) -> Result<(), Error> {

@@ -1,11 +1,13 @@
 //! Proof on the disk of what a private server encrypts at rest, whichever family it is of.
 
+use ciphertax_model::Storage;
 use ciphertax_records::Proof;
 
 use crate::catalogue::ServerFamily;
 use crate::mysql::at_rest as mysql;
 use crate::proof::{ProofError, ProvedAtRest};
 use crate::server::{PrivateServer, PrivateServerBuilder};
+use crate::sqlite::{self, ProvedFile};
 
 /// The server to be made for [`prove`]: with so little memory that all it writes reaches the disk, and else as it is.
 #[must_use]
@@ -14,7 +16,7 @@ pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
         ServerFamily::MySql(_) => mysql::DISK_PROOF_OPTIONS
             .into_iter()
             .fold(builder, PrivateServerBuilder::option),
-        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) => builder,
+        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) | ServerFamily::Sqlite => builder,
     }
 }
 
@@ -24,9 +26,23 @@ pub fn to_be_searched(builder: PrivateServerBuilder) -> PrivateServerBuilder {
 /// # Errors
 /// Names the arm, and the files that contradict it, or what kept them from being searched.
 pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofError> {
-    match server.entry().family {
-        ServerFamily::MySql(_) => mysql::prove_at_rest(arm, server),
-        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) => Err(without_canary(arm, server)),
+    match (&server.entry().family, server.file_system()) {
+        // What it has on the disk's own file system is in its files, each of which is looked into.
+        (ServerFamily::MySql(_), None) => mysql::prove_at_rest(arm, server),
+        (ServerFamily::MySql(_), Some(_)) => {
+            let mut proved = server.prove_file_system(arm)?;
+            let own = mysql::prove_at_rest(arm, server)?;
+            proved.proofs.extend(own.proofs);
+            proved.disk.searched_bytes += own.disk.searched_bytes;
+            proved.disk.files.extend(own.disk.files);
+            Ok(proved)
+        }
+        (ServerFamily::Sqlite, _) => {
+            let ProvedFile { proved, disk } = file_of(arm, server)?;
+            let proofs = proved.proofs;
+            Ok(ProvedAtRest { proofs, disk })
+        }
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => server.prove_file_system(arm),
     }
 }
 
@@ -35,15 +51,19 @@ pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofErr
 /// # Errors
 /// As [`prove`].
 pub fn prove_measured(arm: &str, server: &PrivateServer) -> Result<Vec<Proof>, ProofError> {
-    match server.entry().family {
-        ServerFamily::MySql(_) => mysql::prove_measured_at_rest(arm, server),
-        ServerFamily::MongoDb | ServerFamily::PostgreSql(_) => Err(without_canary(arm, server)),
+    match (&server.entry().family, server.file_system()) {
+        (ServerFamily::MySql(_), None) => mysql::prove_measured_at_rest(arm, server),
+        (ServerFamily::MySql(_), Some(_)) => {
+            let mut proofs = server.prove_file_system(arm)?.proofs;
+            proofs.extend(mysql::prove_measured_at_rest(arm, server)?);
+            Ok(proofs)
+        }
+        (ServerFamily::Sqlite, _) => Ok(file_of(arm, server)?.proved.proofs),
+        (ServerFamily::MongoDb | ServerFamily::PostgreSql(_), _) => Ok(server.prove_file_system(arm)?.proofs),
     }
 }
 
-fn without_canary(arm: &str, server: &PrivateServer) -> ProofError {
-    ProofError::NoSession {
-        arm: arm.to_owned(),
-        problem: format!("there is no canary for the disk of {}", server.entry().name),
-    }
+/// Of a file another one is searched that lies beside it.
+fn file_of(arm: &str, server: &PrivateServer) -> Result<ProvedFile, ProofError> {
+    sqlite::prove(arm, &sqlite::options(server, &Storage::default()))
 }

@@ -8,7 +8,7 @@ use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
 use crate::catalogue::family::Product;
-use crate::file_system::FileSystemError;
+use crate::file_system::error::FileSystemError;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
 

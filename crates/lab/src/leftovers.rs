@@ -28,10 +28,10 @@ mod tests {
         for (argument, mysql, mongodb) in [
             ("--defaults-file=/tmp/ciphertax-server-it/my.cnf", true, false),
             ("--defaults-file=/tmp/ciphertax-server-it2/my.cnf", false, false),
-            ("--dbpath=/tmp/ciphertax-server-it/data-0", false, true),
-            ("--dbpath=/tmp/ciphertax-server-it2/data-0", false, false),
-            ("--dbpath=/tmp/ciphertax-server-it", false, false),
-            ("/tmp/ciphertax-server-it/data-0", false, false),
+            ("--dbpath=/tmp/ciphertax-server-it/disk/data-0", false, true),
+            ("--dbpath=/tmp/ciphertax-server-it2/disk/data-0", false, false),
+            ("--dbpath=/tmp/ciphertax-server-it/disk", false, false),
+            ("/tmp/ciphertax-server-it/disk/data-0", false, false),
         ] {
             let works_in = |entry: &'static Entry| (family(entry).works_in())(argument.as_bytes(), folder);
             assert_eq!(

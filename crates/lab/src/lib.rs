@@ -27,6 +27,7 @@ mod log;
 mod making;
 pub mod mongodb;
 pub mod mysql;
+pub mod page_cache;
 pub mod pooler;
 mod port;
 pub mod postgresql;

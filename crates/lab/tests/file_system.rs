@@ -4,11 +4,12 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use ciphertax_lab::disk_search::search;
 use ciphertax_lab::file_system::{self, MountedFileSystem};
+use ciphertax_lab::page_cache::cached;
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::mounts::mounts_below;
@@ -145,6 +146,47 @@ fn the_kernel_says_what_it_is_and_nothing_stays() {
             within(PATIENCE, || loop_devices_of(&private).is_empty()),
             "{kind}"
         );
+    }
+}
+
+#[test]
+fn what_is_written_past_the_kernels_memory_is_on_neither_side_where_that_is_heeded_and_is_dropped_elsewhere()
+{
+    const BYTES: usize = 4 << 20;
+    for kind in FileSystem::ALL {
+        let Some(Mounted {
+            mounted,
+            guard: _guard,
+        }) = Mounted::new(kind)
+        else {
+            continue;
+        };
+        let path = mounted.folder().join("direct");
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        let Ok(mut file) = options.custom_flags(libc::O_DIRECT).open(&path) else {
+            not_tested(format_args!(
+                "{kind}: the disk of temporary files knows no O_DIRECT"
+            ));
+            continue;
+        };
+        // Memory must begin where pages do.
+        let memory = vec![b'.'; BYTES + 4096];
+        let begin = memory.as_ptr().align_offset(4096);
+        file.write_all(&memory[begin..begin + BYTES]).unwrap();
+        let beneath = match kind.is_in_an_image() {
+            // It has the file system's own tables too, which are written otherwise.
+            true => 0,
+            false => cached(mounted.beneath()).unwrap().bytes,
+        };
+        let in_memory = cached(&path).unwrap().bytes.max(beneath);
+        assert_eq!(
+            in_memory < BYTES as u64 / 4,
+            mounted.heeds_direct_io(),
+            "{kind}: {in_memory}"
+        );
+        drop(file);
+        assert_eq!(mounted.drop_cached().unwrap().bytes, 0, "{kind}");
     }
 }
 

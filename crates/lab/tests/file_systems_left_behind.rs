@@ -8,12 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use ciphertax_lab::catalogue::{MARIADB, MONGODB, POSTGRESQL};
 use ciphertax_lab::file_system;
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::mounts::mounts_below;
 use ciphertax_testkit::{
-    OrdinaryUser, PATIENCE, cache, copy_program, example, folders_in, is_root, not_tested, owner_command,
-    processes_with, temporary_folder, within,
+    OrdinaryUser, PATIENCE, cache, copy_program, example, fetched, folders_in, is_root, not_tested,
+    owner_command, processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -60,6 +61,44 @@ fn what_stays_when_the_guard_is_killed_too_goes_with_the_next_start() {
         );
         assert!(within(PATIENCE, || loop_devices_of(&folder).is_empty()), "{kind}");
         next.process.kill().unwrap();
+        next.expect_nothing_left();
+    }
+}
+
+#[test]
+fn a_server_on_one_goes_with_it_however_its_owner_or_its_guard_is_killed() {
+    for (entry, kind) in [
+        (&MARIADB, FileSystem::Fscrypt),
+        (&MONGODB, FileSystem::Gocryptfs),
+        (&POSTGRESQL, FileSystem::Gocryptfs),
+    ] {
+        if fetched(entry).is_none() || !kinds().contains(&kind) {
+            continue;
+        }
+        let with_server = |parent: &Path| {
+            let mut command = command(kind, parent);
+            command.arg(entry.name);
+            command
+        };
+        let parent = temporary_folder();
+        let mut owner = Owner::start_in(with_server(parent.path()), parent);
+        owner.process.kill().unwrap();
+        owner.expect_nothing_left();
+
+        let parent = temporary_folder();
+        let mut owner = Owner::start_in(with_server(parent.path()), parent);
+        kill_process(Pid::from_child(&owner.process), Signal::STOP).unwrap();
+        kill_process(owner.guard(), Signal::KILL).unwrap();
+        owner.process.kill().unwrap();
+        owner.process.wait().unwrap();
+        let Owner { parent, folder, .. } = owner;
+        assert!(
+            within(PATIENCE, || processes_with(parent.path()).is_empty()),
+            "{entry} on {kind} still runs"
+        );
+        let mut next = Owner::start_in(with_server(parent.path()), parent);
+        assert!(!folder.exists(), "{entry} on {kind}");
+        drop(next.process.stdin.take());
         next.expect_nothing_left();
     }
 }
@@ -174,7 +213,7 @@ impl Owner {
             process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             panic!("it said {line:?} and {said:?}");
         }
-        assert!(folder.join("data").exists());
+        assert!(folder.join("data").exists() || folder.join("disk").exists());
         Self {
             process,
             parent,

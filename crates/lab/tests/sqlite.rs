@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_lab::catalogue::SQLITE;
-use ciphertax_lab::sqlite::{data_size, options, prove};
+use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
 use ciphertax_lab::{PrivateServer, disk_search};
 use ciphertax_model::{AtRest, AtRestPart, SqlCipher, Storage};
-use ciphertax_records::Witness;
+use ciphertax_records::{Readability, Witness};
 use ciphertax_testkit::{contains, files_with};
 use ciphertax_wire::sqlite::{ConnectOptions, Session, is_disk_full, is_wrong_key};
 use rusqlite::{Connection, OpenFlags};
@@ -32,7 +32,7 @@ const SETTINGS: [SqlCipher; 3] = [
     },
     SqlCipher {
         kdf_iter: 1000,
-        page_size: 512,
+        page_size: 1024,
         hmac: true,
         memory_security: false,
     },
@@ -136,7 +136,17 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
     for settings in [None, Some(SETTINGS[0]), Some(SETTINGS[1])] {
         let server = made(settings);
         let options = options(&server, &Storage::default());
-        let proved = prove("arm", &options).unwrap();
+        let ProvedFile {
+            proved,
+            disk: on_disk,
+        } = prove("arm", &options).unwrap();
+        let expected = match settings {
+            None => Readability::Readable,
+            Some(_) => Readability::Encrypted,
+        };
+        for kind in ["database", "write-ahead log", "rollback journal"] {
+            assert_eq!(on_disk.of(kind), Some(expected), "{on_disk:?}");
+        }
         let witness = |witness| {
             let mut proofs = proved.proofs.iter();
             proofs

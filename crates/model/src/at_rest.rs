@@ -261,6 +261,11 @@ impl FileSystem {
         !matches!(self, Self::Ext4 | Self::Bind)
     }
 
+    /// True if it lies in an image file, whose size it is given beforehand.
+    pub fn is_in_an_image(self) -> bool {
+        matches!(self, Self::Ext4 | Self::Fscrypt)
+    }
+
     /// True if the names of files cannot be read there either.
     pub fn encrypts_names(self) -> bool {
         matches!(self, Self::Fscrypt | Self::Gocryptfs)

@@ -25,8 +25,8 @@ pub struct SqlCipher {
 impl SqlCipher {
     /// How many rounds there may be.
     pub const KDF_ITER: RangeInclusive<u32> = 1..=10_000_000;
-    /// How many bytes a page may have; only powers of two.
-    pub const PAGE_SIZE: RangeInclusive<u32> = 512..=65_536;
+    /// How many bytes a page may have; only powers of two. Of one with 512 bytes SQLCipher leaves SQLite fewer than it needs.
+    pub const PAGE_SIZE: RangeInclusive<u32> = 1024..=65_536;
 }
 
 /// That of SQLCipher 4.

@@ -592,8 +592,8 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
             "sqlcipher.kdf_iter must lie between 1 and 10000000",
         ),
         (
-            "at_rest = { sqlcipher = { page_size = 5000 } }",
-            "sqlcipher.page_size must be a power of two between 512 and 65536",
+            "at_rest = { sqlcipher = { page_size = 512 } }",
+            "sqlcipher.page_size must be a power of two between 1024 and 65536",
         ),
         (
             "at_rest = { tables = true, sqlcipher = {} }",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
@@ -30,6 +31,51 @@ fn a_daemon_pays_for_what_is_written_and_for_nothing_when_nothing_is() {
     let much = write_and_read_meter(&mounted, &meter, 32);
     assert!(little.own.total_ns > 0, "{little:?}");
     assert!(much.own.total_ns > 4 * little.own.total_ns, "{little:?} {much:?}");
+}
+
+#[test]
+fn what_is_read_is_what_the_kernel_says_of_each_that_works() {
+    for kind in [FileSystem::Gocryptfs, FileSystem::Fscrypt] {
+        let Some((mounted, _guard)) = mounted(kind) else {
+            continue;
+        };
+        let pids = mounted.workers().pids();
+        let meter = meter_of(&mounted);
+        mounted.flush().unwrap();
+        assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
+        // The meter's readings lie between those of this test.
+        let (own_before, outer_before) = (ticks_ns(&pids), workers_ns());
+        let before = meter.read().unwrap();
+        let inner_before = workers_ns();
+        // Encrypted by the daemon, or by workers when it is written back.
+        let mut file = File::create(mounted.folder().join("file")).unwrap();
+        for _ in 0..40 {
+            file.write_all(&[b'.'; MEGABYTE]).unwrap();
+        }
+        file.sync_all().unwrap();
+        let inner = risen(&inner_before, &workers_ns());
+        let used = meter.read().unwrap().since(&before);
+        assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
+        let settled = meter.read().unwrap().since(&before);
+        let (own, outer) = (ticks_ns(&pids) - own_before, risen(&outer_before, &workers_ns()));
+        // The kernel says it in ticks, rounded down for each of them.
+        let rounding = TICK_NS * (pids.len() as u64 + 1);
+        assert!(
+            settled.own.total_ns.abs_diff(own) <= rounding,
+            "{kind}: {settled:?} {own}"
+        );
+        let Some(shared) = used.shared.filter(|shared| shared.ended == 0) else {
+            not_tested(format_args!(
+                "{kind}: workers of the kernel are not seen here, or ended meanwhile"
+            ));
+            continue;
+        };
+        let said = (shared.cpu_ns + TICK_NS, outer + TICK_NS);
+        assert!(
+            said.0 >= inner && shared.cpu_ns <= said.1,
+            "{kind}: {inner} {shared:?} {outer}"
+        );
+    }
 }
 
 #[test]
@@ -83,9 +129,45 @@ fn a_daemon_that_has_ended_cannot_be_read() {
     assert!(within(PATIENCE, || meter.read().is_err()));
 }
 
+const TICK_NS: u64 = 10_000_000;
+
+/// What `/proc/PID/stat` says of processes: the 14th and the 15th number, in hundredths of a second.
+fn ticks_ns(pids: &[u32]) -> u64 {
+    let ticks = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, behind_name) = stat.rsplit_once(") ").unwrap();
+        let fields: Vec<&str> = behind_name.split(' ').collect();
+        [11, 12]
+            .map(|field: usize| fields[field].parse::<u64>().unwrap())
+            .iter()
+            .sum::<u64>()
+    };
+    pids.iter().map(ticks).sum::<u64>() * TICK_NS
+}
+
+/// What `/proc/PID/schedstat` says of each of the kernel's workers, in nanoseconds.
+fn workers_ns() -> BTreeMap<u32, u64> {
+    let pids = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let worker = |pid: u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let said = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+        let ns = said.split(' ').next()?.parse().ok()?;
+        name.starts_with("kworker/").then_some((pid, ns))
+    };
+    pids.filter_map(worker).collect()
+}
+
+fn risen(before: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>) -> u64 {
+    now.iter()
+        .map(|(pid, ns)| ns.saturating_sub(before.get(pid).copied().unwrap_or(0)))
+        .sum()
+}
+
 fn meter_of(mounted: &MountedFileSystem) -> FileSystemMeter {
-    let pids: Vec<u32> = mounted.workers().own.iter().map(|worker| worker.pid).collect();
-    FileSystemMeter::open(&pids).unwrap()
+    FileSystemMeter::open(&mounted.workers().pids()).unwrap()
 }
 
 fn write_and_read_meter(

@@ -11,7 +11,7 @@ use ciphertax_stats::Verdict;
 /// With `KEEP_REPORT=report.html` the page stays there, to be looked at or to take pictures of.
 #[test]
 fn a_complete_run_is_shown_as_it_is() {
-    let run = fixture::run();
+    let run = fixture::with_disks();
     let page = html::render(&run).unwrap();
     if let Some(kept) = std::env::var_os("KEEP_REPORT") {
         std::fs::write(kept, &page).unwrap();
@@ -58,7 +58,7 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
 
 #[test]
 fn long_names_and_verdicts_of_each_side_fit_the_answer() {
-    let mut run = fixture::run();
+    let mut run = fixture::with_disks();
     for row in &mut run.results.estimates {
         let (margin, verdict) = match row.metric {
             Metric::ServerCpuPerOp => (0.025, Verdict::NoCost),

@@ -1,7 +1,7 @@
 //! What a study asks for and is not available, said before anything is started.
 
 use ciphertax_lab::pooler::{self, Release};
-use ciphertax_lab::{RunningLink, tunnel};
+use ciphertax_lab::{RunningLink, file_system, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
     Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
@@ -150,15 +150,11 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    for (arm, file_system) in study
-        .arms
-        .iter()
-        .filter_map(|arm| Some((arm, arm.at_rest.file_system?)))
-    {
-        note(format!(
-            "arm {}: {file_system} is not measured yet, since nothing proves it before; leave at_rest.file_system out",
-            arm.name
-        ));
+    let file_systems = study.arms.iter().filter(is_measured);
+    for kind in file_systems.filter_map(|arm| arm.at_rest.file_system) {
+        if let Err(error) = file_system::check(kind) {
+            note(error.to_string());
+        }
     }
     for cell in &study.cells {
         let spec = study.server_spec(cell);

@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::Error;
-
 use ciphertax_model::FileSystem;
 
 /// Why a file system cannot be had. Every message is one sentence that names the thing and the remedy.
@@ -32,6 +30,15 @@ pub enum FileSystemError {
         /// The system's word.
         cause: io::Error,
     },
+    /// A program that mounts for ordinary users, and has not the right to.
+    #[error(
+        "gocryptfs needs {program} with root's rights, by which ordinary users mount, and it has none; install the package \
+         fuse3, run as root, or choose bind, which needs nothing"
+    )]
+    NoRights {
+        /// The program.
+        program: PathBuf,
+    },
     /// The kernel cannot encrypt files.
     #[error(
         "fscrypt needs a kernel whose ext4 can encrypt (CONFIG_FS_ENCRYPTION), and this one's cannot; choose gocryptfs, \
@@ -45,6 +52,27 @@ pub enum FileSystemError {
         what: String,
         /// The system's word.
         cause: io::Error,
+    },
+    /// An image that filled up.
+    #[error(
+        "the disk is full: {server} found no space left on its {file_system}, whose image is of {size_mb} MB; measure fewer \
+         rows or for a shorter time, or on gocryptfs and bind, which have all the room of the disk"
+    )]
+    Full {
+        /// The server's name in the catalogue.
+        server: &'static str,
+        /// The file system.
+        file_system: FileSystem,
+        /// The size of the image, in megabytes.
+        size_mb: u64,
+    },
+    /// A file system whose daemon ended.
+    #[error("{file_system}, the server's file system, ended while the server ran on it; it says: {log}")]
+    Ended {
+        /// The file system.
+        file_system: FileSystem,
+        /// Last lines of its log.
+        log: String,
     },
     /// A file system that is not what it was to be.
     #[error(
@@ -69,15 +97,4 @@ pub enum FileSystemError {
         "the key is taken away, but files that are open can still be read; end what has them open and take it away again"
     )]
     InUse,
-}
-
-/// For `map_err` after what is named by a verb and its object.
-pub(super) fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
-    move |cause| {
-        FileSystemError::System {
-            what: what.into(),
-            cause: cause.into(),
-        }
-        .into()
-    }
 }

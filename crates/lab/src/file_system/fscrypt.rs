@@ -19,8 +19,8 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::hexadecimal::hexadecimal;
 
-use super::error::{FileSystemError, system};
 use super::ioctl::ask;
+use super::{FileSystemError, system};
 
 /// AES-256-XTS takes two keys of 32 bytes, and a master key must be as strong.
 const KEY_BYTES: usize = 64;

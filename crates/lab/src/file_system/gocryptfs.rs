@@ -4,28 +4,39 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
 use ciphertax_supervise::guard::{Ending, Guard, Helper, User};
-use ciphertax_supervise::mounts::{mounts_below, unmount};
+use ciphertax_supervise::mounts::unmount;
 use openssl::rand::rand_bytes;
 use rustix::process::geteuid;
 
 use crate::error::{Error, Result};
 use crate::hexadecimal::hexadecimal;
+use crate::log::read_from;
 use crate::tunnel::Side;
 use crate::tunnel::half::Half;
 use crate::tunnel::program::{Program, run_to_success, write_settings};
 
-use super::error::system;
-use super::{FileSystemError, beside};
+use super::{FileSystemError, beside, system};
 
 /// The program, and Debian's package of it.
 const GOCRYPTFS: &str = "gocryptfs";
 
+/// By which a program has its owner's rights (`S_ISUID`).
+const SET_USER: u32 = 0o4000;
+
 /// By which it is mounted.
 const FUSE: &str = "/dev/fuse";
+
+/// What it writes, in the private folder.
+const LOG: &str = "gocryptfs.log";
+
+/// What it says when it may be used. It is mounted before, and then opens a file of its own: whoever makes a folder
+/// meanwhile waits for the daemon, and the daemon for the folder, for ever.
+const READY: &str = "Filesystem mounted and ready";
 
 /// A daemon and what it keeps.
 #[derive(Debug)]
@@ -45,7 +56,14 @@ struct Programs {
 
 /// Whether this user can have it on this machine.
 pub(super) fn check() -> Result<()> {
-    Programs::find()?;
+    let programs = Programs::find()?;
+    let mode = fs::metadata(programs.fusermount.path()).map(|metadata| metadata.mode());
+    if !geteuid().is_root() && mode.is_ok_and(|mode| mode & SET_USER == 0) {
+        return Err(FileSystemError::NoRights {
+            program: programs.fusermount.path().into(),
+        }
+        .into());
+    }
     let opened = File::options().read(true).write(true).open(FUSE);
     opened.map(drop).map_err(|cause| {
         FileSystemError::NoDevice {
@@ -106,6 +124,14 @@ impl Daemon {
         ])
     }
 
+    /// Its last words, if it has ended.
+    pub(super) fn end(&self, kind: FileSystem) -> Option<FileSystemError> {
+        self.process.has_ended().then(|| FileSystemError::Ended {
+            file_system: kind,
+            log: self.process.last_words(),
+        })
+    }
+
     /// Unmounts `folder`, and ends the daemon with the key that it alone has.
     pub(super) fn stop(&self, folder: &Path, guard: &mut Guard) -> Result<()> {
         unmount(folder).map_err(system(format!("unmount {}", folder.display())))?;
@@ -143,24 +169,24 @@ fn mount(
     folder: &Path,
     guard: &mut Guard,
 ) -> Result<Half> {
-    let mut arguments: Vec<OsString> = vec!["-fg".into(), "-q".into(), "-nosyslog".into()];
+    let mut arguments: Vec<OsString> = vec!["-fg".into(), "-nosyslog".into()];
     if geteuid().is_root() {
         // A server that refuses to run as root is another user.
         arguments.push("-allow_other".into());
     }
     arguments.extend(["-passfile".into(), password.into(), "--".into()]);
     arguments.extend([cipher_folder.into(), folder.into()]);
+    let log = guard.folder().join(LOG);
+    let said = fs::metadata(&log).map_or(0, |metadata| metadata.len());
     let helper = Helper {
         command_line: programs.command_line(arguments),
-        log: "gocryptfs.log".into(),
+        log: LOG.into(),
         user: User::Owner,
         namespace: None,
-        ending: Ending::Terminate,
+        ending: Ending::TerminateLast,
     };
     let process = Half::start(guard, GOCRYPTFS, Side::Server, helper)?;
-    let is_mounted =
-        || mounts_below(folder).is_ok_and(|mounts| mounts.iter().any(|mount| mount.at == folder));
-    process.wait_until(is_mounted)?;
+    process.wait_until(|| read_from(&log, said).contains(READY))?;
     Ok(process)
 }
 
@@ -175,6 +201,7 @@ fn write_password(path: &Path) -> Result<()> {
 mod tests {
     use ciphertax_supervise::PrivateFolder;
     use ciphertax_supervise::guard::GuardProgram;
+    use ciphertax_supervise::mounts::mounts_below;
     use ciphertax_testkit::not_tested;
 
     use super::*;

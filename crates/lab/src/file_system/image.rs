@@ -12,10 +12,9 @@ use ciphertax_supervise::{create_private_file, free_mb};
 use crate::error::{Error, Result};
 use crate::tunnel::program::{Program, run_to_success};
 
-use super::error::system;
 use super::fscrypt::Key;
 use super::loop_device::{CONTROL, LoopDevice};
-use super::{FileSystemError, beside};
+use super::{FileSystemError, beside, system};
 
 /// Where the kernel says that its ext4 can encrypt.
 const CAN_ENCRYPT: &str = "/sys/fs/ext4/features/encryption";
@@ -101,6 +100,11 @@ impl Image {
     /// The name of its loop device.
     pub(super) fn device(&self) -> &str {
         &self.device
+    }
+
+    /// True if the loop device is read and written past the page cache.
+    pub(super) fn has_direct_io(&self) -> bool {
+        self.direct_io
     }
 
     pub(super) fn is_encrypted(&self) -> bool {

@@ -16,7 +16,7 @@
 //! clears itself with the mount, and the daemon is one of the guard's programs. Keys are random and never on the disk.
 
 mod contents;
-mod error;
+pub(crate) mod error;
 mod fscrypt;
 mod gocryptfs;
 mod image;
@@ -26,6 +26,7 @@ mod workers;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::FileSystem;
@@ -36,10 +37,10 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
+use crate::page_cache::{Cached, drop_cached, flush};
 
 use contents::{put_back, set_aside};
 pub use error::FileSystemError;
-use error::system;
 use gocryptfs::Daemon;
 use image::Image;
 pub use workers::{Worker, Workers};
@@ -148,19 +149,48 @@ impl MountedFileSystem {
         }
     }
 
-    /// Writes all that is in memory to the disk.
+    /// Writes all that is in memory of it to the disk, and nothing else of the machine's.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn flush(&self) -> Result<()> {
-        let flush = || {
-            syncfs(File::open(&self.folder)?)?;
-            match &self.beneath {
-                Beneath::Image(image) => File::open(image.path())?.sync_all(),
-                _ => Ok(()),
-            }
-        };
-        flush().map_err(Error::write(&self.folder))
+        if let Beneath::Image(_) = &self.beneath {
+            let synchronise = || Ok(syncfs(File::open(&self.folder)?)?);
+            synchronise().map_err(Error::write(&self.folder))?;
+        }
+        flush(self.beneath())
+    }
+
+    /// Has the kernel forget what it keeps of its files, and of what lies beneath them; see [`drop_cached`]. Says what
+    /// stays.
+    ///
+    /// # Errors
+    /// If a file cannot be written to the disk or opened.
+    pub fn drop_cached(&self) -> Result<Cached> {
+        let files = drop_cached(&self.folder)?;
+        match &self.beneath {
+            // They are the same.
+            Beneath::Folder(_) => Ok(files),
+            Beneath::Image(_) | Beneath::Daemon(_) => Ok(files + drop_cached(self.beneath())?),
+        }
+    }
+
+    /// True if a server that asks for it (`O_DIRECT`) goes past the kernel's memory to the disk, so that nothing has to be
+    /// dropped. fscrypt encrypts there, so it takes no notice, and of gocryptfs's files the kernel keeps the ciphertext.
+    pub fn heeds_direct_io(&self) -> bool {
+        match &self.beneath {
+            Beneath::Folder(_) => true,
+            Beneath::Image(image) => !image.is_encrypted() && image.has_direct_io(),
+            Beneath::Daemon(_) => false,
+        }
+    }
+
+    /// Why nothing can be read or written any more, by its name; `None` while it works. An image has nobody who could end.
+    pub fn end(&self) -> Option<String> {
+        match &self.beneath {
+            Beneath::Daemon(daemon) => daemon.end(self.kind).map(|error| error.to_string()),
+            Beneath::Folder(_) | Beneath::Image(_) => None,
+        }
     }
 
     /// Looks for a canary on the disk, after [flushing](Self::flush) what is in memory: in the files that lie there and
@@ -241,4 +271,15 @@ fn beside(folder: &Path, what: &str) -> PathBuf {
 
 fn may_mount() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// For `map_err` after what is named by a verb and its object.
+fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
+    move |cause| {
+        FileSystemError::System {
+            what: what.into(),
+            cause: cause.into(),
+        }
+        .into()
+    }
 }

@@ -26,6 +26,11 @@ pub struct Worker {
 const WRITE_BACK: &str = "pages are written back by kworkers";
 
 impl Workers {
+    /// The process numbers of those that work for this one alone, by which their clocks are read.
+    pub fn pids(&self) -> Vec<u32> {
+        self.own.iter().map(|worker| worker.pid).collect()
+    }
+
     /// Of a folder of the machine's own file system. Its journal is everybody's too.
     pub(super) fn of_the_machines_own() -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! MongoDB.
 
 mod accounts;
+mod canary_row;
 mod log;
 mod plan;
 mod proof;
@@ -18,7 +19,8 @@ use crate::catalogue::Refusal;
 use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
-use crate::server::family::{Family, Plan};
+use crate::server::disk::disk_of;
+use crate::server::family::{Family, Plan, Running};
 use crate::server::spec::Spec;
 
 use accounts::X509_COMMON_NAME;
@@ -35,7 +37,7 @@ impl Family for MongoDb {
     fn works_in(&self) -> fn(argument: &[u8], folder: &Path) -> bool {
         |argument, folder| {
             let data = argument.strip_prefix(DATA_OPTION.as_bytes());
-            data.and_then(|data| Path::new(OsStr::from_bytes(data)).parent()) == Some(folder)
+            data.and_then(|data| Path::new(OsStr::from_bytes(data)).parent()) == Some(&disk_of(folder))
         }
     }
 
@@ -68,6 +70,14 @@ impl Family for MongoDb {
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(MongoDbPlan::new(spec)?))
+    }
+
+    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
+        canary_row::write(server, canary)
+    }
+
+    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
+        canary_row::remove(server)
     }
 
     fn is_ready(&self, log: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::hexadecimal::hexadecimal;
 use crate::locate::Installation;
+use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 use ciphertax_supervise::create_private_file;
@@ -82,7 +83,7 @@ impl Plan for MongoDbPlan<'_> {
     }
 
     fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
-        let data = folder.join(format!("data-{member}"));
+        let data = disk_of(folder).join(format!("data-{member}"));
         fs::create_dir_all(&data).map_err(Error::write(&data))?;
         let mut command_line = self.installation.command();
         command_line.extend(self.server_settings().arguments(&data, port));

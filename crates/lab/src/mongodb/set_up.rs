@@ -90,7 +90,7 @@ pub(super) fn step_down(entry: &Entry, servers: &[SocketAddr], account: &Account
 }
 
 /// Runs a task to its end, but for no longer than [`PATIENCE`].
-fn run<T>(
+pub(super) fn run<T>(
     entry: &Entry,
     task: impl AsyncFnOnce(&Rc<Reactor>) -> std::result::Result<T, WireError>,
 ) -> Result<T> {
@@ -106,7 +106,8 @@ fn run<T>(
     }
 }
 
-async fn connect(
+/// Opens a session in plaintext.
+pub(super) async fn connect(
     reactor: &Rc<Reactor>,
     server: SocketAddr,
     login: Login,
@@ -116,13 +117,13 @@ async fn connect(
 }
 
 /// How an account logs in over a plaintext connection.
-fn login(account: &Account) -> std::result::Result<Login, WireError> {
+pub(super) fn login(account: &Account) -> std::result::Result<Login, WireError> {
     Login::by(account.method, account.user.clone(), account.password.clone())
         .ok_or_else(|| WireError::Authentication(format!("{} is not MongoDB's", account.method)))
 }
 
 /// Asks servers in turn until one of those that will do says that it is the primary. One that does not answer is none.
-async fn find_primary(
+pub(super) async fn find_primary(
     reactor: &Rc<Reactor>,
     servers: &[SocketAddr],
     will_do: impl Fn(SocketAddr) -> bool,

@@ -2,6 +2,7 @@
 
 mod accounts;
 pub mod at_rest;
+mod canary_row;
 mod installation;
 mod my_cnf;
 mod plan;
@@ -20,7 +21,7 @@ use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
 use crate::log;
-use crate::server::family::{Family, Plan};
+use crate::server::family::{Family, Plan, Running};
 use crate::server::spec::Spec;
 
 use at_rest::Encryption;
@@ -68,6 +69,14 @@ impl Family for MySqlVariant {
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(MySqlPlan::new(self, spec)?))
+    }
+
+    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
+        canary_row::write(server, canary)
+    }
+
+    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
+        canary_row::remove(server)
     }
 
     fn is_ready(&self, log: &str) -> bool {

@@ -37,8 +37,9 @@ pub(super) struct MyCnf {
 }
 
 impl MyCnf {
-    /// Where everything is, that nobody else can reach the server, and what this one always needs.
-    pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path) -> Self {
+    /// Where everything is, data and temporary files in `disk`, that nobody else can reach the server, and what this one
+    /// always needs.
+    pub(super) fn new(installation: &MySqlInstallation<'_>, folder: &Path, disk: &Path) -> Self {
         let mut settings = Self { lines: Vec::new() };
         settings.path("basedir", installation.installation().basedir());
         settings.path("lc_messages_dir", installation.share());
@@ -46,8 +47,8 @@ impl MyCnf {
         if let Some(plugins) = installation.plugins() {
             settings.path("plugin_dir", plugins);
         }
-        settings.path("datadir", &folder.join(DATA));
-        settings.path("tmpdir", folder);
+        settings.path("datadir", &disk.join(DATA));
+        settings.path("tmpdir", disk);
         settings.path("socket", &folder.join(SOCKET));
         settings.path("pid_file", &folder.join("server.pid"));
         settings.path("log_error", &folder.join(LOG));

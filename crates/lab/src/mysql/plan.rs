@@ -12,6 +12,7 @@ use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
 use crate::log::{LOG, read_from};
+use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 
@@ -125,17 +126,18 @@ impl Plan for MySqlPlan<'_> {
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
         let mysql = MySqlInstallation::of(&self.installation, self.variant)?;
         let encryption = Encryption::prepare(&mysql, &self.spec.at_rest, folder)?;
+        let disk = disk_of(folder);
         match encryption.is_from_the_first() {
             // With a key of its own it is nobody else's.
-            true => recipe(&mysql, &encryption).provide_anew(folder)?,
-            false => recipe(&mysql, &Encryption::default()).provide(folder)?,
+            true => recipe(&mysql, &encryption).provide_anew(&disk)?,
+            false => recipe(&mysql, &Encryption::default()).provide(&disk)?,
         }
         let dialect = self.variant.dialect;
         let accounts = self.accounts.iter();
         let first = accounts.flat_map(|account| accounts::statements(account, dialect));
         let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
         let statements = Statements::pipe_in(folder, first.collect())?;
-        let mut settings = MyCnf::new(&mysql, folder);
+        let mut settings = MyCnf::new(&mysql, folder, &disk);
         for (name, value) in memory(self.spec)
             .chain(SETTINGS.map(owned))
             .chain(writing(self.spec))

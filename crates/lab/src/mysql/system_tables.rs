@@ -32,7 +32,7 @@ pub(super) fn recipe<'a>(installation: &'a MySqlInstallation<'a>, encryption: &'
 /// Makes it in `folder`, which must be empty.
 fn make(installation: &MySqlInstallation<'_>, encryption: &Encryption, folder: &Path) -> Result<()> {
     let data = folder.join(DATA);
-    let mut settings = MyCnf::new(installation, folder);
+    let mut settings = MyCnf::new(installation, folder, folder);
     encryption.set(&mut settings);
     settings.write(folder)?;
     match installation.variant().system_tables {

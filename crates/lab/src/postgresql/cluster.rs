@@ -11,6 +11,7 @@ use super::tenant::Tenant;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
 use crate::making::{no_system_tables, to_its_end};
+use crate::server::disk::disk_of;
 use crate::template::{DATA, Recipe};
 
 /// The program that makes it.
@@ -33,7 +34,7 @@ pub(super) fn recipe(installation: &Installation) -> Recipe<'_> {
 
 /// Where the data of the server in `folder` are.
 pub(super) fn data_of(folder: &Path) -> PathBuf {
-    folder.join(DATA)
+    disk_of(folder).join(DATA)
 }
 
 /// What the processes of the server in `folder` call themselves in process lists: the folder's name, which is random.
@@ -51,6 +52,7 @@ pub(super) fn works_in(argument: &[u8], folder: &Path) -> bool {
 
 /// Makes it in `folder`, which must be empty.
 fn make(installation: &Installation, folder: &Path) -> Result<()> {
+    let data = &folder.join(DATA);
     let tenant = Tenant::with_name();
     tenant.give(folder)?;
     let words = installation.companion(INITDB);
@@ -58,7 +60,7 @@ fn make(installation: &Installation, folder: &Path) -> Result<()> {
     command
         .args(&words[1..])
         .arg("-D")
-        .arg(data_of(folder))
+        .arg(data)
         .args([
             "--username",
             SUPERUSER,
@@ -80,7 +82,7 @@ fn make(installation: &Installation, folder: &Path) -> Result<()> {
     }
     tenant.take_back(folder)?;
     // It is replaced by one of ours.
-    let configuration = data_of(folder).join("postgresql.conf");
+    let configuration = data.join("postgresql.conf");
     fs::remove_file(&configuration).map_err(Error::write(&configuration))
 }
 
@@ -92,8 +94,8 @@ mod tests {
     fn a_server_is_known_by_its_data_and_its_name() {
         let folder = Path::new("/tmp/ciphertax-server-it");
         for (argument, is_ours) in [
-            ("/tmp/ciphertax-server-it/data", true),
-            ("/tmp/ciphertax-server-it2/data", false),
+            ("/tmp/ciphertax-server-it/disk/data", true),
+            ("/tmp/ciphertax-server-it2/disk/data", false),
             ("/tmp/ciphertax-server-it", false),
             ("postgres: ciphertax-server-it: walwriter ", true),
             ("postgres: ciphertax-server-it2: walwriter ", false),

@@ -4,6 +4,7 @@
 //! [`privilege`](ciphertax_supervise::privilege)), and owns the data folder.
 
 mod accounts;
+mod canary_row;
 mod client;
 mod cluster;
 mod configuration;
@@ -23,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
 use crate::log;
-use crate::server::family::{Family, Plan};
+use crate::server::family::{Family, Plan, Running};
 use crate::server::spec::Spec;
 
 use accounts::CERTIFICATE_USER;
@@ -105,6 +106,14 @@ impl Family for PostgreSqlVariant {
 
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>> {
         Ok(Box::new(PostgreSqlPlan::new(self, spec)?))
+    }
+
+    fn write_canary(&self, server: &Running<'_>, canary: &str) -> Result<()> {
+        canary_row::write(server, canary)
+    }
+
+    fn remove_canary(&self, server: &Running<'_>) -> Result<()> {
+        canary_row::remove(server)
     }
 
     fn is_ready(&self, log: &str) -> bool {

@@ -15,6 +15,7 @@ use crate::catalogue::PostgreSqlVariant;
 use crate::certificates::CertificateFiles;
 use crate::error::{Error, Result};
 use crate::locate::Installation;
+use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
 
@@ -68,7 +69,7 @@ impl Plan for PostgreSqlPlan<'_> {
     }
 
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
-        recipe(&self.installation).provide(folder)?;
+        recipe(&self.installation).provide(&disk_of(folder))?;
         folder.clone_into(&mut self.folder);
         let data = data_of(folder);
         for (name, text) in [

@@ -1,5 +1,6 @@
 //! How a private server is to be made.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,12 +11,14 @@ use ciphertax_reactor::stop;
 use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{Authority, CertificateFiles};
 use crate::error::{Error, Result};
+use crate::file_system;
 use crate::leftovers::sweep_stale;
 use crate::link::RunningLink;
 use crate::log::names_a_full_disk;
 use ciphertax_supervise::guard::{Guard, GuardProgram};
 use ciphertax_supervise::{PrivateFolder, namespace};
 
+use super::disk::{disk_of, filled, is_full};
 use super::families::family;
 use super::family::{Members, Plan};
 use super::member::{self, Member};
@@ -131,11 +134,19 @@ impl PrivateServerBuilder {
         self
     }
 
-    /// What the server itself encrypts on the disk, with keys of its own that go with it; nothing if nothing else is asked
-    /// for. The file system is not for it to make.
+    /// What the server itself encrypts on the disk, with keys of its own that go with it, and the file system that its data
+    /// and temporary files lie on; nothing, and the disk's own, if nothing else is asked for.
     #[must_use]
     pub fn at_rest(mut self, at_rest: AtRest) -> Self {
         self.spec.at_rest = at_rest;
+        self
+    }
+
+    /// Room for all that the servers write, in megabytes, which must be free: the size of the image where the file system
+    /// has one; what its family needs for a small data set if nothing else is asked for.
+    #[must_use]
+    pub fn disk_mb(mut self, megabytes: u64) -> Self {
+        self.spec.disk_mb = Some(megabytes);
         self
     }
 
@@ -175,18 +186,30 @@ impl PrivateServerBuilder {
     pub fn start(self) -> Result<PrivateServer> {
         let Self { spec, guard } = self;
         refuse_the_impossible(&spec)?;
+        spec.at_rest.file_system.map_or(Ok(()), file_system::check)?;
         let mut plan = family(spec.entry).plan(&spec)?;
         sweep_stale();
-        let mut guard = Guard::start(&guard, PrivateFolder::create(plan.needed_mb())?)?;
+        let disk_mb = spec.disk_mb.unwrap_or(plan.needed_mb());
+        let mut guard = Guard::start(&guard, PrivateFolder::create(disk_mb)?)?;
         let tls = certify(&spec, plan.as_ref(), guard.folder())?;
         let (trust, files) = tls.unzip();
+        let disk = disk_of(guard.folder());
+        fs::create_dir(&disk).map_err(Error::write(&disk))?;
         plan.prepare(guard.folder(), files.as_ref())?;
+        let file_system = spec.at_rest.file_system;
+        let file_system = file_system.map(|kind| file_system::mount(kind, &disk, disk_mb, &mut guard));
+        let file_system = file_system.transpose();
+        let file_system = file_system.map_err(|error| match is_full(guard.folder()) {
+            true => filled(spec.entry, spec.at_rest.file_system, guard.folder()),
+            false => error,
+        })?;
         let members = member::start(&spec, plan.as_ref(), &mut guard)?;
         set_up(&spec, plan.as_ref(), &members, guard.folder())?;
         Ok(PrivateServer {
             entry: spec.entry,
             replica_set: spec.replica_set,
             at_rest: spec.at_rest,
+            file_system,
             accounts: plan.accounts().to_vec(),
             socket: plan.socket(guard.folder()),
             settings: plan.settings(),
@@ -265,7 +288,7 @@ fn set_up(spec: &Spec, plan: &dyn Plan, members: &[Member], folder: &Path) -> Re
     if names_a_full_disk(&error.to_string())
         || members.clone().any(|member| member.found_the_disk_full(folder))
     {
-        return Err(Error::disk_filled(spec.entry.name, folder));
+        return Err(filled(spec.entry, spec.at_rest.file_system, folder));
     }
     let dead = members.find(|member| member.ends_within(ABORT));
     Err(dead.map_or(error, |member| member.end(spec, plan, folder)))

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_supervise::guard::{Ending, User};
 
 use crate::accounts::Account;
-use crate::catalogue::Refusal;
+use crate::catalogue::{Entry, Refusal};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::install::step::InstallStep;
@@ -52,6 +52,19 @@ pub(crate) trait Family: Sync {
 
     /// Finds what is needed for such servers. Nothing is made yet.
     fn plan<'a>(&'a self, spec: &'a Spec) -> Result<Box<dyn Plan + 'a>>;
+
+    /// Writes a row with this text into a table of its own, and has the server write down all that it has in memory.
+    fn write_canary(&self, server: &Running<'_>, _canary: &str) -> Result<()> {
+        Err(Error::SetUp {
+            server: server.entry.name,
+            problem: "it lies on no file system that is proved".into(),
+        })
+    }
+
+    /// Removes the table with the row, if it is there.
+    fn remove_canary(&self, _: &Running<'_>) -> Result<()> {
+        Ok(())
+    }
 
     /// True if a server that wrote this log takes connections. Connecting instead could reach a foreign server, or
     /// ourselves.
@@ -118,6 +131,16 @@ pub(crate) trait Plan: Sync {
 
     /// What differs from the server's defaults or matters for a measurement, by the server's own names.
     fn settings(&self) -> BTreeMap<String, String>;
+}
+
+/// How a server that runs is asked.
+pub(crate) struct Running<'a> {
+    pub(crate) entry: &'static Entry,
+    /// All its members.
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) socket: Option<&'a Path>,
+    /// One that may do everything.
+    pub(crate) account: &'a Account,
 }
 
 /// Where the members of a server are.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
 use ciphertax_supervise::Process;
-use rustix::fs::statvfs;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
@@ -16,6 +15,7 @@ use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
+use super::disk::{filled, is_full};
 use super::families::family;
 use super::family::Plan;
 use super::spec::Spec;
@@ -112,7 +112,7 @@ impl Member {
     /// Why it ended while it was made.
     pub(super) fn end(&self, spec: &Spec, plan: &dyn Plan, folder: &Path) -> Error {
         if self.found_the_disk_full(folder) {
-            return Error::disk_filled(spec.entry.name, folder);
+            return filled(spec.entry, spec.at_rest.file_system, folder);
         }
         let log = family(spec.entry).complaints(&self.log);
         plan.lack(&log).unwrap_or(Error::EndedEarly { log })
@@ -157,15 +157,6 @@ impl Member {
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
-}
-
-/// True if nothing more can be written to the disk of `folder`. What is left is less than any server needs for its next
-/// step, so that it need not be nothing.
-fn is_full(folder: &Path) -> bool {
-    const NEXT_TO_NOTHING: u64 = 1 << 20;
-    statvfs(folder).is_ok_and(|disk| {
-        disk.f_bavail * disk.f_frsize < NEXT_TO_NOTHING || (disk.f_files > 0 && disk.f_favail == 0)
-    })
 }
 
 fn no_port() -> Error {

@@ -11,8 +11,10 @@ use crate::accounts::Account;
 use crate::catalogue::Entry;
 use crate::certificates::{CertificateFiles, ClientCertificateFiles};
 use crate::error::{Error, Result};
+use crate::file_system::MountedFileSystem;
 use ciphertax_supervise::guard::Guard;
 
+use super::disk::filled;
 use super::families::family;
 use super::member::Member;
 use super::trust::Trust;
@@ -24,6 +26,7 @@ pub struct PrivateServer {
     pub(super) entry: &'static Entry,
     pub(super) replica_set: Option<ReplicaSet>,
     pub(super) at_rest: AtRest,
+    pub(super) file_system: Option<MountedFileSystem>,
     /// The first is the default account.
     pub(super) accounts: Vec<Account>,
     pub(super) socket: Option<PathBuf>,
@@ -184,9 +187,9 @@ impl PrivateServer {
         &self.settings
     }
 
-    /// False once one of its processes has ended.
+    /// False once one of its processes has ended, or its file system has.
     pub fn is_alive(&self) -> bool {
-        self.dead_member().is_none()
+        self.dead_member().is_none() && self.end_of_file_system().is_none()
     }
 
     /// Where the first member was reached whose process has ended.
@@ -196,15 +199,18 @@ impl PrivateServer {
     }
 
     /// What explains the end of the first member that has ended, or else the last words of the first of all, from its
-    /// log, in one line. A disk that filled up is named first, with the remedy.
+    /// log, in one line. A file system that ended, or filled up, is named first, with the remedy.
     pub fn log_tail(&self) -> String {
+        if let Some(end) = self.end_of_file_system() {
+            return end;
+        }
         let dead = self.members.iter().find(|member| !member.is_alive());
         let Some(member) = dead.or(self.members.first()) else {
             return "nothing".into();
         };
         let complaints = family(self.entry).complaints(member.log());
         if dead.is_some() && member.found_the_disk_full(self.folder()) {
-            let error = Error::disk_filled(self.entry.name, self.folder());
+            let error = filled(self.entry, self.at_rest.file_system, self.folder());
             return format!("{error}; {complaints}");
         }
         complaints

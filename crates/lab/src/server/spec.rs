@@ -27,8 +27,10 @@ pub(crate) struct Spec {
     pub(crate) cache_mb: Option<u32>,
     /// How it writes.
     pub(crate) storage: Storage,
-    /// What it encrypts on the disk.
+    /// What it encrypts on the disk, and the file system that it writes to.
     pub(crate) at_rest: AtRest,
+    /// Room for all that it writes, in megabytes; `None` for what its family needs.
+    pub(crate) disk_mb: Option<u64>,
     /// Further options, as on a command line.
     pub(crate) options: Vec<String>,
     /// The link that it is inside of.
@@ -68,6 +70,7 @@ impl Spec {
             cache_mb: None,
             storage: Storage::default(),
             at_rest: AtRest::default(),
+            disk_mb: None,
             options: Vec::new(),
             inside: None,
         }

@@ -31,7 +31,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-fn length(file: &Path) -> Result<u64> {
+pub(super) fn length(file: &Path) -> Result<u64> {
     match fs::metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
         metadata => Ok(metadata.map_err(Error::read(file))?.len()),

@@ -20,7 +20,7 @@ use crate::server::spec::Spec;
 use plan::{SqlitePlan, file_in};
 
 pub use disk::data_size;
-pub use proof::prove;
+pub use proof::{ProvedFile, prove};
 
 /// Memory for pages of each session where nothing is asked for, in megabytes.
 pub const MEMORY_MB: u32 = 256;
@@ -50,6 +50,11 @@ impl Family for Sqlite {
             refuse(spec.replica_set.is_some(), "a replica set", "a single file"),
             refuse(spec.inside.is_some(), "a link", "a file that its client opens"),
             refuse(!spec.options.is_empty(), "options of a command line", "a file"),
+            refuse(
+                spec.at_rest.file_system.is_some(),
+                "file_system at rest",
+                "sqlcipher at rest",
+            ),
         ]
         .into_iter()
         .flatten()

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::Transport;
-use ciphertax_records::{Proof, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_wire::sqlite::{ConnectOptions, Session, Status, is_wrong_key};
 use ciphertax_wire::{Expectation, WireError};
 
-use super::disk::{journal_of, log_of};
+use super::disk::{journal_of, length, log_of};
 use crate::disk_search::search;
 use crate::error::Error;
 use crate::proof::{ProofError, Proved, proof, random_text};
@@ -24,7 +24,7 @@ const ROWS: u32 = 200;
 ///
 /// # Errors
 /// Names the arm, and what contradicts it or keeps it from being tried.
-pub fn prove(arm: &str, options: &ConnectOptions) -> Result<Proved, ProofError> {
+pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofError> {
     let prover = Prover { arm, options };
     let opened = Session::open(options).map_err(|error| prover.no_session(&error))?;
     let (mut session, _) = opened;
@@ -39,13 +39,26 @@ pub fn prove(arm: &str, options: &ConnectOptions) -> Result<Proved, ProofError> 
         "opens the file as the arm says",
         &status.words().join(", "),
     )];
-    proofs.push(prover.disk(&status)?);
+    let (on_disk, disk) = prover.disk(&status)?;
+    proofs.push(on_disk);
     proofs.extend(prover.wrong_passphrase()?);
-    Ok(Proved {
-        proofs,
-        expectation: Expectation::new(Transport::Plain).proved(&facts),
-        facts,
+    Ok(ProvedFile {
+        proved: Proved {
+            proofs,
+            expectation: Expectation::new(Transport::Plain).proved(&facts),
+            facts,
+        },
+        disk,
     })
+}
+
+/// What an arm was proved to be.
+#[derive(Debug, Clone)]
+pub struct ProvedFile {
+    /// The evidence, and what its session is.
+    pub proved: Proved,
+    /// What stays readable on the disk.
+    pub disk: DiskRecord,
 }
 
 struct Prover<'a> {
@@ -54,7 +67,7 @@ struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    fn disk(&self, status: &Status) -> Result<Proof, ProofError> {
+    fn disk(&self, status: &Status) -> Result<(Proof, DiskRecord), ProofError> {
         let not_tried = |problem: Error| self.no_session(&problem);
         let canary = random_text("canary").map_err(not_tried)?;
         let folder = self.options.path().with_file_name("proof");
@@ -67,6 +80,7 @@ impl Prover<'_> {
         removed.map_err(not_tried)?;
         let is_encrypted = self.options.cipher().is_some();
         let wrong: Vec<&str> = looked
+            .kinds
             .iter()
             .filter(|(kind, is_readable)| *is_readable == (is_encrypted || *kind == Kind::Other))
             .map(|(kind, _)| kind.name())
@@ -87,7 +101,7 @@ impl Prover<'_> {
             _ => return Err(self.disproved("temporary files lie on the disk".into())),
         };
         let kinds = "its write-ahead log, the file after a checkpoint, a rollback journal";
-        Ok(match is_encrypted {
+        let proof = match is_encrypted {
             true => proof(
                 Witness::Disk,
                 "a canary cannot be read on the disk",
@@ -98,7 +112,8 @@ impl Prover<'_> {
                 "a canary lies on the disk in plaintext",
                 &format!("found in {kinds}; temporary files: {temporary}"),
             ),
-        })
+        };
+        Ok((proof, looked.record(is_encrypted)))
     }
 
     /// Whoever has the file and not its passphrase has nothing.
@@ -151,10 +166,10 @@ enum Kind {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Self::Log => "the write-ahead log",
-            Self::Database => "the database",
-            Self::Journal => "the rollback journal",
-            Self::Other => "a file that has no rows",
+            Self::Log => "write-ahead log",
+            Self::Database => "database",
+            Self::Journal => "rollback journal",
+            Self::Other => "files without rows",
         }
     }
 }
@@ -166,39 +181,76 @@ enum NotLooked {
     Asked(#[from] WireError),
     #[error(transparent)]
     Searched(#[from] Error),
+    #[error("{} holds nothing that could be searched", .0.display())]
+    Empty(PathBuf),
+}
+
+/// What was found on the disk.
+struct OnDisk {
+    /// Every kind of file, and whether the canary can be read in it.
+    kinds: Vec<(Kind, bool)>,
+    /// How many bytes were searched.
+    bytes: u64,
+}
+
+impl OnDisk {
+    fn record(&self, is_encrypted: bool) -> DiskRecord {
+        let kinds = self.kinds.iter().filter(|(kind, _)| *kind != Kind::Other);
+        let files = kinds.map(|(kind, _)| FilesOnDisk {
+            kind: kind.name().into(),
+            readability: match is_encrypted {
+                true => Readability::Encrypted,
+                false => Readability::Readable,
+            },
+        });
+        DiskRecord {
+            searched_bytes: self.bytes,
+            files: files.collect(),
+        }
+    }
 }
 
 /// Writes a canary to a new file, and tells in which of its files it can be read.
-fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<Vec<(Kind, bool)>, NotLooked> {
-    let found = || -> Result<BTreeSet<PathBuf>, NotLooked> {
+fn look(options: &ConnectOptions, folder: &Path, canary: &str) -> Result<OnDisk, NotLooked> {
+    let (mut found, mut bytes) = (BTreeSet::new(), 0);
+    // A file without rows would have no canary however it is encrypted.
+    let mut search_when_written = |file: &Path| -> Result<(), NotLooked> {
+        if length(file)? == 0 {
+            return Err(NotLooked::Empty(file.to_owned()));
+        }
         let searched = search(folder, canary.as_bytes())?;
-        Ok(searched.found.into_iter().map(|sighting| sighting.path).collect())
+        found.extend(searched.found.into_iter().map(|sighting| sighting.path));
+        bytes += searched.bytes;
+        Ok(())
     };
     let file = options.path();
+    let (log, journal) = (log_of(file), journal_of(file));
     let mut session = Session::create(options)?;
     session.command("CREATE TABLE canary (id INTEGER PRIMARY KEY, value TEXT NOT NULL)")?;
     session.command(&format!(
         "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {ROWS}) \
          INSERT INTO canary SELECT n, '{canary}' || n FROM number"
     ))?;
-    let in_log = found()?;
+    search_when_written(&log)?;
     session.command("PRAGMA wal_checkpoint(TRUNCATE)")?;
-    let in_database = found()?;
+    search_when_written(file)?;
     session.command("PRAGMA journal_mode = PERSIST")?;
     session.command("BEGIN IMMEDIATE")?;
     session.command("UPDATE canary SET value = 'nothing'")?;
-    let in_journal = found()?;
+    search_when_written(&journal)?;
     session.command("ROLLBACK")?;
     session.close()?;
-    let known = [file.to_owned(), log_of(file), journal_of(file)];
-    let is_elsewhere = [&in_log, &in_database, &in_journal]
-        .into_iter()
-        .flatten()
-        .any(|path| !known.contains(path));
-    Ok(vec![
-        (Kind::Log, in_log.contains(&log_of(file))),
-        (Kind::Database, in_database.contains(file)),
-        (Kind::Journal, in_journal.contains(&journal_of(file))),
-        (Kind::Other, is_elsewhere),
-    ])
+    let known = [file, log.as_path(), journal.as_path()];
+    let is_elsewhere = found
+        .iter()
+        .any(|path: &PathBuf| !known.contains(&path.as_path()));
+    Ok(OnDisk {
+        kinds: vec![
+            (Kind::Database, found.contains(file)),
+            (Kind::Log, found.contains(&log)),
+            (Kind::Journal, found.contains(&journal)),
+            (Kind::Other, is_elsewhere),
+        ],
+        bytes,
+    })
 }

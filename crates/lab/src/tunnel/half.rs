@@ -85,6 +85,11 @@ impl Half {
         self.process.has_ended()
     }
 
+    /// The end of what it has written, in one line.
+    pub(crate) fn last_words(&self) -> String {
+        log::tail_of(&self.log)
+    }
+
     /// What it has written so far.
     pub(super) fn log(&self) -> String {
         log::read_from(&self.log, 0)

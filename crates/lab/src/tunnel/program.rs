@@ -75,6 +75,11 @@ impl Program {
         }
     }
 
+    /// Its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The folder it is in.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))

@@ -58,15 +58,15 @@ fn only_its_user_may_read_its_secrets() {
         let server = PrivateServer::builder(entry).start().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(server.folder()), 0o700);
-        for folder in ["data", "data/pg_wal"] {
+        for folder in ["disk/data", "disk/data/pg_wal"] {
             let folder = server.folder().join(folder);
             assert_eq!(fs::metadata(&folder).unwrap().uid(), user_of(server.pids()[0]));
         }
         for (path, expected) in [
-            ("data", 0o700),
+            ("disk/data", 0o700),
             ("server-key.pem", 0o600),
-            ("data/postgresql.conf", 0o600),
-            ("data/pg_hba.conf", 0o600),
+            ("disk/data/postgresql.conf", 0o600),
+            ("disk/data/pg_hba.conf", 0o600),
         ] {
             assert_eq!(mode(&server.folder().join(path)), expected, "{path}");
         }

@@ -4,6 +4,7 @@ use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, AtRest, ServerSpec};
 
 use super::group::GroupServer;
+use super::private::BESIDE_DATA_MB;
 use crate::database::Database;
 use crate::entry::entry;
 use crate::error::RunError;
@@ -61,6 +62,10 @@ fn search(arm: &Arm, spec: &ServerSpec, at_rest: AtRest) -> Result<ProvedAtRest,
         .without_tls()
         .storage(spec.storage)
         .at_rest(at_rest);
+    let like_it = match at_rest.file_system {
+        Some(_) => like_it.disk_mb(BESIDE_DATA_MB),
+        None => like_it,
+    };
     let server = disk_proof::to_be_searched(like_it).start()?;
     let proved = disk_proof::prove(&arm.name, &server);
     let stopped = server.stop();

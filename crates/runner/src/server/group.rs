@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, Link, ServerSpec, Study};
-use ciphertax_observe::Meter;
+use ciphertax_observe::{FileSystemMeter, Meter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
 
-use super::measured::Server;
+use super::measured::{FileSystemClock, Server};
 use super::private;
 use super::processes::Processes;
 use super::reach::{connect, reached, ways};
@@ -33,6 +33,8 @@ pub(crate) struct GroupServer<D: Database> {
     /// Who logs in where an arm does not say.
     login: D::Login,
     processes: Processes,
+    /// What works for its file system alone.
+    file_system: Option<FileSystemMeter>,
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
@@ -72,6 +74,9 @@ impl<D: Database> GroupServer<D> {
         // Declared after the route, so that it goes before it if something fails.
         let server = server;
         let processes = Processes::of_private(&server, study, spec, D::SERVED_BY)?;
+        let file_system = server.file_system().map(|mounted| mounted.workers().pids());
+        let file_system = file_system.filter(|pids| !pids.is_empty());
+        let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
         let mut database = D::of_private(&server, &route.among_themselves);
         let login = D::login_of(server.default_account());
         let mut control = connect(study, &database, &route, Some(&server), &login, None)?;
@@ -84,6 +89,7 @@ impl<D: Database> GroupServer<D> {
             private: Some(server),
             login,
             processes,
+            file_system,
             proved_at_rest: None,
             is_loaded: false,
         };
@@ -118,6 +124,7 @@ impl<D: Database> GroupServer<D> {
             route,
             private: None,
             login: target.login,
+            file_system: None,
             proved_at_rest: None,
             is_loaded: false,
         };
@@ -338,9 +345,19 @@ impl<D: Database> Server for GroupServer<D> {
         self.processes.meter()
     }
 
+    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+        self.file_system
+            .as_ref()
+            .map(|meter| meter as &dyn FileSystemClock)
+    }
+
     fn death(&self) -> Option<String> {
+        let private = self.private.as_ref();
+        if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
+            return Some(end);
+        }
         let death = self.processes.death()?;
-        let log = self.private.as_ref().map(PrivateServer::log_tail);
+        let log = private.map(PrivateServer::log_tail);
         let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
         Some(format!("{death}{}", log.unwrap_or_default()))
     }

@@ -8,6 +8,16 @@ use crate::error::RunError;
 use crate::groups::Group;
 use crate::trust::need_old_tls;
 
+/// Room for what servers write besides their data set, in megabytes: logs, temporary files, and what is added meanwhile.
+pub(super) const BESIDE_DATA_MB: u64 = 4000;
+
+/// Bytes of a row of sysbench's with its indexes, and of one of pgbench's branches with all that belongs to it.
+const ROW: u64 = 300;
+const BRANCH: u64 = 16_000_000;
+
+/// How many times as large a data set may become: pages are half full, and are written anew beside their old ones.
+const GROWTH: u64 = 3;
+
 /// Starts them, inside a link if there is one.
 ///
 /// # Errors
@@ -23,6 +33,9 @@ pub(super) fn start(
         .access_control(group.needs.access_control)
         .storage(spec.storage)
         .at_rest(group.needs.at_rest);
+    if group.needs.at_rest.file_system.is_some() {
+        builder = builder.disk_mb(disk_mb(study, spec));
+    }
     builder = match study.needs_tls() {
         true => builder
             .certificate(group.needs.certificate.kind)
@@ -51,6 +64,14 @@ pub(super) fn start(
         builder = tests::with_options(builder, group);
     }
     Ok(builder.start()?)
+}
+
+/// Room for what the servers of a study write, in megabytes: the same for each, so that none has another file system. It is
+/// taken only as it is needed.
+fn disk_mb(study: &Study, spec: &ServerSpec) -> u64 {
+    let members = spec.replica_set.map_or(1, |set| u64::from(set.servers()));
+    let data = study.dataset.rows() * ROW + study.ycsb.bytes() + u64::from(study.pgbench.scale) * BRANCH;
+    members * (BESIDE_DATA_MB + GROWTH * data / 1_000_000)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::{options, prove};
+use ciphertax_lab::sqlite::{ProvedFile, options, prove};
 use ciphertax_lab::{PrivateServer, Proved};
 use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
@@ -95,11 +95,12 @@ impl SqliteFile {
     /// # Errors
     /// When it is not what it says.
     pub(super) fn prove(&self, arm: &Arm, beside: Option<&ServerRecord>) -> Result<ProvedArm, RunError> {
+        let ProvedFile { proved, disk } = prove(&arm.name, &self.options)?;
         let Proved {
             proofs,
             facts,
             expectation,
-        } = prove(&arm.name, &self.options)?;
+        } = proved;
         Ok(ProvedArm {
             access: self.access(expectation),
             session: SessionRecord {
@@ -109,6 +110,7 @@ impl SqliteFile {
                 beside: beside.map(|beside| beside.name.clone()),
                 proofs,
                 facts,
+                disk: Some(disk),
             },
         })
     }

@@ -52,7 +52,7 @@ struct Watch {
 /// A program, and the other end of its standard input: whoever reads that waits for as long as it runs.
 struct Running {
     process: Child,
-    ending: Signal,
+    ending: Ending,
     _input: PipeWriter,
 }
 
@@ -119,17 +119,17 @@ impl Watch {
         let pid = Pid::from_child(&process).as_raw_nonzero().get();
         self.programs.push(Running {
             process,
-            ending: match ending {
-                Ending::Terminate => Signal::TERM,
-                Ending::Quit => Signal::QUIT,
-            },
+            ending,
             _input: ours,
         });
         Ok(Answer::Started(pid))
     }
 
     fn end_all(&mut self) {
-        end(std::mem::take(&mut self.programs));
+        let is_last = |program: &Running| program.ending == Ending::TerminateLast;
+        let (last, first) = self.programs.drain(..).partition(is_last);
+        end(first);
+        end(last);
         end_orphans();
     }
 }
@@ -141,7 +141,11 @@ fn refusal(error: io::Error) -> Answer {
 /// Ends programs, all at once: politely, and after [`GRACE`] for good.
 fn end(mut programs: Vec<Running>) {
     for program in &programs {
-        let _ = kill_process(Pid::from_child(&program.process), program.ending);
+        let signal = match program.ending {
+            Ending::Terminate | Ending::TerminateLast => Signal::TERM,
+            Ending::Quit => Signal::QUIT,
+        };
+        let _ = kill_process(Pid::from_child(&program.process), signal);
     }
     let deadline = Instant::now() + GRACE;
     loop {

@@ -28,6 +28,8 @@ pub enum Ending {
     Terminate,
     /// By `SIGQUIT`, for programs that wait for their clients after `SIGTERM`.
     Quit,
+    /// By `SIGTERM` when all others have ended: they work on what it is, as servers do on a file system.
+    TerminateLast,
 }
 
 /// Whom a program runs as.

@@ -104,7 +104,7 @@ fn main() -> ExitCode {
                     ..Storage::default()
                 };
                 let options = options(&server, &storage);
-                let proved = prove(&kind, &options)?;
+                let proved = prove(&kind, &options)?.proved;
                 for asked in [Asked::PointSelect, Asked::Update] {
                     let (ours, theirs) = in_turns(asked, &options, &proved.expectation, &arguments)?;
                     let ratio = ours.over(&theirs);

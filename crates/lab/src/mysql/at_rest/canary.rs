@@ -19,6 +19,7 @@ use super::session::Asked;
 use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
 use crate::disk_search::search;
 use crate::error::{Error, Result};
+use crate::file_system::MountedFileSystem;
 use crate::proof::random_text;
 use crate::server::PrivateServer;
 
@@ -259,26 +260,31 @@ async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireErro
 
 /// Searches all files of a server, those without a name too, that it has open.
 fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
-    let folder = server.folder();
-    let (mut kinds, mut others) = (BTreeMap::new(), BTreeSet::new());
+    let (folder, disk) = (server.folder(), server.disk());
+    let (mut kinds, mut others, mut bytes) = (BTreeMap::new(), BTreeSet::new(), 0);
     let mut note = |kind: FileKind, readable: bool| *kinds.entry(kind).or_insert(false) |= readable;
-    let below = |file: &Path| file.strip_prefix(folder).unwrap_or(file).to_owned();
-    for file in files_below(folder)? {
-        if let Some(kind) = FileKind::of(&below(&file)) {
-            note(kind, false);
+    let below = |file: &Path| {
+        let below = file.strip_prefix(&disk).or(file.strip_prefix(folder));
+        below.unwrap_or(file).to_owned()
+    };
+    for searched in folders_and_files_of(server)? {
+        for file in files_below(&searched)? {
+            if let Some(kind) = FileKind::of(&below(&file)) {
+                note(kind, false);
+            }
         }
-    }
-    let searched = search(folder, canary)?;
-    let mut bytes = searched.bytes;
-    for sighting in searched.found {
-        let file = below(&sighting.path);
-        match FileKind::of(&file) {
-            Some(kind) => note(kind, true),
-            None => drop(others.insert(file)),
+        let searched = search(&searched, canary)?;
+        bytes += searched.bytes;
+        for sighting in searched.found {
+            let file = below(&sighting.path);
+            match FileKind::of(&file) {
+                Some(kind) => note(kind, true),
+                None => drop(others.insert(file)),
+            }
         }
     }
     for pid in server.pids() {
-        for file in unnamed_files(pid, folder) {
+        for file in unnamed_files(pid, &disk) {
             // One that is closed meanwhile is on no disk any more.
             if let Ok(searched) = search(&file, canary) {
                 bytes += searched.bytes;
@@ -289,8 +295,28 @@ fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
     Ok(OnDisk { kinds, others, bytes })
 }
 
+/// All that is in its folder as the server sees it: what lies beneath a file system of its own is for who proves that.
+fn folders_and_files_of(server: &PrivateServer) -> Result<Vec<PathBuf>> {
+    let (folder, disk) = (server.folder(), server.disk());
+    let beneath = server.file_system().map(MountedFileSystem::beneath);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
+        let path = entry.map_err(Error::read(folder))?.path();
+        if path == disk || beneath != Some(&path) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    if folder.is_file() {
+        files.push(folder.to_owned());
+    }
+    if !folder.is_dir() {
+        return Ok(files);
+    }
     for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
         let entry = entry.map_err(Error::read(folder))?;
         match entry.file_type() {

@@ -59,7 +59,8 @@ const TEMPORARY: &[AtRestPart] = &[AtRestPart::Temporary];
 const TEMPORARY_IN_ARIA: &[AtRestPart] = &[AtRestPart::Temporary, AtRestPart::Aria];
 
 impl FileKind {
-    /// The kind of a file, by its path below the folder of its server; `None` for one that is not known to hold rows.
+    /// The kind of a file, by its path below the [disk](crate::PrivateServer::disk) of its server; `None` for one that is not
+    /// known to hold rows.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let ends = |ending: &str| name.ends_with(ending);

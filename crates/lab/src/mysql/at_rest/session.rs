@@ -16,15 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Who is asked, and as whom.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) server: &'static str,
-    pub(super) socket: &'a Path,
-    pub(super) account: &'a Account,
+pub(in crate::mysql) struct Asked<'a> {
+    pub(in crate::mysql) server: &'static str,
+    pub(in crate::mysql) socket: &'a Path,
+    pub(in crate::mysql) account: &'a Account,
 }
 
 impl Asked<'_> {
     /// Runs a task on a session of its own.
-    pub(super) fn run<T>(
+    pub(in crate::mysql) fn run<T>(
         self,
         task: impl AsyncFnOnce(&Rc<Reactor>, &mut Session) -> std::result::Result<T, WireError>,
     ) -> Result<T> {

@@ -1,0 +1,271 @@
+//! The file system that a private server's data lie on, and the proof of what it hides.
+
+use std::fs;
+use std::path::PathBuf;
+
+use ciphertax_model::FileSystem;
+use ciphertax_records::{DiskRecord, FilesOnDisk, Readability, Witness};
+
+use crate::disk_search::{Searched, search};
+use crate::error::{Error, Result};
+use crate::file_system::MountedFileSystem;
+use crate::page_cache::{Cached, drop_cached};
+use crate::proof::{ProofError, ProvedAtRest, proof, random_text};
+
+use super::disk::disk_of;
+use super::families::family;
+use super::family::Running;
+use super::private_server::PrivateServer;
+
+/// What readers know the two by that are looked into beneath a file system.
+const CONTENTS: &str = "files beneath the file system";
+const NAMES: &str = "names of files";
+
+impl PrivateServer {
+    /// Where its data and temporary files are: everything that it writes rows to.
+    pub fn disk(&self) -> PathBuf {
+        disk_of(self.folder())
+    }
+
+    /// The file system that was mounted [there](Self::disk); `None` where that is the disk's own.
+    pub fn file_system(&self) -> Option<&MountedFileSystem> {
+        self.file_system.as_ref()
+    }
+
+    /// What its file system said last, by its name, if it has ended: nothing can be read or written any more then, even
+    /// while the server lives on what it has in memory.
+    pub fn end_of_file_system(&self) -> Option<String> {
+        self.file_system.as_ref().and_then(MountedFileSystem::end)
+    }
+
+    /// Has the kernel forget what it keeps of this server's files and of what lies beneath them, so that each page that the
+    /// server itself has not in memory is read from the disk. Nothing else on the machine is touched.
+    ///
+    /// # Errors
+    /// If a file cannot be written to the disk or read.
+    pub fn drop_cached(&self) -> Result<Cached> {
+        match &self.file_system {
+            Some(file_system) => file_system.drop_cached(),
+            None => drop_cached(&self.disk()),
+        }
+    }
+
+    /// Proves that its file system is what its arm says, by the kernel's word, and by canaries that are searched for on what
+    /// lies beneath: a row of the server's, and a file with its name. They are removed again. A server on the disk's own file
+    /// system is proved plain the same way, in its files themselves.
+    ///
+    /// # Errors
+    /// Names the arm, and what contradicts it or kept it from being searched.
+    pub fn prove_file_system(&self, arm: &str) -> std::result::Result<ProvedAtRest, ProofError> {
+        let no_session = |error: Error| ProofError::NoSession {
+            arm: arm.to_owned(),
+            problem: error.to_string(),
+        };
+        let disproved = |problem: String| ProofError::Disproved {
+            arm: arm.to_owned(),
+            problem,
+        };
+        let kind = self.file_system.as_ref().map(MountedFileSystem::kind);
+        let says = self.file_system.as_ref().map(MountedFileSystem::witness);
+        let says = says.transpose().map_err(no_session)?;
+        let found = self.look_beneath().map_err(no_session)?;
+        let encrypts_rows = self.at_rest.parts().next().is_some();
+        contradiction(kind, encrypts_rows, &found).map_or(Ok(()), |problem| Err(disproved(problem)))?;
+        let word = says.map(|says| {
+            proof(
+                Witness::Disk,
+                "the server's folder lies on the file system that the arm says",
+                &format!("the kernel says that it is {says}"),
+            )
+        });
+        let claim = match is_encrypted(kind) {
+            true => "beneath the file system a canary cannot be read",
+            false => "beneath the file system a canary can be read",
+        };
+        let names = match encrypts_names(kind) {
+            true => "cannot",
+            false => "can",
+        };
+        let evidence = format!(
+            "{} bytes of {} were searched for a row and for a file; the names of files {names} be read there",
+            found.bytes,
+            match kind {
+                None => "the server's files",
+                Some(kind) if kind.is_in_an_image() => "its image",
+                Some(_) => "the folder beneath it",
+            }
+        );
+        Ok(ProvedAtRest {
+            proofs: word
+                .into_iter()
+                .chain([proof(Witness::Disk, claim, &evidence)])
+                .collect(),
+            disk: DiskRecord {
+                searched_bytes: found.bytes,
+                files: vec![
+                    files(CONTENTS, is_encrypted(kind)),
+                    files(NAMES, encrypts_names(kind)),
+                ],
+            },
+        })
+    }
+
+    /// Writes canaries, looks for them on both sides of the file system, and removes them.
+    fn look_beneath(&self) -> Result<Found> {
+        let disk = self.disk();
+        let family = family(self.entry);
+        let running = Running {
+            entry: self.entry,
+            addresses: self.addresses(),
+            socket: self.socket.as_deref(),
+            account: self.default_account(),
+        };
+        let [row, contents, name] =
+            ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
+        let (row, contents, name) = (row?, contents?, name?);
+        let path = disk.join(&name);
+        let look = || {
+            fs::write(&path, &contents).map_err(Error::write(&path))?;
+            family.write_canary(&running, &row)?;
+            let beneath = |canary: &str| match &self.file_system {
+                Some(file_system) => file_system.search_disk(canary.as_bytes()),
+                None => search(&disk, canary.as_bytes()),
+            };
+            let (row_beneath, contents, name) = (beneath(&row)?, beneath(&contents)?, beneath(&name)?);
+            Ok(Found {
+                row: is_in(&row_beneath),
+                row_above: is_in(&search(&disk, row.as_bytes())?),
+                contents: is_in(&contents),
+                name: is_in(&name),
+                bytes: row_beneath.bytes.max(contents.bytes).max(name.bytes),
+            })
+        };
+        let found: Result<Found> = look();
+        let removed = family.remove_canary(&running);
+        let _ = fs::remove_file(&path);
+        let found = found?;
+        removed.map(|()| found)
+    }
+}
+
+/// Where canaries can be read.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// A row, beneath the file system.
+    row: bool,
+    /// The same, as the server's files are seen above it.
+    row_above: bool,
+    /// What stands in a file, beneath.
+    contents: bool,
+    /// The name of a file, beneath.
+    name: bool,
+    /// How many bytes were searched beneath.
+    bytes: u64,
+}
+
+fn is_encrypted(kind: Option<FileSystem>) -> bool {
+    kind.is_some_and(FileSystem::is_encrypted)
+}
+
+fn encrypts_names(kind: Option<FileSystem>) -> bool {
+    kind.is_some_and(FileSystem::encrypts_names)
+}
+
+fn is_in(searched: &Searched) -> bool {
+    !searched.found.is_empty()
+}
+
+fn files(kind: &str, is_encrypted: bool) -> FilesOnDisk {
+    FilesOnDisk {
+        kind: kind.into(),
+        readability: match is_encrypted {
+            true => Readability::Encrypted,
+            false => Readability::Readable,
+        },
+    }
+}
+
+/// What is not as the file system's kind says. Where the server encrypts by itself, its row need not be readable anywhere.
+fn contradiction(kind: Option<FileSystem>, server_encrypts: bool, found: &Found) -> Option<String> {
+    if !server_encrypts && !found.row_above {
+        return Some("a canary is in none of the server's files although it was flushed".into());
+    }
+    let should = [
+        ("a row", found.row, is_encrypted(kind), server_encrypts),
+        ("what stands in a file", found.contents, is_encrypted(kind), false),
+        ("the name of a file", found.name, encrypts_names(kind), false),
+    ];
+    let wrong = should
+        .into_iter()
+        .find(|(_, is_readable, is_encrypted, is_hidden_already)| {
+            is_readable == is_encrypted && (*is_readable || !is_hidden_already)
+        });
+    let (what, is_readable, ..) = wrong?;
+    let (can, should) = match is_readable {
+        true => ("can", "encrypts it"),
+        false => ("cannot", "does not encrypt it"),
+    };
+    let kind = kind.map_or("the disk's own file system", FileSystem::name);
+    Some(format!("{what} {can} be read beneath {kind}, which {should}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOWHERE: Found = Found {
+        row: false,
+        row_above: true,
+        contents: false,
+        name: false,
+        bytes: 1,
+    };
+    const EVERYWHERE: Found = Found {
+        row: true,
+        row_above: true,
+        contents: true,
+        name: true,
+        bytes: 1,
+    };
+
+    #[test]
+    fn each_kind_is_held_to_what_it_says() {
+        for kind in FileSystem::ALL {
+            let (right, wrong) = match kind.is_encrypted() {
+                true => (NOWHERE, EVERYWHERE),
+                false => (EVERYWHERE, NOWHERE),
+            };
+            let right = Found {
+                name: !kind.encrypts_names(),
+                ..right
+            };
+            assert_eq!(contradiction(Some(kind), false, &right), None, "{kind}");
+            let problem = contradiction(Some(kind), false, &wrong).unwrap();
+            assert!(
+                problem.starts_with("a row can") && problem.contains(kind.name()),
+                "{problem}"
+            );
+            let other_name = Found {
+                name: !right.name,
+                ..right
+            };
+            let problem = contradiction(Some(kind), false, &other_name).unwrap();
+            assert!(problem.starts_with("the name of a file can"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_the_server_encrypts_is_readable_nowhere_and_a_file_is() {
+        let row_is_hidden = Found {
+            row: false,
+            row_above: false,
+            ..EVERYWHERE
+        };
+        assert_eq!(contradiction(Some(FileSystem::Ext4), true, &row_is_hidden), None);
+        let problem = contradiction(Some(FileSystem::Ext4), false, &row_is_hidden).unwrap();
+        assert!(problem.contains("in none of the server's files"), "{problem}");
+        // Another part of it may be readable, and beneath an encrypted file system nothing is.
+        assert_eq!(contradiction(Some(FileSystem::Ext4), true, &EVERYWHERE), None);
+        assert!(contradiction(Some(FileSystem::Fscrypt), true, &EVERYWHERE).is_some());
+    }
+}

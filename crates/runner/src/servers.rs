@@ -31,6 +31,12 @@ pub(crate) trait Servers {
     /// What an arm was proved to be; `None` for an arm that is measured elsewhere only.
     fn session(&self, arm: &str) -> Option<&SessionRecord>;
 
+    /// True if they have processes of their own, which may work between slices; false for a database in the load threads, whose
+    /// work ends with the operation that asked for it.
+    fn work_between_slices(&self) -> bool {
+        true
+    }
+
     /// The server that an arm is measured on; that of the baseline for one that is measured elsewhere only.
     fn server(&mut self, arm: &str) -> &mut dyn Server;
 

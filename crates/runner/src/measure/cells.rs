@@ -119,8 +119,8 @@ impl Measure for Cells<'_> {
         Ok(())
     }
 
-    fn has_rounds(&self, _cell: usize) -> bool {
-        self.study.differs_at_rest()
+    fn has_rounds(&self, cell: usize) -> bool {
+        self.study.differs_at_rest() && self.servers[self.open[cell].servers].work_between_slices()
     }
 
     fn quiet(&mut self, cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase {

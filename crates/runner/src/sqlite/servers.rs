@@ -105,6 +105,10 @@ impl Servers for SqliteServers {
         self.arm(arm).map(|arm| &arm.proved.session)
     }
 
+    fn work_between_slices(&self) -> bool {
+        false
+    }
+
     fn server(&mut self, arm: &str) -> &mut dyn Server {
         let index = self.index_of(arm);
         &mut self.files[index].file

@@ -128,6 +128,6 @@ fn memory(megabytes: u32) -> Storage {
 }
 
 fn servers(protocol: Protocol) -> impl Iterator<Item = &'static Entry> {
-    let spoken = move |entry: &&'static Entry| entry.protocol() == protocol && fetched(entry).is_some();
+    let spoken = move |entry: &&'static Entry| entry.protocol() == Some(protocol) && fetched(entry).is_some();
     CATALOGUE.iter().copied().filter(spoken)
 }

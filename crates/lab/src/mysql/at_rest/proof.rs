@@ -202,6 +202,7 @@ mod tests {
         algorithm: None,
         encryption_threads: 0,
         file_system: None,
+        sqlcipher: None,
     };
 
     #[test]

@@ -1,7 +1,7 @@
 //! Proof on the disk of what a private server encrypts at rest, whichever family it is of.
 
 use ciphertax_model::Storage;
-use ciphertax_records::Proof;
+use ciphertax_records::{Proof, Readability};
 
 use crate::catalogue::ServerFamily;
 use crate::mysql::at_rest as mysql;
@@ -29,9 +29,15 @@ pub fn prove(arm: &str, server: &PrivateServer) -> Result<ProvedAtRest, ProofErr
     match (&server.entry().family, server.file_system()) {
         // What it has on the disk's own file system is in its files, each of which is looked into.
         (ServerFamily::MySql(_), None) => mysql::prove_at_rest(arm, server),
-        (ServerFamily::MySql(_), Some(_)) => {
+        (ServerFamily::MySql(_), Some(file_system)) => {
             let mut proved = server.prove_file_system(arm)?;
-            let own = mysql::prove_at_rest(arm, server)?;
+            let mut own = mysql::prove_at_rest(arm, server)?;
+            if file_system.kind().is_encrypted() {
+                // They were looked into as the server sees them; on the disk they are what is proved above.
+                for files in &mut own.disk.files {
+                    files.readability = Readability::Encrypted;
+                }
+            }
             proved.proofs.extend(own.proofs);
             proved.disk.searched_bytes += own.disk.searched_bytes;
             proved.disk.files.extend(own.disk.files);

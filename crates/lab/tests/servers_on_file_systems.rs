@@ -66,7 +66,7 @@ fn writes_what_is_left_readable((entry, known): (&'static Entry, &str), kinds: &
             false => Readability::Readable,
         };
         let said = [
-            proved.disk.of("files beneath the file system"),
+            proved.disk.of("files on the disk"),
             proved.disk.of("names of files"),
         ];
         let expected = [
@@ -108,6 +108,9 @@ fn what_the_kernel_keeps_of_a_servers_files_is_dropped_on_each_side_of_its_file_
             ..Storage::default()
         };
         let server = builder.storage(buffered).start().unwrap();
+        let proved = server.prove_file_system("arm").unwrap();
+        let is_encrypted = proved.disk.of("files on the disk") == Some(Readability::Encrypted);
+        assert_eq!(is_encrypted, kind.is_some());
         let beneath = server
             .file_system()
             .map_or(server.disk(), |mounted| mounted.beneath().to_owned());

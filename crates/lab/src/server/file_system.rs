@@ -17,8 +17,8 @@ use super::families::family;
 use super::family::Running;
 use super::private_server::PrivateServer;
 
-/// What readers know the two by that are looked into beneath a file system.
-const CONTENTS: &str = "files beneath the file system";
+/// What readers know the two by that are looked into on the disk, beneath a file system of the server's own.
+const CONTENTS: &str = "files on the disk";
 const NAMES: &str = "names of files";
 
 impl PrivateServer {
@@ -79,8 +79,8 @@ impl PrivateServer {
             )
         });
         let claim = match is_encrypted(kind) {
-            true => "beneath the file system a canary cannot be read",
-            false => "beneath the file system a canary can be read",
+            true => "beneath its file system a canary cannot be read",
+            false => "a canary can be read on the disk",
         };
         let names = match encrypts_names(kind) {
             true => "cannot",

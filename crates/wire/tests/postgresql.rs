@@ -316,7 +316,7 @@ fn what_is_loaded_is_what_the_driver_reads() {
 }
 
 #[test]
-fn a_load_that_fails_or_is_given_up_leaves_nothing_and_a_session_that_goes_on() {
+fn a_load_that_fails_leaves_nothing_and_a_session_that_goes_on() {
     let Some(server) = postgres() else { return };
     ask(&server.plain("trusted"), async |session, _| {
         session

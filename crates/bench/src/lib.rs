@@ -9,6 +9,7 @@ pub mod child;
 mod client_certificate;
 pub mod derivation;
 mod document;
+pub mod driver;
 mod go_program;
 mod ground;
 mod mongodb_ground;

@@ -6,7 +6,7 @@ use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format::rounded;
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
 
-use crate::findings::{PAYS_MOST, SERVER_CPU};
+use crate::findings::which_server_pays_most;
 
 /// One sentence about the arm that the study names first: what it costs the server, or else the client. The tables say the
 /// same of the others.
@@ -14,7 +14,8 @@ pub(crate) fn verdict(run: &Run) -> String {
     let Some(baseline) = run.head.arms.iter().find(|arm| arm.role == ArmRole::Baseline) else {
         return nothing(run);
     };
-    let of_several = answers_of_several_servers(run);
+    // Where a study asks several servers the same.
+    let of_several = which_server_pays_most(&run.results.findings);
     if !of_several.is_empty() {
         return format!("Against {}: {}.", baseline.name, of_several.join("; "));
     }
@@ -24,17 +25,6 @@ pub(crate) fn verdict(run: &Run) -> String {
         Some(sentence) => format!("Against {}, {sentence}.", baseline.name),
         None => nothing(run),
     }
-}
-
-/// Which of several servers pays most, where a study asks several the same: the first sentences of the findings about the servers'
-/// own CPU.
-fn answers_of_several_servers(run: &Run) -> Vec<&str> {
-    let findings = run.results.findings.iter();
-    let of_servers =
-        findings.filter(|finding| finding.id == PAYS_MOST && finding.summary.contains(SERVER_CPU));
-    of_servers
-        .filter_map(|finding| finding.summary.split(". ").next())
-        .collect()
 }
 
 fn nothing(run: &Run) -> String {

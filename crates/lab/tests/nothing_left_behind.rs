@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_testkit::{
-    OrdinaryUser, cache, command_lines_with, copy_program, example, fetched, folders_in, is_root, not_tested,
-    owner_command, parent_of, processes_with, temporary_folder, within,
+    OrdinaryUser, cache, command_lines_with, copy_program, example, fetched, folders_in, has_shared_memory,
+    is_root, not_tested, owner_command, parent_of, processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -51,7 +51,7 @@ fn an_owner_of_a_postgresql_killed_by_sigkill() {
         return;
     }
     let owner = Owner::of_postgresql();
-    let pid = owner.server.as_raw_nonzero().get();
+    let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
     let name = name_of(&owner.folder);
     owner.process_ends_and_nothing_is_left();
     assert!(within(SECONDS, || command_lines_with(&name).is_empty()));
@@ -64,7 +64,7 @@ fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start
         return;
     }
     let owner = Owner::of_postgresql();
-    let pid = owner.server.as_raw_nonzero().get();
+    let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
     let name = name_of(&owner.folder);
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
@@ -345,12 +345,4 @@ fn owner_program() -> PathBuf {
 /// By which the processes of a PostgreSQL name themselves.
 fn name_of(folder: &Path) -> String {
     folder.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
-/// Whether there is shared memory of System V that this process made. It goes a moment after the command line of the last
-/// process that used it.
-fn has_shared_memory(pid: i32) -> bool {
-    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let maker = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
-    segments.lines().any(|line| maker(line) == Some(pid.to_string()))
 }

@@ -18,7 +18,9 @@ mod waiting;
 pub use event_loop::{run, run_within};
 pub use files::{contains, files_with, folders_in, temporary_folder};
 pub use not_tested::not_tested;
-pub use processes::{Process, command_lines_with, is_running, parent_of, processes, processes_with};
+pub use processes::{
+    Process, command_lines_with, has_shared_memory, is_running, parent_of, processes, processes_with,
+};
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
 pub use servers::{fetched, plain, postgresql_programs};

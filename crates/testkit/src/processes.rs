@@ -1,4 +1,4 @@
-//! Whose processes still run.
+//! Whose processes still run, and what they leave in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,14 @@ pub fn is_running(pid: u32) -> bool {
 /// Who started a process that runs.
 pub fn parent_of(pid: u32) -> u32 {
     fields_of(pid).unwrap()[1].parse().unwrap()
+}
+
+/// Whether there is shared memory of System V that this process made. It goes a moment after the command line of the last
+/// process that used it.
+pub fn has_shared_memory(pid: u32) -> bool {
+    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let maker = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
+    segments.lines().any(|line| maker(line) == Some(pid.to_string()))
 }
 
 /// What the kernel says of a process behind its name, which may hold anything.

@@ -36,7 +36,7 @@ mod what_differs;
 
 use ciphertax_records::{Finding, MeasuredCell, Run};
 
-pub(crate) use pays_most::{PAYS_MOST, SERVER_CPU};
+pub(crate) use pays_most::which_server_pays_most;
 
 use crate::cell::CellSamples;
 use crate::error::ExplainError;

@@ -13,9 +13,9 @@ use crate::cell::{BASELINE, CellSamples, value};
 use crate::error::ExplainError;
 
 /// The identifier of these findings.
-pub(crate) const PAYS_MOST: &str = "pays-most";
+const PAYS_MOST: &str = "pays-most";
 /// What those about the server's side hold.
-pub(crate) const SERVER_CPU: &str = ", server CPU of ";
+const SERVER_CPU: &str = ", server CPU of ";
 
 /// What an arm costs one server.
 pub(super) struct Payer<'a> {
@@ -66,6 +66,16 @@ pub(super) fn groups_of_servers<'a>(
         }
     }
     groups
+}
+
+/// What these findings answer about the servers' own CPU: the first sentence of each.
+pub(crate) fn which_server_pays_most(findings: &[Finding]) -> Vec<&str> {
+    let of_servers = findings
+        .iter()
+        .filter(|finding| finding.id == PAYS_MOST && finding.summary.contains(SERVER_CPU));
+    of_servers
+        .filter_map(|finding| finding.summary.split(". ").next())
+        .collect()
 }
 
 fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {

@@ -30,14 +30,6 @@ pub(crate) fn user_of(pid: u32) -> u32 {
     fs::metadata(format!("/proc/{pid}")).unwrap().uid()
 }
 
-/// Whether there is shared memory of System V that this process made. It goes a moment after the command line of the last
-/// process that used it.
-pub(crate) fn has_shared_memory(pid: u32) -> bool {
-    let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let maker = |line: &str| line.split_whitespace().nth(4).map(str::to_owned);
-    segments.lines().any(|line| maker(line) == Some(pid.to_string()))
-}
-
 /// Whether an account has a certificate.
 pub(crate) enum Known {
     Yes,

@@ -10,11 +10,13 @@ use ciphertax_lab::catalogue::{POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder, RunningLink, pooler};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, Link, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
-use ciphertax_testkit::{command_lines_with, fetched, files_with, is_root, not_tested, processes, within};
+use ciphertax_testkit::{
+    command_lines_with, fetched, files_with, has_shared_memory, is_root, not_tested, processes, within,
+};
 use ciphertax_wire::postgresql::{ConnectOptions, Method};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 
-use crate::common::{SECONDS, ask, connector, has_shared_memory, name, options, servers, user_of};
+use crate::common::{SECONDS, ask, connector, name, options, servers, user_of};
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {

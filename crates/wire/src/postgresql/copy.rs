@@ -82,21 +82,6 @@ impl<'a> CopyIn<'a> {
         read_copied(self.messages).await
     }
 
-    /// Gives up: none of the rows will be there.
-    ///
-    /// # Errors
-    /// Those of the connection.
-    pub async fn abort(self, why: &str) -> Result<(), WireError> {
-        let mut message = BytesMut::new();
-        frontend::copy_fail(why, &mut message).map_err(not_writable)?;
-        self.messages.stream.send(&message).await?;
-        match read_copied(self.messages).await {
-            Err(WireError::PostgreSql { .. }) => Ok(()),
-            Err(error) => Err(error),
-            Ok(_) => Err(WireError::protocol("it took rows that were taken back")),
-        }
-    }
-
     async fn send_if_much(&mut self) -> Result<(), WireError> {
         if self.message.len() < CHUNK {
             return Ok(());

@@ -19,7 +19,7 @@ pub use access::PostgresqlAccess;
 pub use copy::CopyRows;
 #[cfg(test)]
 pub(crate) use dialect::DIALECT;
-pub use leftovers::{end_sessions, refuse_without_rights};
+pub use leftovers::end_sessions;
 
 /// YCSB's table on PostgreSQL.
 pub type PostgresqlTable = SqlTable<PostgresqlAccess>;

@@ -5,7 +5,7 @@ mod rust;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ciphertax_bench::{Document, GoProgram, Ground, Login, Repeats, Result, Slice, Table};
+use ciphertax_bench::{Document, GoProgram, Ground, Login, Repeats, Result, Slice, Table, driver};
 use ciphertax_engine::Engine;
 use ciphertax_model::{CertificateKind, Load, Resumption, TlsLibrary, Transport};
 use ciphertax_stats::BalancedOrder;
@@ -279,7 +279,7 @@ impl Driver<'_> {
     fn measure(&self, ground: &mut Ground, task: &Task, measured: &mut Measured) -> Result<()> {
         let mut command = match self {
             Self::Go(program) => program.command(),
-            Self::MysqlAsync => rust::command(),
+            Self::MysqlAsync => driver::command(rust::PART),
         };
         let input = serde_json::to_string(task)?;
         let connections_before = ground.counter("Connections")?;

@@ -1,36 +1,21 @@
 //! Rust's driver, in a process of its own.
 
 use std::fs;
-use std::io;
-use std::process::Command;
-use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Login, Result};
+use ciphertax_bench::{Login, Result, driver};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder, SslOpts};
-use tokio::task::JoinSet;
 
 use crate::{Answer, Task};
 
+/// The argument by which this program is that process.
+pub(crate) const PART: &str = "mysql-async";
 /// Which driver it is.
 pub(crate) const VERSION: &str = "mysql_async 0.37, rustls 0.23 with aws-lc-rs";
 
-/// This program again, as that process.
-pub(crate) fn command() -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg("mysql-async");
-    command
-}
-
-/// The process: reads its task, connects until the time is up, and tells how often.
+/// The process: connects until the time is up, and tells how often.
 pub(crate) fn main() -> Result<()> {
-    let task: Task = serde_json::from_reader(io::stdin())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let answer = runtime.block_on(connects(&task))?;
-    println!("{}", serde_json::to_string(&answer)?);
-    Ok(())
+    driver::main(connects)
 }
 
 async fn connects(task: &Task) -> Result<Answer> {
@@ -40,30 +25,16 @@ async fn connects(task: &Task) -> Result<Answer> {
         move || options(&login, authority.as_deref())
     };
     let word = word(new_options()).await?;
-    let began = Instant::now();
-    let deadline = began + Duration::from_secs(task.seconds.into());
-    let shared = new_options();
-    let mut loops = JoinSet::new();
-    for _ in 0..task.at_a_time {
-        let (shared, new_options, resume) = (shared.clone(), new_options.clone(), task.resume);
-        loops.spawn(async move {
-            let mut connects = 0;
-            while Instant::now() < deadline {
-                // The tickets of earlier sessions belong to the TLS settings, which belong to the options.
-                let options = if resume { shared.clone() } else { new_options() };
-                Conn::new(options).await?.disconnect().await?;
-                connects += 1;
-            }
-            Ok::<u64, mysql_async::Error>(connects)
-        });
-    }
-    let mut connects = 0;
-    while let Some(ended) = loops.join_next().await {
-        connects += ended??;
-    }
+    let (shared, resume) = (new_options(), task.resume);
+    let connect = move || {
+        // The tickets of earlier sessions belong to the TLS settings, which belong to the options.
+        let options = if resume { shared.clone() } else { new_options() };
+        async move { Conn::new(options).await?.disconnect().await }
+    };
+    let (connects, seconds) = driver::connect_for(task.seconds, task.at_a_time, connect).await?;
     Ok(Answer {
         connects,
-        seconds: began.elapsed().as_secs_f64(),
+        seconds,
         word,
     })
 }

@@ -132,7 +132,10 @@ fn of_slice(engine: &mut Engine, arm: usize) -> Result<(u64, f64, f64)> {
 }
 
 fn of_driver(task: &Task) -> Result<(u64, f64, f64)> {
-    let finished = child::run(&mut driver::command(), &serde_json::to_string(task)?)?;
+    let finished = child::run(
+        &mut ciphertax_bench::driver::command(driver::PART),
+        &serde_json::to_string(task)?,
+    )?;
     let answer: Answer = serde_json::from_str(&finished.output)?;
     if !answer.word.starts_with("TLSv1.3") || answer.connects == 0 {
         return Err(format!("the driver's session is {:?}", answer.word).into());

@@ -4,24 +4,23 @@ use std::fs;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
-use ciphertax_bench::{Login, Result};
+use ciphertax_bench::{Login, Result, driver};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::task::JoinSet;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Config, SimpleQueryMessage, Socket};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+/// The argument by which this program is that process.
+pub(crate) const PART: &str = "tokio-postgres";
 /// Which driver it is.
 pub(crate) const VERSION: &str = "tokio-postgres 0.7, rustls 0.23 with aws-lc-rs";
 
@@ -42,22 +41,9 @@ pub(crate) struct Answer {
     pub(crate) word: String,
 }
 
-/// This program again, as that process.
-pub(crate) fn command() -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg("tokio-postgres");
-    command
-}
-
-/// The process: reads its task, connects until the time is up, and tells how often.
+/// The process: connects until the time is up, and tells how often.
 pub(crate) fn main() -> Result<()> {
-    let task: Task = serde_json::from_reader(io::stdin())?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let answer = runtime.block_on(connects(&task))?;
-    println!("{}", serde_json::to_string(&answer)?);
-    Ok(())
+    driver::main(connects)
 }
 
 async fn connects(task: &Task) -> Result<Answer> {
@@ -74,30 +60,19 @@ async fn connects(task: &Task) -> Result<Answer> {
         .ssl_mode(SslMode::Require);
     let config = Arc::new(config);
     let word = word(&config, tls.clone()).await?;
-    let began = Instant::now();
-    let deadline = began + Duration::from_secs(task.seconds.into());
-    let mut loops = JoinSet::new();
-    for _ in 0..task.at_a_time {
+    let connect = move || {
         let (config, tls) = (Arc::clone(&config), tls.clone());
-        loops.spawn(async move {
-            let mut connects = 0;
-            while Instant::now() < deadline {
-                let (client, connection) = config.connect(tls.clone()).await?;
-                drop(client);
-                // Says goodbye.
-                connection.await?;
-                connects += 1;
-            }
-            Ok::<u64, tokio_postgres::Error>(connects)
-        });
-    }
-    let mut connects = 0;
-    while let Some(ended) = loops.join_next().await {
-        connects += ended??;
-    }
+        async move {
+            let (client, connection) = config.connect(tls).await?;
+            drop(client);
+            // Says goodbye.
+            connection.await
+        }
+    };
+    let (connects, seconds) = driver::connect_for(task.seconds, task.at_a_time, connect).await?;
     Ok(Answer {
         connects,
-        seconds: began.elapsed().as_secs_f64(),
+        seconds,
         word,
     })
 }

@@ -59,7 +59,7 @@ fn identical_servers_under_writes_seldom_cost_and_pay_the_same_over_whole_rounds
         let played = match play(&plan(number), destination, &mut Silent, &Arc::default()) {
             Ok(played) => played,
             Err(RunError::Impossible(refusals)) => {
-                ciphertax_testkit::not_tested(&refusals.join("; "));
+                ciphertax_testkit::not_tested(refusals.join("; "));
                 return;
             }
             Err(error) => panic!("{error}"),

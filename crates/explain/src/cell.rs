@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use ciphertax_model::{Cell, Metric, Study};
-use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples, counter};
+use ciphertax_records::{AuthenticationFacts, Handshakes, Phase, Round, Sample, Samples};
 
-use crate::rounds::{OfRound, Rounds};
+use crate::rounds::{OfRound, Pages, Rounds};
 
 /// The slices of one cell. Arms are known by their index: 0 is the baseline, 1 the baseline again.
 pub(crate) struct CellSamples<'a> {
@@ -40,7 +40,7 @@ pub(crate) struct Figures {
     /// Sent and received.
     bytes: u64,
     /// Read into the server's cache, and written from it.
-    pub(crate) pages: Pages,
+    pages: Pages,
     /// Of the client's threads, then of the server's.
     pub(crate) run_queue_wait_ns: [Option<u64>; 2],
     workers: u32,
@@ -52,13 +52,6 @@ pub(crate) struct Figures {
     kinds: Box<[Sum]>,
     /// By phase; empty where connections are reused.
     phases: Box<[Sum]>,
-}
-
-/// Pages that a server moved; `None` where it does not tell.
-#[derive(Clone, Copy)]
-pub(crate) struct Pages {
-    pub(crate) read: Option<i64>,
-    pub(crate) written: Option<i64>,
 }
 
 /// Sums of an open loop in nanoseconds.
@@ -157,9 +150,14 @@ impl<'a> CellSamples<'a> {
             return;
         };
         for of_arm in &round.arms {
-            let arm = self.arms.iter().position(|name| *name == of_arm.arm);
-            if let Some(figures) = arm.and_then(|arm| block[arm].as_mut()) {
+            let Some(arm) = self.arms.iter().position(|name| *name == of_arm.arm) else {
+                continue;
+            };
+            if let Some(figures) = &mut block[arm] {
                 figures.round = Some(Box::new(OfRound::of(of_arm)));
+                if figures.counts() {
+                    self.rounds.add_counters(arm, of_arm, figures.operations);
+                }
             }
         }
     }
@@ -302,10 +300,7 @@ impl Figures {
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
             pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
-            pages: Pages {
-                read: server.server_counters.get(counter::PAGES_READ).copied(),
-                written: server.server_counters.get(counter::PAGES_WRITTEN).copied(),
-            },
+            pages: Pages::of(&server.server_counters),
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,
             client_bound: load.client_bound,
@@ -335,6 +330,14 @@ impl Figures {
                 .as_ref()
                 .is_some_and(|round| round.of_metric(metric).is_some()),
             false => value(self, metric).is_some(),
+        }
+    }
+
+    /// The pages that were moved where a metric was measured: over the whole round, or in the slice alone.
+    pub(crate) fn pages(&self, metric: Metric) -> Option<Pages> {
+        match Metric::COMPARED_OF_ROUNDS.contains(&metric) {
+            true => Some(self.round.as_ref()?.pages),
+            false => Some(self.pages),
         }
     }
 

@@ -1,9 +1,11 @@
 //! What arms are compared by, and the series that the comparison rests on.
 
+use std::array;
+
 use ciphertax_model::Metric;
 use ciphertax_stats::totals::{self, Taken};
 
-use crate::cell::{CellSamples, Figures};
+use crate::cell::{CellSamples, Figures, value};
 
 /// What arms are compared by besides, in a cell with rounds; nothing in any other.
 pub(crate) fn of_rounds(cell: &CellSamples<'_>) -> Vec<Metric> {
@@ -33,30 +35,47 @@ pub(crate) fn server_cpu(cell: &CellSamples<'_>) -> Metric {
 }
 
 impl CellSamples<'_> {
-    /// What both arms took of a metric of rounds, in the blocks whose round has ended.
-    fn taken(&self, one: usize, other: usize, metric: Metric) -> (Vec<Taken>, Vec<Taken>) {
-        let taken = |figures: &Figures| {
+    /// The logarithms of a metric of several arms, a row for each block in which all have it. What is paid later is lumpy, so for
+    /// metrics of rounds they are those of what was taken in all. Empty where one of them took nothing.
+    pub(crate) fn logs_of<const N: usize>(&self, arms: [usize; N], metric: Metric) -> Vec<[f64; N]> {
+        if !Metric::COMPARED_OF_ROUNDS.contains(&metric) {
+            return self
+                .rows(arms, |slice| value(slice, metric))
+                .into_iter()
+                .map(|row| row.map(f64::ln))
+                .collect();
+        }
+        let taken = self.rows(arms, |slice| {
             Some(Taken {
-                amount: figures.round.as_ref()?.of_metric(metric)? as f64,
-                operations: figures.operations as f64,
+                amount: slice.round.as_ref()?.of_metric(metric)? as f64,
+                operations: slice.operations as f64,
             })
-        };
-        self.pairs(one, other)
-            .filter_map(|(a, b)| Some((taken(a)?, taken(b)?)))
-            .unzip()
+        });
+        let series = |arm: usize| totals::logs(&taken.iter().map(|row| row[arm]).collect::<Vec<_>>());
+        let series: Vec<Vec<f64>> = (0..N).map(series).collect::<Result<_, _>>().unwrap_or_default();
+        let row = |block: usize| array::from_fn(|arm| series[arm][block]);
+        let blocks = series.first().map_or(0, Vec::len);
+        (0..blocks).map(row).collect()
     }
 
-    /// The logarithms of a metric of both arms, one a block in which both have it. What is paid later is lumpy, so for metrics of
-    /// rounds they are those of what was taken in all. Empty where one of them took nothing.
+    /// The same of two arms.
     pub(crate) fn logs(&self, one: usize, other: usize, metric: Metric) -> Logs {
-        if Metric::COMPARED_OF_ROUNDS.contains(&metric) {
-            let (one, other) = self.taken(one, other, metric);
-            let logs = totals::logs(&one).and_then(|one| Ok((one, totals::logs(&other)?)));
-            let (one, other) = logs.unwrap_or_default();
-            return Logs { one, other };
-        }
-        let (one, other) = self.paired(one, other, metric);
-        Logs::of(&one, &other)
+        let logs = self.logs_of([one, other], metric);
+        let (one, other) = logs.into_iter().map(|[one, other]| (one, other)).unzip();
+        Logs { one, other }
+    }
+
+    /// What several arms tell of themselves, a row for each block in which all do.
+    fn rows<T: Copy, const N: usize>(
+        &self,
+        arms: [usize; N],
+        told: impl Fn(&Figures) -> Option<T>,
+    ) -> Vec<[T; N]> {
+        let row = |slices: [&Figures; N]| {
+            let row: Vec<T> = slices.into_iter().map(&told).collect::<Option<_>>()?;
+            row.try_into().ok()
+        };
+        self.together(arms).filter_map(row).collect()
     }
 }
 

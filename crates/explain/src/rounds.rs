@@ -1,7 +1,9 @@
 //! Whole rounds: what a server used between its slices too, by the operations of its own.
 
+use std::collections::BTreeMap;
+
 use ciphertax_model::Metric;
-use ciphertax_records::{Round, RoundOfArm, RoundsOfCell, Sample};
+use ciphertax_records::{Round, RoundOfArm, RoundsOfCell, Sample, counter};
 
 /// What is known of the rounds of a cell; nothing where arms do not differ at rest.
 #[derive(Default)]
@@ -13,11 +15,28 @@ pub(crate) struct Rounds {
     disturbed: u32,
     /// How long the quiet phases were together, in nanoseconds.
     waited_ns: u64,
+    /// By arm, the servers' own counters: by how much they rose, and the operations meanwhile.
+    counters: BTreeMap<usize, BTreeMap<String, (i64, u64)>>,
 }
 
 impl Rounds {
     pub(crate) fn add(&mut self, round: &Round) {
         self.seconds.push(round.duration_ns as f64 / 1e9);
+    }
+
+    /// Takes note of what an arm's server counted over a round in which its slice is valid.
+    pub(crate) fn add_counters(&mut self, arm: usize, round: &RoundOfArm, operations: u64) {
+        let counters = self.counters.entry(arm).or_default();
+        for (name, rose) in &round.server_counters {
+            let (sum, all) = counters.entry(name.clone()).or_default();
+            *sum += rose;
+            *all += operations;
+        }
+    }
+
+    /// What an arm's server counted, by how much and in how many operations; `None` where there are no rounds.
+    pub(crate) fn counters(&self, arm: usize) -> Option<&BTreeMap<String, (i64, u64)>> {
+        self.counters.get(&arm)
     }
 
     pub(crate) fn add_slice(&mut self, sample: &Sample) {
@@ -48,6 +67,22 @@ impl Rounds {
     }
 }
 
+/// Pages that a server moved; `None` where it does not tell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pages {
+    pub(crate) read: Option<i64>,
+    pub(crate) written: Option<i64>,
+}
+
+impl Pages {
+    pub(crate) fn of(counters: &BTreeMap<String, i64>) -> Self {
+        Self {
+            read: counters.get(counter::PAGES_READ).copied(),
+            written: counters.get(counter::PAGES_WRITTEN).copied(),
+        }
+    }
+}
+
 /// What one arm's server used in a round, as far as it could be seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OfRound {
@@ -56,6 +91,8 @@ pub(crate) struct OfRound {
     kernel_workers_cpu_ns: Option<u64>,
     bytes_written: Option<u64>,
     bytes_read: Option<u64>,
+    /// Those of its slice and those that were moved before and after it.
+    pub(crate) pages: Pages,
 }
 
 impl OfRound {
@@ -66,6 +103,7 @@ impl OfRound {
             kernel_workers_cpu_ns: round.kernel_workers_cpu_ns,
             bytes_written: round.bytes_written,
             bytes_read: round.bytes_read,
+            pages: Pages::of(&round.server_counters),
         }
     }
 

@@ -18,8 +18,10 @@ fn row(head: &Head, cell: &CellSamples<'_>, arm: usize) -> Option<StorageRow> {
     let mut records = head.data_sizes.iter();
     let data = records.find(|record| record.cell == cell.cell.name && record.arm == *name);
     let totals = cell.totals(arm);
+    // What is written later is written too.
+    let counters = cell.rounds.counters(arm).unwrap_or(&totals.counters);
     let per_operation = |name| {
-        let (rose, operations) = totals.counters.get(name)?;
+        let (rose, operations) = counters.get(name)?;
         (*operations > 0).then(|| *rose as f64 / *operations as f64)
     };
     let pages_read = per_operation(counter::PAGES_READ);

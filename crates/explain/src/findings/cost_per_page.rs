@@ -1,7 +1,7 @@
 //! What encryption at rest costs for each page that leaves or enters a server's memory.
 
 use ciphertax_model::Metric;
-use ciphertax_records::{EstimateRow, Finding, MeasuredCell, Run, Severity};
+use ciphertax_records::{Finding, MeasuredCell, Run, Severity};
 use ciphertax_stats::format::{fine, rounded};
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval};
@@ -16,16 +16,16 @@ const ENOUGH: f64 = 0.01;
 /// The part of the pages that are moved one way from which on the price is called that of this way.
 const NEARLY_ALL: f64 = 0.95;
 
-/// Extra CPU of the server per operation over the pages that it moves per operation, both of the same blocks.
+/// Extra CPU of the server per operation over the pages that it moves per operation, both of the same blocks: over whole rounds
+/// where they were measured, since most pages are written when the slice is over.
 pub(super) fn cost_per_page(
     run: &Run,
     samples: &CellSamples<'_>,
     cell: MeasuredCell<'_>,
     arm: &str,
 ) -> Result<Option<Finding>, ExplainError> {
-    let cost = run
-        .results
-        .estimate(&cell.asked.name, arm, Metric::ServerCpuPerOp);
+    let metric = run.results.server_cpu(&cell.asked.name);
+    let cost = run.results.estimate(&cell.asked.name, arm, metric);
     let Some(cost) = cost.filter(|cost| is_sure(cost) && cost.low > 0.0) else {
         return Ok(None);
     };
@@ -33,14 +33,16 @@ pub(super) fn cost_per_page(
     let Some(of_arm) = of_arm.filter(|_| encrypts_at_rest_alone(run, arm)) else {
         return Ok(None);
     };
-    let rows = blocks(samples, of_arm, cost);
-    let count = rows.len() as f64;
-    let [read, written] = [2, 3].map(|column: usize| rows.iter().map(|row| row[column]).sum::<f64>() / count);
+    let rows = blocks(samples, of_arm, metric);
+    let sum = |of: fn(&Block) -> f64| rows.iter().map(of).sum::<f64>();
+    let operations = sum(|row| row[3]);
+    let [read, written] = [sum(|row| row[4]), sum(|row| row[5])].map(|pages| pages / operations);
     if rows.len() < FEWEST_BLOCKS as usize || read + written < ENOUGH {
         return Ok(None);
     }
-    let per_page: Interval = interval_of(&rows, &[[0.0], [0.0]], |[baseline, arm, read, written], _| {
-        (arm.exp() - baseline.exp()) / (read + written)
+    let per_page: Interval = interval_of(&rows, &[[0.0], [0.0]], |means, _| {
+        let [baseline_cpu, baseline_operations, cpu, operations, read, written] = means;
+        (cpu - baseline_cpu / baseline_operations * operations) / (read + written)
     })?;
     let (moved, pages) = match read / (read + written) {
         share if share >= NEARLY_ALL => ("read", format!("{} are read", fine(read))),
@@ -59,7 +61,7 @@ pub(super) fn cost_per_page(
             rounded::microseconds_between(per_page),
         ),
         format!(
-            "server CPU {} of {} per operation, over {} blocks",
+            "{metric} {} of {}, over {} blocks",
             rounded::change(cost.interval()),
             rounded::microseconds(cost.baseline),
             rows.len()
@@ -67,25 +69,19 @@ pub(super) fn cost_per_page(
     )))
 }
 
-/// Block by block: logarithms of the CPU per operation in microseconds, of the baseline and of the arm, then the pages that the
-/// arm read and wrote per operation. The logarithms are moved so that the baseline's mean is its value in the tables.
-fn blocks(samples: &CellSamples<'_>, arm: usize, cost: &EstimateRow) -> Vec<[f64; 4]> {
-    let log = |slice: &Figures| value(slice, Metric::ServerCpuPerOp).map(f64::ln);
-    let per_operation = |slice: &Figures, pages: Option<i64>| Some(pages? as f64 / slice.operations as f64);
-    let row = |(baseline, arm): (&Figures, &Figures)| {
-        Some([
-            log(baseline)?,
-            log(arm)?,
-            per_operation(arm, arm.pages.read)?,
-            per_operation(arm, arm.pages.written)?,
-        ])
+/// CPU in microseconds and operations of the baseline, the same of the arm, then the pages that the arm read and wrote.
+type Block = [f64; 6];
+
+fn blocks(samples: &CellSamples<'_>, arm: usize, metric: Metric) -> Vec<Block> {
+    let taken = |slice: &Figures| {
+        let operations = slice.operations as f64;
+        Some([value(slice, metric)? * operations, operations])
     };
-    let mut rows: Vec<[f64; 4]> = samples.pairs(BASELINE, arm).filter_map(row).collect();
-    let mean = rows.iter().map(|row| row[0]).sum::<f64>() / rows.len() as f64;
-    let shift = cost.baseline.ln() - mean;
-    for row in &mut rows {
-        row[0] += shift;
-        row[1] += shift;
-    }
-    rows
+    let row = |(baseline, arm): (&Figures, &Figures)| {
+        let pages = arm.pages(metric)?;
+        let [[baseline_cpu, baseline_operations], [cpu, operations]] = [taken(baseline)?, taken(arm)?];
+        let [read, written] = [pages.read? as f64, pages.written? as f64];
+        Some([baseline_cpu, baseline_operations, cpu, operations, read, written])
+    };
+    samples.pairs(BASELINE, arm).filter_map(row).collect()
 }

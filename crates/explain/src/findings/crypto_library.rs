@@ -1,12 +1,11 @@
 //! Whose cryptographic library makes encryption at rest dear.
 
-use ciphertax_model::Metric;
 use ciphertax_records::{Finding, MeasuredCell, Run, ServerRecord, Severity};
 use ciphertax_stats::format::rounded;
 
 use super::at_rest::encrypts_at_rest_alone;
 use super::finding::{finding, is_sure};
-use super::pays_most::{Payer, ahead_of, floor_us, groups_of_servers, payers};
+use super::pays_most::{Payer, ahead_of, floor_us, groups_of_servers, payers, server_cpu};
 use crate::cell::CellSamples;
 use crate::error::ExplainError;
 
@@ -35,7 +34,8 @@ fn of_group(
     group: &[(MeasuredCell<'_>, &CellSamples<'_>)],
     arm: &str,
 ) -> Result<Option<Finding>, ExplainError> {
-    let payers = payers(run, group, arm, Metric::ServerCpuPerOp, |_| true);
+    let metric = server_cpu(run, group);
+    let payers = payers(run, group, arm, metric, |_| true);
     let Some(most) = payers
         .first()
         .filter(|most| is_sure(most.row) && most.row.low > 0.0)
@@ -47,7 +47,7 @@ fn of_group(
         .iter()
         .filter(|other| library(other.server) != library(most.server))
     {
-        if let Some(ahead) = ahead_of(most, other, arm, Metric::ServerCpuPerOp)? {
+        if let Some(ahead) = ahead_of(most, other, arm, metric)? {
             let is_sure = ahead.interval.low > 0.0 && ahead.interval.value > floor_us(most) + floor_us(other);
             others.extend(is_sure.then_some((other, ahead.interval)));
         }

@@ -9,7 +9,7 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::finding;
 use super::what_differs::why;
-use crate::cell::{BASELINE, CellSamples, value};
+use crate::cell::{BASELINE, CellSamples};
 use crate::error::ExplainError;
 
 /// The identifier of these findings.
@@ -37,7 +37,7 @@ pub(super) fn pays_most(
     let mut findings = Vec::new();
     for group in groups_of_servers(run, cells) {
         for (side, metric) in [
-            ("server", Metric::ServerCpuPerOp),
+            ("server", server_cpu(run, &group)),
             ("client", Metric::ClientCpuPerOp),
         ] {
             let payers = payers(run, &group, arm, metric, |row| row.verdict == Verdict::Costs);
@@ -85,6 +85,13 @@ fn asks_another_server_the_same(one: &Cell, other: &Cell) -> bool {
         ..cell.clone()
     };
     one.server != other.server && asked(one) == asked(other)
+}
+
+/// What says most of what servers pay that are asked the same. Their arms are the same too, so what says it of one of them says
+/// it of all.
+pub(super) fn server_cpu(run: &Run, group: &[(MeasuredCell<'_>, &CellSamples<'_>)]) -> Metric {
+    let first = group.first().map(|(cell, _)| cell.asked.name.as_str());
+    first.map_or(Metric::ServerCpuPerOp, |cell| run.results.server_cpu(cell))
 }
 
 /// Those whose row is wanted, such as those that are sure to pay; the most first.
@@ -192,8 +199,8 @@ fn of_side(
             "{}, {side} CPU of {what}: {answer}. More CPU time: {ranking}.{relative}{}",
             workload.name(),
             match metric {
-                Metric::ServerCpuPerOp => why(run, arm, &payers),
-                _ => String::new(),
+                Metric::ClientCpuPerOp => String::new(),
+                _ => why(run, arm, &payers),
             }
         ),
         evidence(&payers),
@@ -224,12 +231,7 @@ fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Vec<[f64; 2]> {
     let Some(arm) = payer.samples.arms.iter().position(|name| name == arm) else {
         return Vec::new();
     };
-    let log = |slice| value(slice, metric).map(f64::ln);
-    let mut rows: Vec<[f64; 2]> = payer
-        .samples
-        .pairs(BASELINE, arm)
-        .filter_map(|(baseline, variant)| Some([log(baseline)?, log(variant)?]))
-        .collect();
+    let mut rows = payer.samples.logs_of([BASELINE, arm], metric);
     let mean = rows.iter().map(|row| row[0]).sum::<f64>() / rows.len() as f64;
     let shift = payer.row.baseline.ln() - mean;
     for row in &mut rows {

@@ -6,7 +6,7 @@ use ciphertax_stats::format::rounded;
 use ciphertax_stats::{Estimate, FEWEST_BLOCKS, Interval};
 
 use super::finding::finding;
-use crate::cell::{BASELINE, CellSamples, Figures, value};
+use crate::cell::{BASELINE, CellSamples};
 use crate::error::ExplainError;
 
 /// The arms with one protection each that an arm has both of.
@@ -27,7 +27,7 @@ pub(super) fn transit_and_rest(
     let Some(parts) = parts(&run.head.study, arm) else {
         return Ok(findings);
     };
-    for metric in [Metric::ServerCpuPerOp, Metric::Throughput] {
+    for metric in [run.results.server_cpu(&cell.asked.name), Metric::Throughput] {
         findings.extend(of_metric(run, samples, cell, arm, &parts, metric)?);
     }
     Ok(findings)
@@ -83,14 +83,10 @@ fn of_metric(
     let [Some(of_transit), Some(of_rest), Some(of_both)] = changes else {
         return Ok(None);
     };
-    let interaction = |slices: [&Figures; 4]| {
-        let log = |slice: &Figures| value(slice, metric).map(f64::ln);
-        let [baseline, transit, rest, both] = slices.map(log);
-        Some(both? - transit? - rest? + baseline?)
-    };
     let is_the_clients = cell.found.client_bound && !metric.is_cpu();
-    let blocks = samples.together([BASELINE, transit, rest, both]);
-    let series: Vec<f64> = blocks.filter_map(interaction).collect();
+    let blocks = samples.logs_of([BASELINE, transit, rest, both], metric);
+    let interaction = |[baseline, transit, rest, both]: &[f64; 4]| both - transit - rest + baseline;
+    let series: Vec<f64> = blocks.iter().map(interaction).collect();
     if series.len() < FEWEST_BLOCKS as usize || is_the_clients {
         return Ok(None);
     }

@@ -246,9 +246,7 @@ fn pages_that_are_written_later_and_their_cpu_are_those_of_whole_rounds() {
         "{summary}"
     );
     assert!(
-        finding
-            .evidence
-            .contains(Metric::ServerCpuRoundPerOp.label()),
+        finding.evidence.contains(Metric::ServerCpuRoundPerOp.label()),
         "{finding:?}"
     );
 

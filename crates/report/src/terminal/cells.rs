@@ -115,7 +115,8 @@ fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
 
 /// What is said above the table of storage.
 const STORAGE: &str = "Whole rounds: what each server did between its slices too, by the operations of its slices. The kernel's \
-     workers work for everybody: theirs is what all of them took in the arm's turn, and is in no other figure.";
+     workers work for everybody: theirs is what all of them took in the arm's turn, and is in no other figure. Bytes are those \
+     that the server moved; the daemon of a file system moves the same ones once more.";
 
 /// Arms down, metrics across: the baseline by itself, the others against it where both have a metric.
 fn arms_by_metrics(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, columns: &[Metric]) {

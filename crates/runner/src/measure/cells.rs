@@ -53,7 +53,7 @@ pub(crate) struct Cells<'a> {
     servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
     open: Vec<OpenCell>,
-    /// When the run began.
+    /// When the run began. The time in which servers come to rest before their first round is left out.
     began: Instant,
     /// By the index of the servers: of cells whose arms differ at rest.
     clocks: BTreeMap<usize, RoundClocks>,
@@ -79,11 +79,10 @@ impl<'a> Cells<'a> {
     /// The clocks of a cell's servers, those servers, and its arms.
     fn of_round(&mut self, cell: usize) -> (&mut RoundClocks, &mut dyn ServersByArm, Vec<String>) {
         let index = self.open[cell].servers;
-        let began = self.began;
         let clocks = self.clocks.entry(index);
         let arms = self.study.measured_arms_of(&self.study.cells[cell]);
         (
-            clocks.or_insert_with(|| RoundClocks::new(began)),
+            clocks.or_insert_with(RoundClocks::new),
             &mut self.servers[index],
             arms.into_iter().map(|arm| arm.name).collect(),
         )
@@ -114,7 +113,8 @@ impl Measure for Cells<'_> {
         self.servers[self.open[cell].servers].set_distance(distance)?;
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
-            clocks.begin(servers, &names(&arms));
+            let rest = clocks.begin(servers, &names(&arms));
+            self.began += rest;
         }
         Ok(())
     }
@@ -131,10 +131,10 @@ impl Measure for Cells<'_> {
     }
 
     fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {
-        let study = self.study;
+        let (study, began) = (self.study, self.began);
         let name = &study.cells[cell].name;
         let (clocks, servers, arms) = self.of_round(cell);
-        clocks.end(servers, &names(&arms), (name, block), quiet)
+        clocks.end(servers, &names(&arms), (name, block), began, quiet)
     }
 
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {

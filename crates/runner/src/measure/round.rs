@@ -25,8 +25,6 @@ pub(super) trait ServersByArm {
 
 /// The clocks of the servers of some cells, each the server of one arm.
 pub(super) struct RoundClocks {
-    /// When the run began.
-    began: Instant,
     arms: BTreeMap<String, OfArm>,
     /// When the last round ended.
     last: Option<Instant>,
@@ -65,9 +63,8 @@ struct Clocks {
 }
 
 impl RoundClocks {
-    pub(super) fn new(began: Instant) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            began,
             arms: BTreeMap::new(),
             last: None,
             // It has nobody of its own to read.
@@ -77,11 +74,13 @@ impl RoundClocks {
         }
     }
 
-    /// Begins the first round with these arms. Every other begins where the one before it ended.
-    pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) {
+    /// Begins the first round with these arms, and tells how long it took them to come to rest after their data sets were
+    /// written, which is no part of the measuring. Every other round begins where the one before it ended.
+    pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> Duration {
         if arms.iter().all(|arm| self.arms.contains_key(*arm)) {
-            return;
+            return Duration::ZERO;
         }
+        let before = Instant::now();
         for arm in arms {
             self.watch(servers, arm);
         }
@@ -90,7 +89,9 @@ impl RoundClocks {
             let clocks = Clocks::read(servers.server(arm));
             self.watch(servers, arm).clocks = clocks;
         }
-        self.last.get_or_insert_with(Instant::now);
+        let now = Instant::now();
+        self.last.get_or_insert(now);
+        now - before
     }
 
     /// Waits until the servers of these arms stand still. It ends the turn of the arm that was measured last.
@@ -131,12 +132,13 @@ impl RoundClocks {
         worked
     }
 
-    /// Ends a round with these arms: what each of their servers has used since it was read last.
+    /// Ends a round with these arms: what each of their servers has used since it was read last. `began` is when the run began.
     pub(super) fn end(
         &mut self,
         servers: &mut dyn ServersByArm,
         arms: &[&str],
         (cell, block): (&str, u32),
+        began: Instant,
         quiet: QuietPhase,
     ) -> Round {
         let arms = arms
@@ -158,7 +160,7 @@ impl RoundClocks {
         Round {
             cell: cell.to_owned(),
             block,
-            start_ns: (before - self.began).as_nanos() as u64,
+            start_ns: (before - began).as_nanos() as u64,
             duration_ns: (now - before).as_nanos() as u64,
             quiet,
             arms,

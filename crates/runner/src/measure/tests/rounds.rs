@@ -11,6 +11,7 @@ use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::PATIENCE;
 
 use super::super::round::{RoundClocks, ServersByArm};
+use super::super::still::STILL_FOR;
 use crate::error::RunError;
 use crate::server::{FileSystemClock, Server};
 
@@ -159,10 +160,16 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
     let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
     let file = folder.path().join("page");
     let mut shells = Shells::start();
-    let mut clocks = RoundClocks::new(Instant::now());
+    let mut clocks = RoundClocks::new();
     // Not billed: it was before the first round.
     shells.of("at rest").work("burn 100000");
-    clocks.begin(&mut shells, &ARMS);
+    let began = Instant::now();
+    let rest = clocks.begin(&mut shells, &ARMS);
+    assert!(
+        rest >= STILL_FOR && rest <= began.elapsed(),
+        "coming to rest is no part of the measuring: {rest:?}"
+    );
+    assert_eq!(clocks.begin(&mut shells, &ARMS), Duration::ZERO, "it has begun");
     let before = ARMS.map(|arm| shells.of(arm).meter.read().unwrap());
 
     let mut rounds = Vec::new();
@@ -183,7 +190,7 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
             }
             _ => {}
         }
-        rounds.push(clocks.end(&mut shells, &ARMS, ("cell", block), still()));
+        rounds.push(clocks.end(&mut shells, &ARMS, ("cell", block), began, still()));
     }
 
     let [first, second, third] = &rounds[..] else {
@@ -225,7 +232,7 @@ fn what_a_server_does_between_its_slices_is_billed_to_its_own_arm_and_nothing_is
 #[test]
 fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is_bearable() {
     let mut shells = Shells::start();
-    let mut clocks = RoundClocks::new(Instant::now());
+    let mut clocks = RoundClocks::new();
     clocks.begin(&mut shells, &ARMS);
     shells.of("at rest").begin("burn 1500000");
     assert!(clocks.wait(&mut shells, &ARMS, PATIENCE).is_still);
@@ -242,7 +249,7 @@ fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is
 #[test]
 fn a_server_that_works_in_anothers_slice_is_seen_and_quiet_is_then_waited_for_longer() {
     let mut shells = Shells::start();
-    let mut clocks = RoundClocks::new(Instant::now());
+    let mut clocks = RoundClocks::new();
     clocks.begin(&mut shells, &ARMS);
     clocks.begin_turn(&mut shells, &ARMS, "at rest");
     shells.of("at rest").work("burn 400000");
@@ -260,7 +267,7 @@ fn a_server_that_works_in_anothers_slice_is_seen_and_quiet_is_then_waited_for_lo
 #[test]
 fn quiet_is_waited_for_where_a_daemon_works_for_a_server() {
     let mut shells = Shells::start();
-    let mut clocks = RoundClocks::new(Instant::now());
+    let mut clocks = RoundClocks::new();
     clocks.begin(&mut shells, &ARMS);
     assert!(
         clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still,

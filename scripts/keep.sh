@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# keep.sh FILE COMMAND…: runs a test and keeps the document that it prints as record/FILE, if it succeeds.
+set -euo pipefail
+file=$1
+shift
+mkdir -p record
+"$@" | tee /dev/stderr | sed -n '/^# /,/^test result/p' | grep -v '^test ' > "record/.$file.new"
+mv "record/.$file.new" "record/$file"

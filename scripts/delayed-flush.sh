@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two servers that differ in when they flush: is what is paid later billed to whoever caused it? Three minutes; keeps the answer
+# Two servers that differ in when they flush: is what is paid later billed to whoever caused it? Four minutes; keeps the answer
 # in record/.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -82,8 +82,8 @@ fn cost_per_page(server: &'static Entry, ciphers: &[(&'static str, &str)]) {
          | command | `scripts/cost-per-page.sh` |\n{}\
          | cipher | `{}`, by its CPU time |\n\n\
          CPU time of a page of 16 KiB, in µs: what the server takes more than without encryption over whole rounds, by the pages \
-         that it read or wrote in them, beside `openssl speed` in the same minutes: of one page that stays in the CPU's caches, and of {COLD} \
-         bytes, which come from memory as a page does that was just read.\n\n\
+         that it read or wrote in them, beside `openssl speed` in the same minutes: of one page that stays in the CPU's caches, \
+         and of {COLD} bytes, which come from memory as a page does that was just read.\n\n\
          | cell | cipher | rounds | pages per operation | server CPU, whole round | more per page | cipher | \
          more / cipher | cipher, from memory |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|\n",

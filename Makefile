@@ -34,7 +34,7 @@ bench: ## Measure ciphertax beside its peers; results go to record/ (about 40 mi
 	./scripts/setup.sh bench
 	./scripts/bench.sh
 
-slow: ## The tests that take long: runs of plain against plain, whose results go to record/ (about an hour); a report of ten hours
+slow: ## The tests that take long: runs of plain against plain, whose results go to record/ (about 75 minutes); a report of ten hours
 	./scripts/setup.sh test
 	$(CARGO) test --locked -p ciphertax --test end_to_end -- --ignored the_report_of_ten_hours
 	./scripts/false-alarms.sh

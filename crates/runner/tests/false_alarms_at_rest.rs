@@ -31,7 +31,7 @@ const STUDY: &str = r#"
 name = "identical-servers"
 question = "Do identical servers cost the same?"
 server = "mariadb"
-time_s = 150
+time_s = 240
 dataset = { tables = 4, table_size = 25000 }
 [[arm]]
 name = "plain"
@@ -55,7 +55,7 @@ const CELLS: u32 = 2;
 ciphertax_testkit::plays_roles!();
 
 #[test]
-#[ignore = "takes a quarter of an hour; `make slow` runs it"]
+#[ignore = "takes twenty-two minutes; `make slow` runs it"]
 fn identical_servers_under_writes_seldom_cost_and_pay_the_same_over_whole_rounds() {
     let runs = env::var(RUNS_VARIABLE).map_or(RUNS, |runs| runs.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ impl Tally {
              | command | `{RUNS_VARIABLE}={runs} cargo test --release -p ciphertax-runner --test false_alarms_at_rest -- \
              --ignored --nocapture` |\n\
              | date | {} |\n| machine | {}, kernel {}, {} × {}, hypervisor: {} |\n| server | {}, one for each arm |\n\
-             | asked | {runs} runs of at most 150 s, of which {} came to their end; 4 connections; baseline, baseline again, and a \
+             | asked | {runs} runs of at most 240 s, of which {} came to their end; 4 connections; baseline, baseline again, and a \
              variant that is the baseline; {} of {} slices ran while another server worked |\n\n\
              {costs} of {all} verdicts are a false alarm (*costs*); the bound is {:.0} %. Over whole rounds the server's CPU per \
              operation differs by {:+.2} %; the bound is ±{:.0} %.\n\n\

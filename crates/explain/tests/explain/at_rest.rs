@@ -399,7 +399,7 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
                     files("redo log", Readability::Readable),
                 ],
             }),
-            ..session("nothing")
+            ..session("none")
         }];
         only(found(&head, &samples, "which-layer"))
     };

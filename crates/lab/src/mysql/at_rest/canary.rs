@@ -299,6 +299,7 @@ fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
                 // One that is closed meanwhile is on no disk any more.
                 _ if fs::symlink_metadata(&file).is_err() => {}
                 _ => {
+                    note(FileKind::TemporaryFile, false);
                     unseen.insert(FileKind::TemporaryFile);
                 }
             }

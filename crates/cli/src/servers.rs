@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use ciphertax_lab::catalogue::{CATALOGUE, Capabilities, Entry};
+use ciphertax_lab::catalogue::{AtRestCapabilities, CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install};
 use ciphertax_model::{Resumption, TlsVersion};
 use ciphertax_supervise::say;
@@ -137,9 +137,22 @@ fn in_words(capabilities: &Capabilities) -> String {
         ("groups", list(capabilities.groups)),
         ("resumption", list(&resumption)),
         ("logins", list(capabilities.authentication)),
+        ("at rest", at_rest_in_words(&capabilities.at_rest)),
     ]
     .map(|(name, words)| format!("{name}: {words}"))
     .join("\n")
+}
+
+/// What it encrypts on the disk by itself: `tables, redo_log by AES-CBC, AES-CTR`.
+fn at_rest_in_words(at_rest: &AtRestCapabilities) -> String {
+    let parts = match at_rest.sqlcipher {
+        true => "sqlcipher".to_owned(),
+        false => list(at_rest.parts),
+    };
+    match at_rest.algorithms {
+        [] => parts,
+        algorithms => format!("{parts} by {}", list(algorithms)),
+    }
 }
 
 /// The first and the last of these versions, which have no gap between them: `1.0–1.2`.

@@ -55,15 +55,21 @@ impl Listed {
         unique(tunnels.map(|tunnel| program(tunnel).to_owned()))
     }
 
+    /// The file systems that its servers lie on, but for the machine's own, each once.
+    fn file_systems(&self) -> Vec<String> {
+        let arms = self.study.arms.iter();
+        let kinds = arms.filter_map(|arm| arm.at_rest.file_system);
+        let made = kinds.filter(|kind| *kind != FileSystem::Bind);
+        unique(made.map(|kind| kind.name().to_owned()))
+    }
+
     /// What it needs root for, in words: links and WireGuard are made of network devices, and images are mounted.
     fn root_is_for(&self) -> Option<&'static str> {
-        let is_in_an_image =
-            |file_system: FileSystem| matches!(file_system, FileSystem::Ext4 | FileSystem::Fscrypt);
         let mut arms = self.study.arms.iter();
         match self.makes_devices() {
             true => Some("network devices"),
             false => arms
-                .any(|arm| arm.at_rest.file_system.is_some_and(is_in_an_image))
+                .any(|arm| arm.at_rest.file_system.is_some_and(FileSystem::is_in_an_image))
                 .then_some("file systems"),
         }
     }
@@ -85,7 +91,7 @@ impl Listed {
     /// `mariadb, mysql-5.6; ssh; root, for network devices`
     fn needs(&self) -> String {
         let root = self.root_is_for().map(|what| format!("root, for {what}"));
-        let parts = [self.servers().join(", "), self.tunnels().join(", ")];
+        let parts = [self.servers(), self.tunnels(), self.file_systems()].map(|names| names.join(", "));
         let parts = parts.into_iter().filter(|part| !part.is_empty()).chain(root);
         parts.collect::<Vec<_>>().join("; ")
     }
@@ -128,6 +134,7 @@ fn json(studies: &[Listed]) -> Result<String, String> {
                 "cells": cells,
                 "servers": listed.servers(),
                 "tunnels": listed.tunnels(),
+                "file_systems": listed.file_systems(),
                 "needs_root": listed.root_is_for().is_some(),
                 "scales": listed.scales,
             })

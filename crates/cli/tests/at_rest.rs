@@ -56,8 +56,8 @@ fn what_stays_readable_is_proved_for_every_arm_and_reported() {
     let sandbox = Sandbox::new();
     let mut running = start(&sandbox, &[OF_MARIADB, OF_MYSQL].concat());
     // Ten servers are started, one after the other.
-    running.says("Starting a private server: mysql");
-    running.says("Loading the data set");
+    running.says_within("Starting a private server: mysql", 2 * PATIENCE);
+    running.says_within("Loading the data set", 2 * PATIENCE);
     running.measures();
     let keys = keys_below(&sandbox.temporary());
     // Those of the servers that encrypt, one of either kind; that which was searched is gone.

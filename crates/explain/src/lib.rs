@@ -19,6 +19,7 @@ mod published;
 mod rounds;
 mod sentence;
 mod storage;
+mod totals;
 
 use ciphertax_model::Cell;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};

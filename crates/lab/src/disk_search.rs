@@ -14,6 +14,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::files::unless_gone;
 
 /// How much of a file is looked at at once, in bytes.
 const PIECE: usize = 1 << 20;
@@ -158,13 +159,14 @@ impl Search<'_> {
 /// Where the next bytes begin that are on the disk, and where they end; `None` behind the last. A file system that knows
 /// of no holes says that there are none.
 fn next_data(file: &File, from: u64) -> io::Result<Option<(u64, u64)>> {
-    match rustix::fs::seek(file, SeekFrom::Data(from)) {
+    let seek = |to: SeekFrom| match rustix::fs::seek(file, to) {
+        // It ends before; one that a server writes to may have been cut off between the two questions.
         Err(Errno::NXIO) => Ok(None),
-        data => {
-            let data = data?;
-            Ok(Some((data, rustix::fs::seek(file, SeekFrom::Hole(data))?)))
-        }
-    }
+        offset => offset.map(Some),
+    };
+    let data = seek(SeekFrom::Data(from))?;
+    let hole = data.map_or(Ok(None), |data| seek(SeekFrom::Hole(data)))?;
+    Ok(data.zip(hole))
 }
 
 /// Reads at least a byte, unless the file has ended.
@@ -174,13 +176,6 @@ fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             outcome => return outcome,
         }
-    }
-}
-
-fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
-    match outcome {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        outcome => outcome.map(Some),
     }
 }
 

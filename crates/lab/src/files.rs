@@ -1,4 +1,4 @@
-//! Folders in the user's cache.
+//! Files and folders that may go meanwhile.
 
 use std::path::Path;
 use std::{fs, io};
@@ -10,5 +10,13 @@ pub(crate) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::write(folder)(error)),
         _ => Ok(()),
+    }
+}
+
+/// `None` for a file or folder that is not there any more.
+pub(crate) fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        outcome => outcome.map(Some),
     }
 }

@@ -17,6 +17,7 @@ use rustix::fs::{Advice, fadvise, fdatasync};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
+use crate::files::unless_gone;
 
 /// How much of a file is looked at at once, in bytes: a multiple of every size of pages.
 const WINDOW: u64 = 1 << 30;
@@ -183,13 +184,6 @@ fn page_size() -> usize {
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     // Every system says it.
     usize::try_from(size).unwrap_or(4096)
-}
-
-fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
-    match outcome {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        outcome => outcome.map(Some),
-    }
 }
 
 #[cfg(test)]

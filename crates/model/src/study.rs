@@ -241,7 +241,8 @@ impl Study {
             let on_the_disk = AtRestPart::ALL.map(|part| arm.at_rest.encrypts(part));
             let on_all_of_it = arm.at_rest.file_system.is_some_and(FileSystem::is_encrypted);
             let in_columns = arm.at_rest.columns.is_some();
-            let others = [is_hidden, has_login, on_all_of_it, in_columns];
+            let in_file = arm.at_rest.sqlcipher.is_some();
+            let others = [is_hidden, has_login, on_all_of_it, in_columns, in_file];
             others.into_iter().chain(on_the_disk).collect::<Vec<bool>>()
         };
         let baseline = protected(self.baseline());

@@ -407,6 +407,8 @@ fn what_is_encrypted_at_rest_adds_protection_part_by_part() {
     assert!(!adds("tables = true", "redo_log = true"));
     assert!(!adds("tables = true", "tables = true, algorithm = \"AES-CTR\""));
     assert!(!adds("", "file_system = \"ext4\""));
+    assert!(adds("", "sqlcipher = {}"));
+    assert!(!adds("sqlcipher = {}", "sqlcipher = { hmac = false }"));
 
     let study = study(["", "tables = true"]);
     let spec = study.server_spec(&study.cells[0]);

@@ -78,13 +78,3 @@ pub(crate) fn labels<'a>(run: &Run, cell: &str, arms: impl Iterator<Item = &'a s
     let labels = COLUMNS.iter().map(|(label, ..)| *label);
     labels.filter(|label| known.contains(label)).collect()
 }
-
-/// `plain: data and indexes 25.2 MB, …`; `None` where nothing is known.
-pub(crate) fn in_words(run: &Run, cell: &str, arm: &str) -> Option<String> {
-    let figures = figures(run, cell, arm);
-    let words: Vec<String> = figures
-        .iter()
-        .map(|figure| format!("{} {}", figure.label, figure.text))
-        .collect();
-    (!words.is_empty()).then(|| format!("{arm}: {}", words.join(", ")))
-}

@@ -13,6 +13,7 @@ use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
 use crate::mysql::{MySql, mysql_target};
 use crate::postgresql::{PostgreSql, postgresql_target};
+use crate::private_database::PrivateDatabase;
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::sqlite::Sqlite;
@@ -71,18 +72,6 @@ pub(crate) trait OwnDatabase {
     /// # Errors
     /// When the servers cannot be used, what is there is not ciphertax's own, or a run is measuring.
     fn clean(self: Box<Self>) -> Result<bool, RunError>;
-}
-
-/// Private servers, whatever their database.
-pub(crate) trait PrivateDatabase {
-    /// What it cannot do that a cell asks.
-    fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
-
-    /// Starts servers for the cells with this spec and proves the arms.
-    ///
-    /// # Errors
-    /// As [`OwnDatabase::open`].
-    fn open(&self, opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Box<dyn Servers>, RunError>;
 }
 
 impl<D: Database> OwnDatabase for TargetServers<D> {

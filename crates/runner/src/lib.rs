@@ -25,6 +25,7 @@ mod placement;
 mod plan;
 mod play;
 mod postgresql;
+mod private_database;
 mod progress;
 mod refusals;
 mod same_servers;

@@ -150,10 +150,10 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         settings.dedup();
         note(format!("without these rights, add `{}`", settings.join(" ")));
     }
-    let file_systems = study.arms.iter().filter(is_measured);
-    for kind in file_systems.filter_map(|arm| arm.at_rest.file_system) {
-        if let Err(error) = file_system::check(kind) {
-            note(error.to_string());
+    for arm in study.arms.iter().filter(is_measured) {
+        let checked = arm.at_rest.file_system.map_or(Ok(()), file_system::check);
+        if let Err(error) = checked {
+            note(format!("arm {}: {error}", arm.name));
         }
     }
     for cell in &study.cells {

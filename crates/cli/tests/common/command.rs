@@ -79,7 +79,11 @@ impl Running {
 
     /// Waits until a line of standard error begins so.
     pub(crate) fn says(&mut self, beginning: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        self.says_within(beginning, PATIENCE);
+    }
+
+    pub(crate) fn says_within(&mut self, beginning: &str, patience: Duration) {
+        let deadline = Instant::now() + patience;
         while !self.stderr.iter().any(|line| line.starts_with(beginning)) {
             match self.lines.recv_timeout(deadline - Instant::now()) {
                 Ok(line) => self.stderr.push(line),

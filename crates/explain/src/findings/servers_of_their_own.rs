@@ -14,7 +14,8 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
     }
     let are_processes = |server: &ServerRecord| server.placement != ServerPlacement::Embedded;
     (!apart.is_empty() && run.head.servers.iter().any(are_processes)).then(|| {
-        let names: Vec<&str> = run.head.servers.iter().map(|server| server.name.as_str()).collect();
+        let servers = run.head.servers.iter();
+        let processes = servers.filter(|server| are_processes(server)).count();
         finding(
             "different-servers",
             Severity::Cause,
@@ -23,7 +24,7 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
                  identical ones, side by side like these.",
                 apart.join(", ")
             ),
-            format!("servers with equal memory and the same data: {}", names.join("; ")),
+            format!("{processes} servers, with equal memory and the same data in each cell"),
         )
     })
 }

@@ -187,7 +187,7 @@ fn a_round_without_end_is_left_out_and_whole_rounds_are_what_becomes_precise() {
     let of: Of<'_> = &|arm, block| RoundOfArm {
         // Wider than the slices, and so what there is to wait for.
         server_cpu: cpu(25.0
-            * if (block + arm.len() as u32) % 3 == 0 {
+            * if (block + arm.len() as u32).is_multiple_of(3) {
                 1.4
             } else {
                 1.0

@@ -10,16 +10,18 @@ impl Capabilities {
         let known = self.at_rest;
         let parts = at_rest.parts().filter(|part| !known.parts.contains(part));
         let parts = parts.map(|part| self.refusal(format!("{part} at rest"), self.known_at_rest()));
-        let algorithm = at_rest.algorithm;
+        // One that encrypts nothing by itself is refused its parts, and these belong to them.
+        let encrypts = !known.parts.is_empty();
+        let algorithm = at_rest.algorithm.filter(|_| encrypts);
         let algorithm = algorithm.filter(|algorithm| !known.algorithms.contains(algorithm));
         let algorithm = algorithm.map(|algorithm| {
             let instead = match known.algorithms {
-                [] => "at rest its own cipher, without an algorithm to choose".to_owned(),
+                [] => "its own cipher at rest, which leaves no choice: leave algorithm out".to_owned(),
                 algorithms => format!("{} at rest", list(algorithms)),
             };
             self.refusal(format!("{algorithm} at rest"), instead)
         });
-        let threads = at_rest.encryption_threads > 0 && !known.encryption_threads;
+        let threads = at_rest.encryption_threads > 0 && encrypts && !known.encryption_threads;
         let threads = threads.then(|| self.refusal("encryption_threads at rest", "it without them".into()));
         let sqlcipher = at_rest.sqlcipher.is_some() && !known.sqlcipher;
         let sqlcipher = sqlcipher.then(|| self.refusal("sqlcipher at rest", self.known_at_rest()));
@@ -30,7 +32,7 @@ impl Capabilities {
     fn known_at_rest(&self) -> String {
         match (self.at_rest.parts, self.at_rest.sqlcipher) {
             (_, true) => "sqlcipher at rest".to_owned(),
-            ([], false) => "file_system at rest".to_owned(),
+            ([], false) => "file_system at rest, and encrypts nothing by itself".to_owned(),
             (parts, false) => format!("{} at rest", list(parts)),
         }
     }
@@ -134,6 +136,11 @@ mod tests {
             );
         }
         assert!(refused(MYSQL.name, counter_mode)[0].contains("its own cipher"));
+        // It has no cipher that could be another.
+        let [refusal] = &refused(POSTGRESQL.name, counter_mode)[..] else {
+            panic!("not one refusal")
+        };
+        assert!(refusal.contains("tables at rest"), "{refusal}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use ciphertax_model::FileSystem;
 pub enum FileSystemError {
     /// An ordinary user, and what only root may mount.
     #[error(
-        "{file_system} needs root, who alone may mount an image; run as root, or choose gocryptfs, which any user can \
-         mount"
+        "{file_system} needs root, who alone may mount an image; run as root, or choose {}",
+        without_root(*file_system)
     )]
     NeedsRoot {
         /// The file system.
@@ -97,4 +97,12 @@ pub enum FileSystemError {
         "the key is taken away, but files that are open can still be read; end what has them open and take it away again"
     )]
     InUse,
+}
+
+/// What any user can have in its place.
+fn without_root(file_system: FileSystem) -> &'static str {
+    match file_system.is_encrypted() {
+        true => "gocryptfs, which any user can mount",
+        false => "bind, which needs nothing",
+    }
 }

@@ -13,7 +13,8 @@
 //!
 //! A file system is mounted over a folder of a server's private folder, and takes in what is there, so nothing else has
 //! to know of it. It belongs to the server's guard: whoever removes the private folder unmounts it, the loop device
-//! clears itself with the mount, and the daemon is one of the guard's programs. Keys are random and never on the disk.
+//! clears itself with the mount, and the daemon is one of the guard's programs. Keys are random: fscrypt's is in the
+//! kernel's memory alone, gocryptfs's password in a file for its owner alone until it is mounted.
 
 mod contents;
 pub(crate) mod error;

@@ -1,6 +1,7 @@
 //! What can be read in the files of a server, and what cannot.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::{
     Entry, MARIADB, MARIADB_10_2, MARIADB_10_11_WOLFSSL, MARIADB_11_4_WOLFSSL, MARIADB_11_8, MYSQL,
@@ -123,12 +124,22 @@ fn hides_what_it_is_told_to(entry: &'static Entry, files: Files) {
         let server = to_be_searched(entry, at_rest).start().unwrap();
         let on_disk = look_at_the_disk(&server).unwrap_or_else(|error| panic!("{at_rest}: {error}"));
         let readable: BTreeSet<FileKind> = on_disk.readable().collect();
-        assert!(on_disk.others.is_empty(), "{at_rest}: {on_disk:?}");
+        // Now and then Aria writes an index page with what lay in memory before; it is reported as what it is.
+        let is_index = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "MAI");
+        assert!(
+            on_disk.others.iter().all(|file| is_index(&file)),
+            "{at_rest}: {on_disk:?}"
+        );
         for (kind, parts) in files {
             let hiding = parts.iter().filter(|part| at_rest.encrypts(**part)).count();
             let is_hidden = !parts.is_empty() && hiding == parts.len();
             if hiding > 0 && !is_hidden {
                 // Some of it is hidden, and it is a matter of chance what else is there.
+                continue;
+            }
+            let has_undo_tablespaces = on_disk.kinds.contains_key(&FileKind::UndoLog);
+            if *kind == FileKind::SystemTablespace && has_undo_tablespaces && !is_hidden {
+                // Only pages that are written twice pass through it, and the next ones overwrite them.
                 continue;
             }
             assert!(on_disk.kinds.contains_key(kind), "{at_rest}: there is no {kind}");

@@ -100,17 +100,31 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     memory_and_disk(page, run, cell);
 }
 
-/// What decides the cost of encryption at rest, arm by arm.
+/// What decides the cost of encryption at rest: figures down, arms across.
 fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
+    let cell_name = cell.found.name.as_str();
     let arms = lookup::baseline(run)
         .into_iter()
         .chain(lookup::variants_in(run, cell));
-    let lines = arms.filter_map(|arm| storage::in_words(run, &cell.found.name, &arm.name));
-    let lines: Vec<String> = lines.collect();
-    if !lines.is_empty() {
-        page.paragraph("Memory and disk:", Tone::Plain);
-        lines.iter().for_each(|line| page.item(line));
+    let arms: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
+    let labels = storage::labels(run, cell_name, arms.iter().copied());
+    if labels.is_empty() {
+        return;
     }
+    page.paragraph("Memory and disk:", Tone::Plain);
+    let mut table = page.table(std::iter::once("").chain(arms.iter().copied()));
+    let of_arms: Vec<_> = arms
+        .iter()
+        .map(|arm| storage::figures(run, cell_name, arm))
+        .collect();
+    for label in labels {
+        let values = of_arms.iter().map(|figures| {
+            let found = figures.iter().find(|figure| figure.label == label);
+            right(found.map_or(ABSENT.into(), |figure| figure.text.clone()))
+        });
+        table.add_row(std::iter::once(left(label)).chain(values));
+    }
+    page.add_table(&table);
 }
 
 /// What is said above the table of storage.

@@ -9,8 +9,8 @@ mod servers;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::{Cell, ServerSpec, Study};
 
-use crate::databases::PrivateDatabase;
 use crate::error::RunError;
+use crate::private_database::PrivateDatabase;
 use crate::servers::{Opening, Servers};
 
 /// SQLite as the catalogue's entry has it.

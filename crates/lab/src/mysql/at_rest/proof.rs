@@ -24,9 +24,13 @@ pub fn prove_at_rest(arm: &str, server: &PrivateServer) -> std::result::Result<P
     let words = ask(server).map_err(no_session(arm))?;
     let words = by_server(variant, &at_rest, &words).map_err(disproved(arm))?;
     let doublewrite = server.settings().get("innodb_doublewrite");
+    let writes_twice = doublewrite.is_none_or(|on| on != "OFF");
     let is_written = |kind: FileKind| match kind {
         // Those of the template are there, and nothing comes to lie there.
-        FileKind::Doublewrite | FileKind::SystemTablespace => doublewrite.is_none_or(|on| on != "OFF"),
+        FileKind::Doublewrite => writes_twice,
+        // Where the undo log has tablespaces of its own, only pages written twice pass through it, and the next ones
+        // overwrite them.
+        FileKind::SystemTablespace => writes_twice && !on_disk.kinds.contains_key(&FileKind::UndoLog),
         _ => true,
     };
     let is_open = |kind: FileKind| is_written(kind) && kind.is_open(variant, &at_rest);

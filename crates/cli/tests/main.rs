@@ -9,6 +9,7 @@ mod columns;
 mod commands;
 mod common;
 mod faults;
+mod file_systems;
 mod lies;
 mod loads;
 mod long_run;

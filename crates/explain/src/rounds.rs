@@ -13,6 +13,7 @@ pub(crate) struct Rounds {
     /// Slices with a quiet phase before them.
     slices: u32,
     disturbed: u32,
+    dropped: u32,
     /// How long the quiet phases were together, in nanoseconds.
     waited_ns: u64,
     /// By arm, the servers' own counters: by how much they rose, and the operations meanwhile.
@@ -43,6 +44,7 @@ impl Rounds {
         if let Some(quiet) = sample.quiet {
             self.slices += 1;
             self.disturbed += u32::from(sample.is_disturbed());
+            self.dropped += u32::from(sample.left_cached.is_some());
             self.waited_ns = self.waited_ns.saturating_add(quiet.waited_ns);
         }
     }
@@ -62,6 +64,7 @@ impl Rounds {
         self.are_there().then(|| RoundsOfCell {
             slices: self.slices,
             disturbed: self.disturbed,
+            dropped: self.dropped,
             quiet_s: self.waited_ns as f64 / 1e9 / f64::from(self.slices.max(1)),
         })
     }

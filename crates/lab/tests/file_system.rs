@@ -186,7 +186,7 @@ fn what_is_written_past_the_kernels_memory_is_on_neither_side_where_that_is_heed
             "{kind}: {in_memory}"
         );
         drop(file);
-        assert_eq!(mounted.drop_cached().unwrap().bytes, 0, "{kind}");
+        assert_eq!(mounted.drop_cached().unwrap().left.bytes, 0, "{kind}");
     }
 }
 

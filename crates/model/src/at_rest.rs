@@ -142,25 +142,25 @@ impl FromIterator<AtRestPart> for AtRest {
 impl fmt::Display for AtRest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<&str> = self.parts().map(AtRestPart::name).collect();
-        match (self.sqlcipher, parts.is_empty()) {
-            (Some(sqlcipher), _) => write!(f, "{sqlcipher}")?,
-            (None, true) => f.write_str("plaintext")?,
-            (None, false) => f.write_str(&parts.join(", "))?,
-        }
-        if let Some(algorithm) = self.algorithm {
-            write!(f, " by {algorithm}")?;
-        }
-        match self.encryption_threads {
-            0 => {}
-            1 => f.write_str(" with 1 thread")?,
-            threads => write!(f, " with {threads} threads")?,
-        }
-        if let Some(columns) = self.columns {
-            write!(f, ", columns by {columns}")?;
-        }
-        match self.file_system {
-            Some(file_system) => write!(f, ", on {file_system}"),
-            None => Ok(()),
+        let algorithm = self.algorithm.map(|algorithm| format!(" by {algorithm}"));
+        let threads = match self.encryption_threads {
+            0 => String::new(),
+            1 => " with 1 thread".into(),
+            threads => format!(" with {threads} threads"),
+        };
+        let of_server = format!("{}{}{threads}", parts.join(", "), algorithm.unwrap_or_default());
+        let words: Vec<String> = [
+            self.sqlcipher.map(|sqlcipher| sqlcipher.to_string()),
+            Some(of_server).filter(|words| !words.is_empty()),
+            self.columns.map(|columns| format!("columns by {columns}")),
+            self.file_system.map(|file_system| format!("on {file_system}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match words.is_empty() {
+            true => f.write_str("plaintext"),
+            false => f.write_str(&words.join(", ")),
         }
     }
 }
@@ -318,6 +318,11 @@ impl FileSystem {
         matches!(self, Self::Ext4 | Self::Fscrypt)
     }
 
+    /// True if a daemon (FUSE) reads and writes the disk in place of who uses its files.
+    pub fn is_in_user_space(self) -> bool {
+        matches!(self, Self::Gocryptfs | Self::GocryptfsPlainNames)
+    }
+
     /// True if the names of files cannot be read there either.
     pub fn encrypts_names(self) -> bool {
         matches!(self, Self::Fscrypt | Self::Gocryptfs)
@@ -349,7 +354,7 @@ mod tests {
         };
         assert!(!on(FileSystem::Ext4).is_encrypted() && !on(FileSystem::Bind).is_encrypted());
         assert!(on(FileSystem::Fscrypt).is_encrypted());
-        assert_eq!(on(FileSystem::Gocryptfs).to_string(), "plaintext, on gocryptfs");
+        assert_eq!(on(FileSystem::Gocryptfs).to_string(), "on gocryptfs");
     }
 
     #[test]
@@ -359,6 +364,6 @@ mod tests {
             ..AtRest::default()
         };
         assert!(columns.is_encrypted() && !columns.encrypts_pages());
-        assert_eq!(columns.to_string(), "plaintext, columns by aes_encrypt");
+        assert_eq!(columns.to_string(), "columns by aes_encrypt");
     }
 }

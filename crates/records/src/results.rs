@@ -115,6 +115,9 @@ pub struct RoundsOfCell {
     pub disturbed: u32,
     /// How long was waited on average, in seconds.
     pub quiet_s: f64,
+    /// Slices before which the kernel had to forget what it kept of the server's files, since they are more than its memory.
+    #[serde(default)]
+    pub dropped: u32,
 }
 
 /// What one arm measured in one cell, over all its valid slices.

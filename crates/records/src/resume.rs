@@ -247,6 +247,7 @@ mod tests {
             server: ServerSide::default(),
             quiet: None,
             others_worked: false,
+            left_cached: None,
             void: None,
         }
     }

@@ -32,6 +32,10 @@ pub struct Sample {
     /// True if the server of another arm wrote or worked while it ran; seen where arms differ at rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub others_worked: bool,
+    /// Bytes of the server's files that stayed in the kernel's memory when that was to forget them before the slice, since
+    /// somebody wrote or mapped them; absent where nothing was to be forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_cached: Option<u64>,
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,

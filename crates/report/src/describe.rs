@@ -181,7 +181,16 @@ pub(crate) fn blocks_in_words(cell: MeasuredCell<'_>) -> String {
 /// How quiet it was between the slices; `None` where arms do not differ at rest.
 pub(crate) fn quiet_in_words(cell: MeasuredCell<'_>) -> Option<String> {
     let rounds = cell.found.rounds?;
-    let waited = format!("{:.1} s of quiet before each slice on average", rounds.quiet_s);
+    let dropped = match rounds.dropped {
+        0 => "",
+        _ => {
+            ", and what the kernel kept of its server's files dropped: what the server has not in its own memory comes from the disk"
+        }
+    };
+    let waited = format!(
+        "{:.1} s of quiet before each slice on average{dropped}",
+        rounds.quiet_s
+    );
     Some(match rounds.disturbed {
         0 => waited,
         disturbed => format!(

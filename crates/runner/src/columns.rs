@@ -1,9 +1,9 @@
 //! Columns that the server encrypts: who can, and the proof that it does.
 
-use ciphertax_lab::PrivateServer;
 use ciphertax_lab::disk_search::{Searched, search};
+use ciphertax_lab::{PrivateServer, ProvedAtRest};
 use ciphertax_model::{Cell, ColumnFunctions, Study};
-use ciphertax_records::{Proof, Witness};
+use ciphertax_records::{DiskRecord, FilesOnDisk, Proof, Readability, Witness};
 use ciphertax_workload::dataset::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 use ciphertax_workload::sql::{Columns, DataSession};
 use rand::RngExt;
@@ -28,15 +28,60 @@ pub(crate) fn refuse(study: &Study, cell: &Cell, known: Option<ColumnFunctions>)
     study.arms_of(cell).filter_map(refusal).collect()
 }
 
-/// Proves by canaries that the server encrypts columns, to whoever asks it and to whoever reads its disk.
+/// What is searched for its canaries.
+const FIELDS: &str = "fields, in tables and logs";
+const OTHERS: &str = "keys and other columns, in tables and logs";
+
+/// Proves by canaries that the server encrypts columns, to whoever asks it and to whoever reads its disk; or, where it is that
+/// of an arm without such columns, beside arms with `functions`, that its fields can be read. What nobody encrypts in any arm
+/// of a study is not looked at.
 ///
 /// # Errors
 /// When it does not, or a canary that must be found is not.
 pub(crate) fn prove<D: Database<Session: DataSession>>(
     control: &Control<D>,
+    columns: Option<&Columns>,
+    functions: Option<ColumnFunctions>,
+    server: &PrivateServer,
+) -> Result<Option<ProvedAtRest>, RunError> {
+    match (columns, functions) {
+        (Some(columns), _) => search_disk(control, columns, server).map(Some),
+        (None, Some(functions)) => {
+            let searched = search_disk(control, &Columns::new(functions), server)?;
+            Ok(Some(readable(searched)))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// What is proved of fields that are columns like any other.
+fn readable(searched: ProvedAtRest) -> ProvedAtRest {
+    let files = [FIELDS, OTHERS].map(|kind| files(kind, Readability::Readable));
+    ProvedAtRest {
+        proofs: vec![Proof {
+            witness: Witness::Disk,
+            claim: "fields can be read on the disk".into(),
+            evidence: "a canary in a column that no statement encrypts is there".into(),
+        }],
+        disk: DiskRecord {
+            searched_bytes: searched.disk.searched_bytes,
+            files: files.into(),
+        },
+    }
+}
+
+fn files(kind: &str, readability: Readability) -> FilesOnDisk {
+    FilesOnDisk {
+        kind: kind.into(),
+        readability,
+    }
+}
+
+fn search_disk<D: Database<Session: DataSession>>(
+    control: &Control<D>,
     columns: &Columns,
     server: &PrivateServer,
-) -> Result<Vec<Proof>, RunError> {
+) -> Result<ProvedAtRest, RunError> {
     let [encrypted, plain] = [canary("encrypted"), canary("plain")];
     let canaries = ColumnCanaries {
         encrypted: &encrypted,
@@ -61,7 +106,7 @@ fn judge(
     read: &ColumnsRead,
     encrypted: &Searched,
     plain: &Searched,
-) -> Result<Vec<Proof>, String> {
+) -> Result<ProvedAtRest, String> {
     let functions = columns.functions();
     if read.with_key != canaries.encrypted {
         return Err(format!(
@@ -87,7 +132,7 @@ fn judge(
             place.path.display()
         ));
     }
-    Ok(vec![
+    let proofs = vec![
         Proof {
             witness: Witness::Server,
             claim: format!("the server encrypts columns by {functions}"),
@@ -104,7 +149,17 @@ fn judge(
                 plain.found.len()
             ),
         },
-    ])
+    ];
+    Ok(ProvedAtRest {
+        proofs,
+        disk: DiskRecord {
+            searched_bytes: encrypted.bytes,
+            files: vec![
+                files(FIELDS, Readability::Encrypted),
+                files(OTHERS, Readability::Readable),
+            ],
+        },
+    })
 }
 
 /// A text that is nowhere else.
@@ -147,7 +202,10 @@ mod tests {
         let judged = |read: ColumnsRead, encrypted: bool, plain: bool| {
             judge(&columns, canaries, &read, &searched(encrypted), &searched(plain))
         };
-        let proofs = judged(right(), false, true).unwrap();
+        let proved = judged(right(), false, true).unwrap();
+        assert_eq!(proved.disk.of(FIELDS), Some(Readability::Encrypted));
+        assert_eq!(proved.disk.of(OTHERS), Some(Readability::Readable));
+        let proofs = &proved.proofs;
         assert_eq!(
             proofs.iter().map(|proof| proof.witness).collect::<Vec<_>>(),
             [Witness::Server, Witness::Disk]

@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
         let (measured, log) = stop::heed(stop, || {
             // Ends with this, which closes the connections.
             let began = Instant::now() - time_of(&earlier);
-            let mut cells = Cells::new(&plan.study, &mut servers, cells, began);
+            let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
             (measured, rounds.into_log())

@@ -16,6 +16,7 @@ mod keep_connections;
 mod key_derivation;
 mod late_links;
 mod lateness;
+mod layers;
 mod login_against_tls;
 mod login_rate;
 mod no_resumption;
@@ -57,6 +58,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings.extend(variants(run).filter_map(|arm| pooler::pooler(run, cell, arm)));
         findings.extend(variants(run).filter_map(|arm| key_derivation::key_derivation(run, cell, arm)));
         findings.extend(at_rest_in(run, samples, cell)?);
+        findings.extend(layers::which_layer(run, cell));
     }
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
@@ -72,6 +74,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
+    findings.extend(variants(run).filter_map(|arm| layers::not_encryption_alone(run, arm)));
     findings.extend(
         cells
             .iter()

@@ -3,12 +3,13 @@
 use ciphertax_explain::explain;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{
-    CpuTime, DataSize, DeviceUse, Finding, Head, Rated, Round, RoundOfArm, Sample, SampleLog, ServerId,
-    ServerRecord, Severity, Side, counter,
+    CpuTime, DataSize, DeviceUse, DiskRecord, FilesOnDisk, Finding, Head, Rated, Readability, Round,
+    RoundOfArm, Sample, SampleLog, ServerId, ServerRecord, SessionRecord, Severity, Side, counter,
 };
 
 use crate::comparisons::{found, measured, only};
 use crate::made_up::{OPERATIONS, head};
+use crate::targets::session;
 
 const AT_REST: &str = r#"
 name = "at-rest"
@@ -472,4 +473,111 @@ fn more_space_on_the_disk_is_told() {
         "{finding:?}"
     );
     assert_eq!(told(101_000_000), []);
+}
+
+const LAYERS: &str = r#"
+name = "layers"
+question = "At which layer?"
+time_s = 60
+
+[[arm]]
+name = "ext4"
+transport = "plain"
+at_rest = { file_system = "ext4" }
+
+[[arm]]
+name = "own"
+transport = "plain"
+at_rest = { tables = true, file_system = "ext4" }
+
+[[arm]]
+name = "fscrypt"
+transport = "plain"
+at_rest = { file_system = "fscrypt" }
+
+[[arm]]
+name = "gocryptfs"
+transport = "plain"
+at_rest = { file_system = "gocryptfs" }
+
+[[cell]]
+name = "write"
+workload = "oltp_write_only"
+load = { connections = 8 }
+"#;
+
+#[test]
+fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_readable() {
+    let told = |cpu_of_own: f64, cpu_of_fscrypt: f64| {
+        let study = Study::from_toml(LAYERS).unwrap();
+        let samples = measured(&study, |_, arm| match arm {
+            "own" => [20.0, cpu_of_own],
+            "fscrypt" => [20.0, cpu_of_fscrypt],
+            "gocryptfs" => [20.0, 300.0],
+            _ => [20.0, 100.0],
+        });
+        let mut head = head(study);
+        head.servers[0].cells = vec!["write".into()];
+        let own = head.arms.iter_mut().find(|arm| arm.name == "own").unwrap();
+        let files = |kind: &str, readability| FilesOnDisk {
+            kind: kind.into(),
+            readability,
+        };
+        own.sessions = vec![SessionRecord {
+            server_id: head.servers[0].id.clone(),
+            disk: Some(DiskRecord {
+                searched_bytes: 1,
+                files: vec![
+                    files("files on the disk", Readability::Readable),
+                    files("tables", Readability::Encrypted),
+                    files("redo log", Readability::Readable),
+                ],
+            }),
+            ..session("none")
+        }];
+        only(found(&head, &samples, "which-layer"))
+    };
+    let finding = told(150.0, 110.0);
+    assert_eq!(finding.severity, Severity::Advice);
+    assert!(
+        finding
+            .summary
+            .starts_with("write: encrypt in the kernel's file system (fscrypt), which takes less CPU"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.summary.contains("own does not encrypt redo log."),
+        "{finding:?}"
+    );
+    let places = ["fscrypt: server", "own: server", "gocryptfs: server"]
+        .map(|words| finding.evidence.find(words).unwrap());
+    assert!(places.is_sorted(), "{finding:?}");
+    let finding = told(110.0, 150.0);
+    assert!(
+        finding.summary.contains("encrypt in the server itself (own)"),
+        "{finding:?}"
+    );
+    let alike = told(150.0, 150.0);
+    assert_eq!(alike.severity, Severity::Cause);
+    assert!(alike.summary.contains("cannot be told from"), "{alike:?}");
+}
+
+#[test]
+fn a_file_system_in_user_space_is_never_billed_to_encryption_alone() {
+    let study = Study::from_toml(LAYERS).unwrap();
+    let samples = measured(&study, |_, arm| match arm {
+        "gocryptfs" | "fscrypt" => [20.0, 300.0],
+        _ => [20.0, 100.0],
+    });
+    let mut samples = samples;
+    samples.iter_mut().for_each(|sample| moved(sample, 10, 0));
+    let told = only(found(&head(study.clone()), &samples, "not-encryption-alone"));
+    assert!(
+        told.summary
+            .contains("gocryptfs differs from ext4 in more than encryption")
+            && told.summary.contains("not in an image"),
+        "{told:?}"
+    );
+    let per_page = found(&head(study), &samples, "cost-per-page");
+    assert!(only(per_page).summary.contains("fscrypt costs the server"));
 }

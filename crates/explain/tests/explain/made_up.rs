@@ -140,6 +140,7 @@ pub(crate) fn sample(
         },
         quiet: None,
         others_worked: false,
+        left_cached: None,
         void: None,
     }
 }

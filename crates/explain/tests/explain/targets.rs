@@ -35,7 +35,7 @@ fn the_option_that_names_a_ca_is_that_of_the_targets_scheme_whatever_the_product
 }
 
 /// A TLS session of which this was verified.
-fn session(verification: &str) -> SessionRecord {
+pub(crate) fn session(verification: &str) -> SessionRecord {
     let facts: SessionFacts = serde_json::from_value(json!({
         "server_version": "1",
         "authentication": { "method": "it", "path": "single" },

@@ -38,7 +38,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
-use crate::page_cache::{Cached, drop_cached, flush};
+use crate::page_cache::{Dropped, drop_cached, flush};
 
 use contents::{put_back, set_aside};
 pub use error::FileSystemError;
@@ -150,6 +150,15 @@ impl MountedFileSystem {
         }
     }
 
+    /// The process number of its daemon, which reads and writes the disk in place of those who use its files; `None` for a
+    /// file system of the kernel's.
+    pub fn daemon(&self) -> Option<u32> {
+        match &self.beneath {
+            Beneath::Daemon(daemon) => Some(daemon.pid()),
+            Beneath::Folder(_) | Beneath::Image(_) => None,
+        }
+    }
+
     /// Writes all that is in memory of it to the disk, and nothing else of the machine's.
     ///
     /// # Errors
@@ -167,7 +176,7 @@ impl MountedFileSystem {
     ///
     /// # Errors
     /// If a file cannot be written to the disk or opened.
-    pub fn drop_cached(&self) -> Result<Cached> {
+    pub fn drop_cached(&self) -> Result<Dropped> {
         let files = drop_cached(&self.folder)?;
         match &self.beneath {
             // They are the same.

@@ -9,7 +9,7 @@ use ciphertax_records::{DiskRecord, FilesOnDisk, Readability, Witness};
 use crate::disk_search::{Searched, search};
 use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
-use crate::page_cache::{Cached, drop_cached};
+use crate::page_cache::{Dropped, drop_cached};
 use crate::proof::{ProofError, ProvedAtRest, proof, random_text};
 
 use super::disk::disk_of;
@@ -43,11 +43,23 @@ impl PrivateServer {
     ///
     /// # Errors
     /// If a file cannot be written to the disk or read.
-    pub fn drop_cached(&self) -> Result<Cached> {
+    pub fn drop_cached(&self) -> Result<Dropped> {
         match &self.file_system {
             Some(file_system) => file_system.drop_cached(),
             None => drop_cached(&self.disk()),
         }
+    }
+
+    /// True if what it reads comes from the kernel's memory where that has it: unless it goes past that (`O_DIRECT`), and its
+    /// file system lets it.
+    pub fn reads_through_page_cache(&self) -> bool {
+        let method = self.settings().get("innodb_flush_method");
+        let goes_past = method.is_some_and(|method| method.starts_with("O_DIRECT"));
+        let is_heeded = self
+            .file_system
+            .as_ref()
+            .is_none_or(MountedFileSystem::heeds_direct_io);
+        !(goes_past && is_heeded)
     }
 
     /// Proves that its file system is what its arm says, by the kernel's word, and by canaries that are searched for on what

@@ -128,9 +128,11 @@ fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
 }
 
 /// What is said above the table of storage.
-const STORAGE: &str = "Whole rounds: what each server did between its slices too, by the operations of its slices. The kernel's \
-     workers work for everybody: theirs is what all of them took in the arm's turn, and is in no other figure. Bytes are those \
-     that the server moved; the daemon of a file system moves the same ones once more.";
+const STORAGE: &str = "Whole rounds: what each server did between its slices too, by the operations of its slices. The file \
+     system's CPU is that of who works for it alone: a daemon (FUSE), the thread of its journal (jbd2). The kernel's workers work \
+     for everybody: theirs is what all of them took in the arm's turn (writing pages back, on fscrypt encrypting and decrypting \
+     them, serving loop devices), and is in no other figure. Bytes on a file system in \
+     user space are those that its daemon moved.";
 
 /// Arms down, metrics across: the baseline by itself, the others against it where both have a metric.
 fn arms_by_metrics(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, columns: &[Metric]) {

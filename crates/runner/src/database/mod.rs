@@ -12,9 +12,8 @@ use std::net::SocketAddr;
 
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
-use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, Study};
-use ciphertax_records::Proof;
+use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
 
@@ -143,16 +142,18 @@ pub(crate) trait Database: Clients {
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
 
-    /// Proves that a private server encrypts columns, where its arms ask it to; nothing where they do not.
+    /// Proves that a private server encrypts columns, where its arms ask it to, or that fields can be read where others ask theirs
+    /// for `functions`; nothing where no arm of the study does.
     ///
     /// # Errors
     /// When it does not, or cannot be asked.
     fn prove_columns(
         &self,
         _control: &Control<Self>,
+        _functions: Option<ColumnFunctions>,
         _server: &PrivateServer,
-    ) -> Result<Vec<Proof>, RunError> {
-        Ok(Vec::new())
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        Ok(None)
     }
 
     /// How large ciphertax's tables are, and how much memory a private server has for them.

@@ -1,12 +1,12 @@
 //! The cells of a run whose loads are ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use ciphertax_model::{Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
-use ciphertax_records::{QuietPhase, Round};
+use ciphertax_records::{DataSize, QuietPhase, Round};
 
 use super::round::{RoundClocks, ServersByArm};
 use super::slice::SliceMeter;
@@ -57,6 +57,8 @@ pub(crate) struct Cells<'a> {
     began: Instant,
     /// By the index of the servers: of cells whose arms differ at rest.
     clocks: BTreeMap<usize, RoundClocks>,
+    /// The names of cells with more data than memory.
+    larger_than_memory: BTreeSet<String>,
 }
 
 impl<'a> Cells<'a> {
@@ -65,15 +67,29 @@ impl<'a> Cells<'a> {
         study: &'a Study,
         servers: &'a mut [Box<dyn Servers>],
         open: Vec<OpenCell>,
+        sizes: &[DataSize],
         began: Instant,
     ) -> Self {
+        let larger = sizes.iter().filter(|size| size.data_bytes > size.memory_bytes);
         Self {
+            larger_than_memory: larger.map(|size| size.cell.clone()).collect(),
             study,
             servers,
             open,
             began,
             clocks: BTreeMap::new(),
         }
+    }
+
+    /// True if the kernel has to forget what it keeps of a cell's files before each slice: what its servers have not in their
+    /// own memory they read there, and how much the kernel has of it would differ from arm to arm.
+    fn drops_cached(&mut self, cell: usize) -> bool {
+        if !self.has_rounds(cell) || !self.larger_than_memory.contains(&self.study.cells[cell].name) {
+            return false;
+        }
+        let (_, servers, arms) = self.of_round(cell);
+        arms.iter()
+            .any(|arm| servers.server(arm).reads_through_page_cache())
     }
 
     /// The clocks of a cell's servers, those servers, and its arms.
@@ -142,6 +158,13 @@ impl Measure for Cells<'_> {
             let (clocks, servers, arms) = self.of_round(cell);
             clocks.begin_turn(servers, &names(&arms), &slice.arm.name);
         }
+        let left_cached = match self.drops_cached(cell) {
+            true => {
+                let (clocks, servers, _) = self.of_round(cell);
+                clocks.drop_cached(servers, &slice.arm.name)
+            }
+            false => None,
+        };
         let OpenCell { servers, load } = &mut self.open[cell];
         let servers = &mut self.servers[*servers];
         if slice.cell.command.is_some() {
@@ -158,6 +181,7 @@ impl Measure for Cells<'_> {
             let (clocks, servers, _) = self.of_round(cell);
             measured.sample.others_worked = clocks.others_worked(servers);
         }
+        measured.sample.left_cached = left_cached;
         Ok(measured)
     }
 }

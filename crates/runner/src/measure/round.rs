@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ciphertax_observe::{FileSystemMeter, FileSystemUsage, Usage};
+use ciphertax_observe::{FileSystemMeter, FileSystemUsage, Usage, Used};
 use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 
@@ -51,12 +51,16 @@ struct OfArm {
     clocks: Clocks,
     /// CPU time of the kernel's workers in its turns since then, in nanoseconds.
     workers_ns: Option<u64>,
+    /// What its file system's daemon was asked since then by who drops what is in memory of its files.
+    asked: Vec<Used>,
 }
 
 /// A reading of a server.
 struct Clocks {
     /// `None` where it cannot be read.
     server: Option<Usage>,
+    /// `None` where there is none.
+    daemon: Option<Usage>,
     file_system: Option<CpuTime>,
     /// Empty if it did not answer.
     counters: BTreeMap<String, i64>,
@@ -119,6 +123,23 @@ impl RoundClocks {
         });
     }
 
+    /// Has the kernel forget what it keeps of the files of the server whose turn it is, and says how many bytes stay; `None`
+    /// for a server of the user's own, and for one that lost its files, which the slice will notice. Writing what is dirty
+    /// is what the kernel's workers would have done for it; what is asked of a file system's daemon for it is nobody's.
+    pub(super) fn drop_cached(&mut self, servers: &mut dyn ServersByArm, arm: &str) -> Option<u64> {
+        let server = servers.server(arm);
+        let before = daemon(server);
+        let dropped = server.drop_cached().ok()??;
+        let asked = before.map(|before| used(Some(&before), daemon(server).as_ref()));
+        let are_seen = self.workers().is_some();
+        let of_arm = self.watch(servers, arm);
+        of_arm.asked.extend(asked);
+        if are_seen {
+            *of_arm.workers_ns.get_or_insert_default() += dropped.writing.as_nanos() as u64;
+        }
+        Some(dropped.left.bytes)
+    }
+
     /// True if the server of another arm has worked since the turn began. Then quiet is waited for longer from now on.
     pub(super) fn others_worked(&mut self, servers: &mut dyn ServersByArm) -> bool {
         let Some(turn) = &self.turn else {
@@ -149,7 +170,7 @@ impl RoundClocks {
                 let round = RoundOfArm {
                     arm: (*arm).to_owned(),
                     kernel_workers_cpu_ns: of_arm.workers_ns.take(),
-                    ..clocks.since(&of_arm.clocks)
+                    ..clocks.since(&of_arm.clocks, &std::mem::take(&mut of_arm.asked))
                 };
                 of_arm.clocks = clocks;
                 round
@@ -199,6 +220,7 @@ impl RoundClocks {
             still: Stillness::begin(servers.server(arm)),
             clocks: Clocks::read(servers.server(arm)),
             workers_ns: None,
+            asked: Vec::new(),
         })
     }
 
@@ -214,24 +236,46 @@ impl Clocks {
         let counters = server.counters().unwrap_or_default();
         Self {
             server: server.meter().read().ok(),
+            daemon: daemon(server),
             file_system: file_system(server),
             counters,
         }
     }
 
-    fn since(&self, before: &Self) -> RoundOfArm {
-        let used = used(before.server.as_ref(), self.server.as_ref());
+    /// But for what a daemon was `asked` meanwhile that its server did not ask.
+    fn since(&self, before: &Self, asked: &[Used]) -> RoundOfArm {
+        let server = used(before.server.as_ref(), self.server.as_ref());
+        // It reads and writes the disk in the server's place. Some kernels have the same bytes in the server's account too.
+        let storage = match &self.daemon {
+            Some(daemon) => used(before.daemon.as_ref(), Some(daemon)),
+            None => server,
+        };
+        let but_for = |all: Option<u64>, of: &dyn Fn(&Used) -> Option<u64>| {
+            Some(asked.iter().filter_map(of).fold(all?, u64::saturating_sub))
+        };
         let file_system = self.file_system.zip(before.file_system);
         RoundOfArm {
-            server_cpu: used.cpu,
-            file_system_cpu: file_system.map(|(now, before)| CpuTime {
-                total_ns: now.total_ns.saturating_sub(before.total_ns),
-                system_ns: now.system_ns.saturating_sub(before.system_ns),
+            server_cpu: server.cpu,
+            file_system_cpu: file_system.map(|(now, before)| {
+                let cpu = asked.iter().filter_map(|asked| asked.cpu);
+                cpu.fold(since(now, before), since)
             }),
-            bytes_read: used.bytes_read,
-            bytes_written: used.bytes_written,
+            bytes_read: but_for(storage.bytes_read, &|asked| asked.bytes_read),
+            bytes_written: but_for(storage.bytes_written, &|asked| asked.bytes_written),
             server_counters: counters_since(&before.counters, &self.counters),
             ..RoundOfArm::default()
         }
+    }
+}
+
+/// What the daemon of a server's file system used so far; `None` where there is none.
+fn daemon(server: &dyn Server) -> Option<Usage> {
+    server.daemon()?.read().ok()
+}
+
+fn since(now: CpuTime, before: CpuTime) -> CpuTime {
+    CpuTime {
+        total_ns: now.total_ns.saturating_sub(before.total_ns),
+        system_ns: now.system_ns.saturating_sub(before.system_ns),
     }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
-use ciphertax_lab::{PrivateServer, Proved};
+use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
-use ciphertax_records::Proof;
 use ciphertax_wire::postgresql::ConnectOptions;
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::Driver;
@@ -180,9 +179,13 @@ impl Database for PostgreSql {
         control.counters(&self.readings)
     }
 
-    fn prove_columns(&self, control: &Control<Self>, server: &PrivateServer) -> Result<Vec<Proof>, RunError> {
-        let prove = |columns: &Columns| columns::prove::<Self>(control, columns, server);
-        self.columns.as_ref().map_or(Ok(Vec::new()), prove)
+    fn prove_columns(
+        &self,
+        control: &Control<Self>,
+        functions: Option<ColumnFunctions>,
+        server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        columns::prove::<Self>(control, self.columns.as_ref(), functions, server)
     }
 
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {

@@ -13,7 +13,7 @@ use crate::groups::Group;
 /// What was proved on the disk of servers with one spec. Of those that are alike one is searched, and all are asked.
 pub(crate) struct AtRestProofs<'a> {
     spec: &'a ServerSpec,
-    /// Whether any arm that is measured on them is about that. Columns are proved over their sessions.
+    /// Whether any arm that is measured on them is about that. Columns are proved by whoever asks for them.
     are_wanted: bool,
     proved: Vec<(AtRest, ProvedAtRest)>,
 }

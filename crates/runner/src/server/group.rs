@@ -1,15 +1,16 @@
 //! The server of a group of arms, or several that form one database: the same for every database.
 
-use std::collections::BTreeMap;
+mod as_measured;
 
+use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
-use ciphertax_model::{Arm, Link, ServerSpec, Study};
-use ciphertax_observe::{Device, FileSystemMeter, Meter};
+use ciphertax_model::{Arm, ColumnFunctions, Link, ServerSpec, Study};
+use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
 
-use super::measured::{FileSystemClock, Server};
+use super::measured::Server;
 use super::private;
 use super::processes::Processes;
 use super::reach::{connect, reached, ways};
@@ -36,11 +37,15 @@ pub(crate) struct GroupServer<D: Database> {
     processes: Processes,
     /// What works for its file system alone.
     file_system: Option<FileSystemMeter>,
+    /// That which reads and writes the disk for it.
+    daemon: Option<ProcessMeter>,
     /// The block device under the folder of a private server.
     device: Option<Device>,
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
+    /// By which functions any arm of the study has columns encrypted.
+    columns: Option<ColumnFunctions>,
     /// True if it may hold a data set.
     is_loaded: bool,
 }
@@ -77,6 +82,8 @@ impl<D: Database> GroupServer<D> {
         // Declared after the route, so that it goes before it if something fails.
         let server = server;
         let processes = Processes::of_private(&server, study, spec, D::SERVED_BY)?;
+        let daemon = server.file_system().and_then(MountedFileSystem::daemon);
+        let daemon = daemon.map(ProcessMeter::open).transpose()?;
         let file_system = server.file_system().map(|mounted| mounted.workers().pids());
         let file_system = file_system.filter(|pids| !pids.is_empty());
         let file_system = file_system.map(|pids| FileSystemMeter::open(&pids)).transpose()?;
@@ -94,7 +101,9 @@ impl<D: Database> GroupServer<D> {
             login,
             processes,
             file_system,
+            daemon,
             proved_at_rest: None,
+            columns: study.arms.iter().find_map(|arm| arm.at_rest.columns),
             is_loaded: false,
         };
         server.describe()?;
@@ -130,7 +139,9 @@ impl<D: Database> GroupServer<D> {
             private: None,
             login: target.login,
             file_system: None,
+            daemon: None,
             proved_at_rest: None,
+            columns: None,
             is_loaded: false,
         };
         server.find_members()?;
@@ -238,15 +249,13 @@ impl<D: Database> GroupServer<D> {
         let mut proved = self
             .database
             .prove(&self.control, &arm.name, &options, &expectation, conditions)?;
-        if let Some(server) = &self.private {
-            proved
-                .proofs
-                .extend(self.database.prove_columns(&self.control, server)?);
-        }
-        let at_rest = self.proved_at_rest.iter();
-        proved
-            .proofs
-            .extend(at_rest.flat_map(|at_rest| at_rest.proofs.iter().cloned()));
+        let columns = match &self.private {
+            Some(server) => self.database.prove_columns(&self.control, self.columns, server)?,
+            None => None,
+        };
+        let at_rest = merged(columns, self.proved_at_rest.clone());
+        let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
+        proved.proofs.extend(at_rest_proofs);
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
@@ -260,7 +269,7 @@ impl<D: Database> GroupServer<D> {
                 server: self.record.name.clone(),
                 beside: None,
                 proofs: proved.proofs,
-                disk: self.proved_at_rest.as_ref().map(|proved| proved.disk.clone()),
+                disk: at_rest.map(|proved| proved.disk),
                 facts: proved.facts,
             },
         })
@@ -357,45 +366,15 @@ impl<D: Database> GroupServer<D> {
     }
 }
 
-impl<D: Database> Server for GroupServer<D> {
-    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        self.database.counters(&mut self.control)
+/// What was proved of its columns and of its files, in one.
+fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<ProvedAtRest> {
+    let Some(mut all) = columns else {
+        return files;
+    };
+    if let Some(files) = files {
+        all.proofs.extend(files.proofs);
+        all.disk.searched_bytes += files.disk.searched_bytes;
+        all.disk.files.extend(files.disk.files);
     }
-
-    fn meter(&self) -> &dyn Meter {
-        self.processes.meter()
-    }
-
-    fn file_system(&self) -> Option<&dyn FileSystemClock> {
-        self.file_system
-            .as_ref()
-            .map(|meter| meter as &dyn FileSystemClock)
-    }
-
-    fn death(&self) -> Option<String> {
-        let private = self.private.as_ref();
-        if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
-            return Some(end);
-        }
-        let death = self.processes.death()?;
-        let log = private.map(PrivateServer::log_tail);
-        let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
-        Some(format!("{death}{}", log.unwrap_or_default()))
-    }
-
-    fn device(&self) -> Option<&Device> {
-        self.device.as_ref()
-    }
-
-    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.tunnel_meter(arm)
-    }
-
-    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
-        self.route.pooler_meter(arm)
-    }
-
-    fn pooler_death(&self, arm: &Arm) -> Option<String> {
-        self.route.pooler_of(arm)?.death()
-    }
+    Some(all)
 }

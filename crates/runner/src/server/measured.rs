@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
 use ciphertax_records::CpuTime;
@@ -34,6 +35,25 @@ pub(crate) trait Server {
 
     /// Reads what its processes use, where they run on this machine and can be found.
     fn meter(&self) -> &dyn Meter;
+
+    /// What the daemon of a file system in user space uses, which reads and writes the disk in the server's place; `None`
+    /// where there is none.
+    fn daemon(&self) -> Option<&dyn Meter> {
+        None
+    }
+
+    /// True if what it reads comes from the kernel's memory where that has it; false where that cannot be told.
+    fn reads_through_page_cache(&self) -> bool {
+        false
+    }
+
+    /// Has the kernel forget what it keeps of its files; `None` for a server of the user's own.
+    ///
+    /// # Errors
+    /// If a file cannot be written to the disk or read.
+    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+        Ok(None)
+    }
 
     /// The block device under its folder; `None` for a server of the user's own, and where there is none.
     fn device(&self) -> Option<&Device> {

@@ -56,6 +56,11 @@ pub struct OnDisk {
     pub kinds: BTreeMap<FileKind, bool>,
     /// Files of no such kind that the canary can be read in, by their paths in the server's folder.
     pub others: BTreeSet<PathBuf>,
+    /// Kinds of which the server has files without a name that nobody else can open: a file system in user space does not
+    /// find them again. Their ciphertext was searched.
+    pub unseen: BTreeSet<FileKind>,
+    /// True if the canary can be read in one without a name that a file system's daemon has open for the server.
+    pub leaks_beneath: bool,
     /// How many bytes were searched.
     pub bytes: u64,
 }
@@ -261,7 +266,8 @@ async fn dirty_pages(session: &mut Session) -> std::result::Result<u64, WireErro
 /// Searches all files of a server, those without a name too, that it has open.
 fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
     let (folder, disk) = (server.folder(), server.disk());
-    let (mut kinds, mut others, mut bytes) = (BTreeMap::new(), BTreeSet::new(), 0);
+    let (mut kinds, mut others, mut unseen, mut bytes) =
+        (BTreeMap::new(), BTreeSet::new(), BTreeSet::new(), 0);
     let mut note = |kind: FileKind, readable: bool| *kinds.entry(kind).or_insert(false) |= readable;
     let below = |file: &Path| {
         let below = file.strip_prefix(&disk).or(file.strip_prefix(folder));
@@ -285,14 +291,37 @@ fn look(server: &PrivateServer, canary: &[u8]) -> Result<OnDisk> {
     }
     for pid in server.pids() {
         for file in unnamed_files(pid, &disk) {
-            // One that is closed meanwhile is on no disk any more.
-            if let Ok(searched) = search(&file, canary) {
-                bytes += searched.bytes;
-                note(FileKind::TemporaryFile, !searched.found.is_empty());
+            match search(&file, canary) {
+                Ok(searched) if searched.files > 0 => {
+                    bytes += searched.bytes;
+                    note(FileKind::TemporaryFile, !searched.found.is_empty());
+                }
+                // One that is closed meanwhile is on no disk any more.
+                _ if fs::symlink_metadata(&file).is_err() => {}
+                _ => {
+                    note(FileKind::TemporaryFile, false);
+                    unseen.insert(FileKind::TemporaryFile);
+                }
             }
         }
     }
-    Ok(OnDisk { kinds, others, bytes })
+    let mut leaks_beneath = false;
+    let daemon = server
+        .file_system()
+        .and_then(|file_system| Some((file_system.daemon()?, file_system.beneath())));
+    for file in daemon.map_or_else(Vec::new, |(pid, beneath)| unnamed_files(pid, beneath)) {
+        if let Ok(searched) = search(&file, canary) {
+            bytes += searched.bytes;
+            leaks_beneath |= !searched.found.is_empty();
+        }
+    }
+    Ok(OnDisk {
+        kinds,
+        others,
+        unseen,
+        leaks_beneath,
+        bytes,
+    })
 }
 
 /// All that is in its folder as the server sees it: what lies beneath a file system of its own is for who proves that.

@@ -147,6 +147,9 @@ fn contradiction(
     on_disk: &OnDisk,
     is_open: impl Fn(FileKind) -> bool,
 ) -> std::result::Result<(), String> {
+    if on_disk.leaks_beneath {
+        return Err("a canary can be read beneath the file system, in a file without a name".into());
+    }
     let kinds_that = |is_wrong: &dyn Fn(FileKind, bool) -> bool| {
         let kinds = on_disk.kinds.iter();
         let wrong = kinds.filter(|(kind, readable)| is_wrong(**kind, **readable));
@@ -160,7 +163,7 @@ fn contradiction(
             "a canary can be read on the disk, in {leaks}, which should be encrypted"
         ));
     }
-    let hidden = kinds_that(&|kind, readable| !readable && is_open(kind));
+    let hidden = kinds_that(&|kind, readable| !readable && is_open(kind) && !on_disk.unseen.contains(&kind));
     if !hidden.is_empty() {
         let hidden = list(hidden.into_iter());
         return Err(format!(
@@ -191,6 +194,8 @@ mod tests {
         OnDisk {
             kinds: BTreeMap::from_iter(kinds.iter().copied()),
             others: BTreeSet::from(["data/unknown".into()]),
+            unseen: BTreeSet::new(),
+            leaks_beneath: false,
             bytes: 1,
         }
     }
@@ -217,6 +222,16 @@ mod tests {
             let is_open = |kind: FileKind| kind.is_open(&variant, &TABLES);
             contradiction(&variant, &TABLES, &on_disk(kinds), is_open)
         };
+        let unseen = OnDisk {
+            unseen: BTreeSet::from([FileKind::RedoLog]),
+            ..on_disk(&[(FileKind::RedoLog, false)])
+        };
+        assert_eq!(contradiction(&variant, &TABLES, &unseen, |_| true), Ok(()));
+        let leaks = OnDisk {
+            leaks_beneath: true,
+            ..unseen
+        };
+        assert!(contradiction(&variant, &TABLES, &leaks, |_| true).is_err());
         assert_eq!(
             objection(&[(FileKind::Table, false), (FileKind::RedoLog, true)]),
             Ok(())

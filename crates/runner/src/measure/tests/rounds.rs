@@ -1,12 +1,14 @@
 //! Servers that are shells: what each burns and writes, and when, is known before.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ciphertax_lab::page_cache::{Cached, Dropped};
 use ciphertax_model::Arm;
-use ciphertax_observe::{self as observe, Meter, ProcessMeter};
+use ciphertax_observe::{self as observe, FileSystemMeter, Meter, ProcessMeter};
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 use ciphertax_testkit::PATIENCE;
 
@@ -34,7 +36,19 @@ struct Shell {
     meter: ProcessMeter,
     counted: i64,
     file_system: Daemon,
+    behind: RefCell<Option<Behind>>,
+    behind_meters: Option<(ProcessMeter, FileSystemMeter)>,
 }
+
+/// Who reads and writes the disk for a server, and what is asked of it when its files are to be forgotten.
+struct Behind {
+    shell: Box<Shell>,
+    asked: String,
+}
+
+/// What stays of each server's files, and how long writing them took who dropped the others.
+const LEFT: u64 = 4096;
+const WRITING: Duration = Duration::from_millis(700);
 
 /// A clock that the test winds.
 #[derive(Default)]
@@ -63,7 +77,19 @@ impl Shell {
             process,
             counted: 0,
             file_system: Daemon::default(),
+            behind: RefCell::new(None),
+            behind_meters: None,
         }
+    }
+
+    fn put_behind(&mut self, shell: Self, asked: String) {
+        let pid = shell.process.id();
+        self.behind_meters = Some((
+            ProcessMeter::open(pid).unwrap(),
+            FileSystemMeter::open(&[pid]).unwrap(),
+        ));
+        let shell = Box::new(shell);
+        self.behind = RefCell::new(Some(Behind { shell, asked }));
     }
 
     fn begin(&mut self, what: &str) {
@@ -100,7 +126,28 @@ impl Server for Shell {
     }
 
     fn file_system(&self) -> Option<&dyn FileSystemClock> {
-        Some(&self.file_system)
+        match &self.behind_meters {
+            Some((_, clock)) => Some(clock),
+            None => Some(&self.file_system),
+        }
+    }
+
+    fn daemon(&self) -> Option<&dyn Meter> {
+        let meters = self.behind_meters.as_ref();
+        meters.map(|(meter, _)| meter as &dyn Meter)
+    }
+
+    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+        if let Some(Behind { shell, asked }) = &mut *self.behind.borrow_mut() {
+            shell.work(asked);
+        }
+        Ok(Some(Dropped {
+            left: Cached {
+                files: 1,
+                bytes: LEFT,
+            },
+            writing: WRITING,
+        }))
     }
 
     fn death(&self) -> Option<String> {
@@ -275,4 +322,37 @@ fn quiet_is_waited_for_where_a_daemon_works_for_a_server() {
     );
     shells.of("plain").file_system.0 += 1_000_000_000;
     assert!(!clocks.wait(&mut shells, &ARMS, Duration::ZERO).is_still);
+}
+
+#[test]
+fn a_daemon_is_billed_for_what_its_server_asks_and_not_for_what_forgetting_its_files_takes() {
+    let program = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
+    let [page, header] = ["page", "header"].map(|name| folder.path().join(name));
+    let mut shells = Shells::start();
+    let asked = format!("write 8388608 {}", header.display());
+    shells.of("at rest").put_behind(Shell::start(), asked);
+    let mut clocks = RoundClocks::new();
+    clocks.begin(&mut shells, &ARMS);
+    for arm in ARMS {
+        clocks.begin_turn(&mut shells, &ARMS, arm);
+        assert_eq!(clocks.drop_cached(&mut shells, arm), Some(LEFT));
+        // For its server.
+        if let Some(Behind { shell, .. }) = &mut *shells.of(arm).behind.borrow_mut() {
+            shell.work(&format!("write 1048576 {}", page.display()));
+        }
+        clocks.quiet(&mut shells, &[]);
+    }
+    let round = clocks.end(&mut shells, &ARMS, ("cell", 0), Instant::now(), still());
+    let written = of(&round, "at rest").bytes_written.unwrap();
+    assert!((1 << 20..2 << 20).contains(&written), "{written}");
+    assert!(of(&round, "at rest").file_system_cpu.is_some());
+    for arm in ARMS {
+        // In a container the kernel's workers cannot be seen.
+        let workers = of(&round, arm).kernel_workers_cpu_ns;
+        assert!(
+            workers.is_none_or(|ns| u128::from(ns) >= WRITING.as_nanos()),
+            "{workers:?}"
+        );
+    }
 }

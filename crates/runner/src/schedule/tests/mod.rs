@@ -218,6 +218,7 @@ impl Measure for Mock<'_> {
             server: ServerSide::default(),
             quiet: None,
             others_worked: false,
+            left_cached: None,
             void: made.void,
         };
         self.now += made.took;

@@ -1,0 +1,71 @@
+//! The server of a group of arms as a slice and a round see it.
+
+use std::collections::BTreeMap;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::page_cache::Dropped;
+use ciphertax_model::Arm;
+use ciphertax_observe::{Device, Meter};
+
+use super::GroupServer;
+use crate::database::Database;
+use crate::error::RunError;
+use crate::server::measured::{FileSystemClock, Server};
+
+impl<D: Database> Server for GroupServer<D> {
+    fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        self.database.counters(&mut self.control)
+    }
+
+    fn meter(&self) -> &dyn Meter {
+        self.processes.meter()
+    }
+
+    fn file_system(&self) -> Option<&dyn FileSystemClock> {
+        self.file_system
+            .as_ref()
+            .map(|meter| meter as &dyn FileSystemClock)
+    }
+
+    fn daemon(&self) -> Option<&dyn Meter> {
+        self.daemon.as_ref().map(|meter| meter as &dyn Meter)
+    }
+
+    fn reads_through_page_cache(&self) -> bool {
+        self.private
+            .as_ref()
+            .is_some_and(PrivateServer::reads_through_page_cache)
+    }
+
+    fn drop_cached(&self) -> Result<Option<Dropped>, RunError> {
+        let private = self.private.as_ref();
+        Ok(private.map(PrivateServer::drop_cached).transpose()?)
+    }
+
+    fn death(&self) -> Option<String> {
+        let private = self.private.as_ref();
+        if let Some(end) = private.and_then(PrivateServer::end_of_file_system) {
+            return Some(end);
+        }
+        let death = self.processes.death()?;
+        let log = private.map(PrivateServer::log_tail);
+        let log = log.map(|tail| format!("; the last lines of its log: {tail}"));
+        Some(format!("{death}{}", log.unwrap_or_default()))
+    }
+
+    fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
+    }
+
+    fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.tunnel_meter(arm)
+    }
+
+    fn pooler_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.pooler_meter(arm)
+    }
+
+    fn pooler_death(&self, arm: &Arm) -> Option<String> {
+        self.route.pooler_of(arm)?.death()
+    }
+}

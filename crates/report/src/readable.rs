@@ -12,11 +12,20 @@ pub(crate) struct ReadableTable<'a> {
     pub(crate) rows: Vec<(&'a str, Vec<Option<Readability>>)>,
 }
 
-/// What the words of the tables mean, in a sentence.
-pub(crate) const MEANING: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm \
-     was searched for it; of a server that of one like it, with so little memory that all it writes reaches the disk. Readable: \
-     it can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects these files, and the canary had \
-     not come to lie there. A dash: there are no such files.";
+/// What the words of the tables mean, in a few sentences.
+pub(crate) fn meaning(run: &Run) -> String {
+    let whose = match run.head.is_embedded() {
+        true => "; it lies in a file of its own beside the arm's, opened in the same way",
+        false => {
+            "; of a server that of one like it, with so little memory that all it writes reaches the disk"
+        }
+    };
+    format!(
+        "Before anything was measured, a canary row was written and flushed, and the disk of every arm was searched for \
+         it{whose}. Readable: it can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects \
+         these files, and the canary had not come to lie there. A dash: there are no such files."
+    )
+}
 
 /// The tables of a run; none where no arm is about the disk.
 pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {

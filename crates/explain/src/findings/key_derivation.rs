@@ -1,7 +1,7 @@
 //! Databases that are better kept open, because their key is derived each time.
 
 use ciphertax_records::{Finding, MeasuredCell, Phase, PhaseRow, Run, Severity};
-use ciphertax_stats::format::rounded;
+use ciphertax_stats::format::{self, rounded};
 
 use super::finding::{finding, share};
 use super::slowest_phase::longer;
@@ -33,7 +33,7 @@ pub(super) fn key_derivation(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Op
         ),
         format!(
             "key derivation by {} rounds and the first page: {} on average, of which {} CPU",
-            sqlcipher.kdf_iter,
+            format::count(sqlcipher.kdf_iter.into()),
             rounded::microseconds(derivation.mean_us),
             cpu.unwrap_or_else(|| "an unknown part".into())
         ),

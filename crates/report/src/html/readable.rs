@@ -4,12 +4,12 @@ use ciphertax_records::{Readability, Run};
 use serde::Serialize;
 
 use super::figure::ArmName;
-use crate::readable::{MEANING, tables};
+use crate::readable::{meaning, tables};
 
 /// The tables, and what their words mean.
 #[derive(Serialize)]
 pub(super) struct ReadableView {
-    meaning: &'static str,
+    meaning: String,
     tables: Vec<Table>,
 }
 
@@ -62,7 +62,7 @@ impl ReadableView {
             })
             .collect();
         (!tables.is_empty()).then_some(Self {
-            meaning: MEANING,
+            meaning: meaning(run),
             tables,
         })
     }

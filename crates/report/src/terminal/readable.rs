@@ -4,7 +4,7 @@ use ciphertax_records::{Readability, Run};
 use ciphertax_stats::format::ABSENT;
 
 use super::page::{Page, Tone, left, right};
-use crate::readable::{MEANING, tables};
+use crate::readable::{meaning, tables};
 
 /// Kinds of files down, arms across; nothing where no arm is about the disk.
 pub(super) fn readable(page: &mut Page, run: &Run) {
@@ -13,7 +13,7 @@ pub(super) fn readable(page: &mut Page, run: &Run) {
         return;
     }
     page.heading("What stays readable on the disk");
-    page.paragraph(MEANING, Tone::Plain);
+    page.paragraph(&meaning(run), Tone::Plain);
     for of_server in &tables {
         if let Some(server) = of_server.server {
             page.blank();

@@ -110,6 +110,14 @@ fn databases_whose_key_takes_most_of_opening_them_are_better_kept_open() {
         finding.evidence,
         "key derivation by 256,000 rounds and the first page: 80.0 ms on average, of which 60.0 ms CPU"
     );
+    let mut fewer = embedded();
+    let sqlcipher = fewer.study.arms[1].at_rest.sqlcipher.as_mut().unwrap();
+    sqlcipher.kdf_iter = 4000;
+    let finding = only(found(&fewer, &samples, "key-derivation"));
+    assert!(
+        finding.summary.ends_with("% of it to derive its key."),
+        "{finding:#?}"
+    );
     let cause = only(found(&head, &samples, "slowest-phase"));
     assert!(
         cause

@@ -131,12 +131,29 @@ fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     for of_servers in ["shared-cpus", "client-bound", "read-from-disk"] {
         assert!(!findings.contains(&of_servers), "{findings:?}");
     }
-    assert!(
-        finished.stdout.contains("in the load threads themselves"),
-        "{}",
-        finished.stdout
-    );
-    assert!(finished.stdout.contains("key derivation"), "{}", finished.stdout);
+    // Of the tables that a cell asks alone.
+    let data = |cell: &str| {
+        run.results
+            .storage(cell, "encrypted")
+            .unwrap()
+            .data_bytes
+            .unwrap()
+    };
+    assert_eq!(data("points") + data("records"), data("open"));
+    for words in [
+        "embedded: it runs in the application's process",
+        "key derivation",
+        "opened ",
+    ] {
+        assert!(finished.stdout.contains(words), "{words}: {}", finished.stdout);
+    }
+    for of_servers in ["server CPU", "logins by", "flights", "bytes sent"] {
+        assert!(
+            !finished.stdout.contains(of_servers),
+            "{of_servers}: {}",
+            finished.stdout
+        );
+    }
 }
 
 #[test]
@@ -161,6 +178,16 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
             "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
             "at_rest = { redo_log = true }",
             "sqlite cannot do redo_log at rest; it can do sqlcipher at rest",
+        ),
+        (
+            "at_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "at_rest = { file_system = \"gocryptfs\" }",
+            "arm encrypted: sqlite runs in its client, and who works for a file system besides is billed to servers alone",
+        ),
+        (
+            "transport = \"plain\"\nat_rest = { sqlcipher = { kdf_iter = 20000 } }",
+            "transport = \"plain\"\nat_rest = { sqlcipher = { memory_security = true } }",
+            "memory_security is for the whole process and cannot be taken back, so that the arm \"plain\" would have it too",
         ),
         (
             "time_s = 8",
@@ -195,6 +222,35 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         assert!(finished.stderr.contains(words), "{to}: {}", finished.stderr);
         sandbox.expect_nothing_left();
     }
+}
+
+/// It is for the whole process, so no arm can be without it beside one with it.
+#[test]
+fn arms_that_all_secure_their_memory_are_measured_and_each_is_proved_to() {
+    let secured = |rounds: u32| {
+        format!(
+            "transport = \"plain\"\nat_rest = {{ sqlcipher = {{ kdf_iter = {rounds}, memory_security = true }} }}"
+        )
+    };
+    let study = STUDY
+        .replace("at_rest = { sqlcipher = { kdf_iter = 20000 } }\n", "")
+        .replacen("transport = \"plain\"", &secured(1000), 1)
+        .replace(
+            "name = \"encrypted\"\ntransport = \"plain\"",
+            &format!("name = \"encrypted\"\n{}", secured(2000)),
+        )
+        .replace("time_s = 8", "time_s = 2");
+    let sandbox = Sandbox::new();
+    start(&sandbox, &study).finish_within(2 * PATIENCE).measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    assert_eq!(run.head.arms.len(), 3);
+    for session in run.head.arms.iter().flat_map(|arm| &arm.sessions) {
+        let mut proofs = session.proofs.iter();
+        let said = proofs.find(|proof| proof.witness == Witness::Client).unwrap();
+        assert!(said.evidence.contains("cipher_memory_security=1"), "{said:?}");
+    }
+    sandbox.expect_nothing_left();
 }
 
 /// There is no server that would have to be ended, but files, which the guard removes.

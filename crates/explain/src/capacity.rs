@@ -1,18 +1,20 @@
 //! The capacity model: extra cores = rate · Δ(CPU per operation), with the differences that the tables print.
 
 use ciphertax_model::workload::Unit;
-use ciphertax_model::{Metric, Workload};
+use ciphertax_model::{Cell, Metric};
 use ciphertax_records::{CapacityRow, Head, Rated, Results, Side};
 use ciphertax_stats::Interval;
 
 /// Of what cores are given, and for which rate per second; `None` where nobody asks for a workload's rate. What is encrypted
 /// at rest costs those who write.
-fn rate_of(workload: Workload, at_rest: bool) -> Option<(Rated, f64)> {
-    let descriptor = workload.descriptor();
+fn rate_of(cell: &Cell, at_rest: bool) -> Option<(Rated, f64)> {
+    let descriptor = cell.workload.descriptor();
+    // What a cell of YCSB does is for its mix to say.
+    let writes = cell.ycsb_mix().map_or(descriptor.writes, |mix| mix.writes());
     match descriptor.operation {
         Unit::ConnectionWithLookup => Some((Rated::Connections, 100.0)),
         Unit::Lookup => Some((Rated::Queries, 10_000.0)),
-        Unit::Operation if at_rest && descriptor.writes && !descriptor.makes_connections => {
+        Unit::Operation if at_rest && writes && !descriptor.makes_connections => {
             Some((Rated::Writes, 1_000.0))
         }
         Unit::BulkResult | Unit::Operation => None,
@@ -28,7 +30,7 @@ pub(crate) fn rows(head: &Head, results: &Results) -> Vec<CapacityRow> {
         ];
         for arm in head.variants() {
             let at_rest = head.asked(arm).is_some_and(|asked| asked.at_rest.is_encrypted());
-            let Some((of, rate)) = rate_of(cell.workload, at_rest) else {
+            let Some((of, rate)) = rate_of(cell, at_rest) else {
                 continue;
             };
             for (metric, side) in sides {

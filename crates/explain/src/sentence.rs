@@ -195,6 +195,7 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
     let (of_whom, what_of) = match row.metric {
         server if Metric::SERVER_CPU.contains(&server) => ("the server ", "CPU"),
         Metric::LatencyMean => ("", "time"),
+        _ if run.head.is_embedded() => ("the application ", "CPU"),
         _ => ("the client ", "CPU"),
     };
     let change = rounded::change(row.interval());

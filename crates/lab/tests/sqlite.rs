@@ -161,12 +161,17 @@ fn an_arm_is_proved_by_sqlciphers_word_the_disk_and_a_wrong_passphrase() {
                     word.contains("cipher_status=0") && word.contains("journal_mode=wal"),
                     "{word}"
                 );
+                // As its header has it.
+                assert!(word.contains("reserved_bytes_per_page=0,"), "{word}");
+                assert_eq!(fs::read(options.path()).unwrap()[20], 0);
                 assert!(disk.contains("found in its write-ahead log"), "{disk}");
                 assert_eq!(witness(Witness::Authentication), None);
             }
             Some(settings) => {
                 let rounds = format!("kdf_iter={}", settings.kdf_iter);
-                for words in ["cipher_status=1", "cipher_provider=openssl", &rounds] {
+                // 16 for the initialization vector and 64 for HMAC-SHA512, which are not given back without it.
+                let reserved = "reserved_bytes_per_page=80,";
+                for words in ["cipher_status=1", "cipher_provider=openssl", &rounds, reserved] {
                     assert!(word.contains(words), "{words}: {word}");
                 }
                 assert!(disk.contains("cannot be read on the disk"), "{disk}");

@@ -15,10 +15,11 @@ pub struct SqlCipher {
     pub kdf_iter: u32,
     /// Bytes of a page, what SQLCipher keeps of it for itself included (`cipher_page_size`): a power of two.
     pub page_size: u32,
-    /// Whether every page is authenticated (HMAC-SHA512), at the cost of 64 bytes of it (`cipher_use_hmac`).
+    /// Whether every page is authenticated (HMAC-SHA512, `cipher_use_hmac`). Of each, 80 bytes are reserved either way.
     pub hmac: bool,
     /// Whether memory is kept from being swapped and is wiped before it is freed (`cipher_memory_security`). It is so for
-    /// the whole process, and cannot be taken back: all arms of a study have it, or none.
+    /// the whole process, and cannot be taken back: all arms of a study have it, or none. What the process may not lock
+    /// (`RLIMIT_MEMLOCK`) stays unlocked, and SQLCipher does not say so.
     pub memory_security: bool,
 }
 

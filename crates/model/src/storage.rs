@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(deny_unknown_fields, default)]
 pub struct Storage {
-    /// Memory for data and indexes in megabytes: the buffer pool, the cache of WiredTiger, the shared buffers. `None` for
-    /// 256 MB, on MongoDB for 1024.
+    /// Memory for data and indexes in megabytes: the buffer pool, the cache of WiredTiger, the shared buffers; on SQLite the
+    /// cache of pages of each connection, which shares it with no other. `None` for 256 MB, on MongoDB for 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u32>,
     /// MySQL's family: how data files are written (`innodb_flush_method`); `None` for the server's default.

@@ -601,7 +601,7 @@ fn what_no_server_encrypts_at_rest_is_refused_with_the_remedy() {
         ),
         (
             "at_rest = { sqlcipher = { memory_security = true } }",
-            "set it in all arms, or leave it out",
+            "set it in all arms or in none, and compare two runs",
         ),
         (
             "at_rest = { sqlcipher = { kdf = 1 } }",

@@ -72,6 +72,12 @@ impl Head {
         }
     }
 
+    /// True where there is no server: the database ran in its client, which paid for all of it.
+    pub fn is_embedded(&self) -> bool {
+        let is_embedded = |server: &ServerRecord| server.placement == ServerPlacement::Embedded;
+        !self.servers.is_empty() && self.servers.iter().all(is_embedded)
+    }
+
     /// The arms that are compared with the baseline.
     pub fn variants(&self) -> impl Iterator<Item = &ArmRecord> {
         self.arms.iter().filter(|arm| arm.role == ArmRole::Variant)

@@ -65,8 +65,17 @@ pub(crate) fn between(run: &Run, answers: &[Answer<'_>]) -> Option<&'static str>
     }
 }
 
-/// The two sides, in the order reports show them.
-pub(crate) const SIDES: [Metric; 2] = [Metric::ServerCpuPerOp, Metric::ClientCpuPerOp];
+/// Who pays, in the order reports show them: server and client, or the client alone where the database runs in it.
+pub(crate) fn sides(run: &Run) -> &'static [(Metric, &'static str)] {
+    const SIDES: [(Metric, &str); 2] = [
+        (Metric::ServerCpuPerOp, "server"),
+        (Metric::ClientCpuPerOp, "client"),
+    ];
+    match run.head.is_embedded() {
+        true => &SIDES[1..],
+        false => &SIDES,
+    }
+}
 
 /// Every arm the study asks about, on each server and at each distance it was measured at; none where nothing was
 /// compared.
@@ -111,9 +120,9 @@ pub(crate) fn estimates<'a>(run: &'a Run, answers: &[Answer<'a>]) -> Vec<&'a Est
     for answer in answers {
         for cell in [answer.query, answer.connection] {
             rows.extend(
-                SIDES
-                    .into_iter()
-                    .filter_map(|metric| answer.estimate(run, cell, metric)),
+                sides(run)
+                    .iter()
+                    .filter_map(|(metric, _)| answer.estimate(run, cell, *metric)),
             );
         }
     }
@@ -159,8 +168,9 @@ pub(crate) fn lacks_blocks(run: &Run) -> bool {
     run.cells().any(|cell| {
         cell.found.blocks < FEWEST_BLOCKS
             && lookup::variants_in(run, cell).any(|arm| {
-                SIDES
-                    .into_iter()
+                sides(run)
+                    .iter()
+                    .map(|(metric, _)| *metric)
                     .chain([Metric::Throughput, Metric::ResponseMean])
                     .all(|metric| {
                         run.results

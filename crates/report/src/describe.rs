@@ -68,13 +68,18 @@ pub(crate) fn left_out_in_words(run: &Run) -> impl Iterator<Item = String> {
     left_out.map(|left_out| format!("Left out: {}, because {}.", left_out.arm, left_out.reason))
 }
 
-/// How the connects of an arm logged in and shook hands, in words.
+/// How the connects of an arm logged in and shook hands, in words; of a database that runs in its client how often it was
+/// opened.
 pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
     let row = run
         .results
         .connects
         .iter()
         .find(|row| row.cell == cell && row.arm == arm)?;
+    if run.head.is_embedded() {
+        let opened: u64 = row.logins.values().sum();
+        return Some(format!("opened {} times", format::count(opened as f64)));
+    }
     let logins = row
         .logins
         .iter()
@@ -133,7 +138,7 @@ fn command_in_words(command: &Command) -> String {
 }
 
 /// How the load was made: by threads of ciphertax, or by a program of the user's own.
-pub(crate) fn load_threads(cell: MeasuredCell<'_>) -> String {
+pub(crate) fn load_threads(run: &Run, cell: MeasuredCell<'_>) -> String {
     if let Some(command) = &cell.asked.command {
         return format!("killed after {} s", command.timeout_s);
     }
@@ -141,6 +146,9 @@ pub(crate) fn load_threads(cell: MeasuredCell<'_>) -> String {
         1 => "1 load thread".to_owned(),
         workers => format!("{workers} load threads"),
     };
+    if run.head.is_embedded() {
+        return threads;
+    }
     format!(
         "{threads}, waits {} µs for more ready sockets",
         cell.asked.load.poll_delay_us
@@ -271,6 +279,14 @@ pub(crate) fn unfinished(run: &Run) -> Option<String> {
     }
 }
 
+/// What that is which was measured.
+pub(crate) fn server_word(run: &Run) -> &'static str {
+    match run.head.is_embedded() {
+        true => "database",
+        false => "server",
+    }
+}
+
 /// Which servers they were, and whether both sides shared the CPUs.
 pub(crate) fn servers_in_words(run: &Run) -> String {
     let mut servers: Vec<String> = run
@@ -317,7 +333,8 @@ fn server_in_words(run: &Run, server: &ServerRecord) -> String {
         ServerPlacement::External => "your server",
         ServerPlacement::Embedded => {
             return format!(
-                "{} {}, in the load threads themselves",
+                "{} {}, embedded: it runs in the application's process, here called the client, which pays for all of it; a new \
+                 connection opens the file",
                 server.product, server.version
             );
         }

@@ -14,8 +14,12 @@ pub(crate) fn headline(run: &Run, cell: MeasuredCell<'_>) -> Vec<Metric> {
     sides.into_iter().chain(speed).collect()
 }
 
-/// CPU time of the server's side, however it was measured, then of the client's.
+/// CPU time of the server's side, however it was measured, then of the client's, which is all where the database runs in
+/// it.
 fn sides(run: &Run, cell: &str) -> Vec<Metric> {
+    if run.head.is_embedded() {
+        return vec![Metric::ClientCpuPerOp];
+    }
     let is_round = |metric: &Metric| Metric::COMPARED_OF_ROUNDS.contains(metric);
     let mut metrics: Vec<Metric> = Metric::SERVER_CPU
         .into_iter()

@@ -1,5 +1,6 @@
 //! What stays readable on the disk: kinds of files down, arms across.
 
+use ciphertax_model::AtRest;
 use ciphertax_records::{ArmRecord, ArmRole, DiskRecord, Readability, Run, ServerId, SessionRecord};
 
 /// One table for each server that a baseline was measured on, beside those of the other arms.
@@ -14,36 +15,37 @@ pub(crate) struct ReadableTable<'a> {
 
 /// What the words of the tables mean, in sentences.
 pub(crate) fn meaning(run: &Run) -> String {
-    let is_on_a_file_system = run
-        .head
-        .study
-        .arms
-        .iter()
-        .any(|arm| arm.at_rest.file_system.is_some());
-    let has_columns = run
-        .head
-        .study
-        .arms
-        .iter()
-        .any(|arm| arm.at_rest.columns.is_some());
-    let words = [
-        Some(MEANING),
-        is_on_a_file_system.then_some(OF_FILE_SYSTEMS),
-        has_columns.then_some(OF_COLUMNS),
+    let has = |of_arm: fn(&AtRest) -> bool| run.head.study.arms.iter().any(|arm| of_arm(&arm.at_rest));
+    let whose = match run.head.is_embedded() {
+        true => IN_A_FILE,
+        false => IN_A_SERVER,
+    };
+    let sentences = [
+        Some(SEARCHED),
+        Some(whose),
+        Some(WORDS),
+        has(|at_rest| at_rest.file_system.is_some()).then_some(OF_FILE_SYSTEMS),
+        has(|at_rest| at_rest.columns.is_some()).then_some(OF_COLUMNS),
     ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-const OF_COLUMNS: &str = "Statements carry fields in plaintext to the server that encrypts them, so a log that keeps statements \
-     keeps fields that can be read; these servers have none, and no binary log.";
+const SEARCHED: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm was searched \
+     for it.";
+
+const IN_A_FILE: &str = "It lies in a file of its own beside the arm's, opened in the same way.";
+
+const IN_A_SERVER: &str = "A server that keeps rows in memory is searched in a second one like it, with so little memory that all \
+     it writes reaches the disk.";
+
+const WORDS: &str = "Readable: the canary can be read in files of this kind. Encrypted: it cannot. Not encrypted: nothing protects \
+     these files, and the canary had not come to lie there. A dash: there are no such files.";
 
 const OF_FILE_SYSTEMS: &str = "Files on the disk and their names are what whoever takes the disk sees; who has the rights for it \
      on the running machine reads them all, since they are decrypted there.";
 
-const MEANING: &str = "Before anything was measured, a canary row was written and flushed, and the disk of every arm \
-     was searched for it. A server that keeps rows in memory is searched in a second one like it, with so little memory that all \
-     it writes reaches the disk. Readable: the canary can be read in files of this kind. Encrypted: it cannot. Not encrypted: \
-     nothing protects these files, and the canary had not come to lie there. A dash: there are no such files.";
+const OF_COLUMNS: &str = "Statements carry fields in plaintext to the server that encrypts them, so a log that keeps statements \
+     keeps fields that can be read; these servers have none, and no binary log.";
 
 /// The tables of a run; none where no arm is about the disk.
 pub(crate) fn tables(run: &Run) -> Vec<ReadableTable<'_>> {

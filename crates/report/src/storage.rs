@@ -20,7 +20,10 @@ enum Written {
     Share,
 }
 
-const COLUMNS: [Column; 9] = [
+/// Of a server all its connections share it.
+const MEMORY: &str = "memory for them";
+
+const COLUMNS: [Column; 10] = [
     (
         "data and indexes",
         |row| row.data_bytes.map(|bytes| bytes as f64),
@@ -29,6 +32,11 @@ const COLUMNS: [Column; 9] = [
     (
         "the same on the disk",
         |row| row.disk_bytes.map(|bytes| bytes as f64),
+        Written::Bytes,
+    ),
+    (
+        MEMORY,
+        |row| row.memory_bytes.map(|bytes| bytes as f64),
         Written::Bytes,
     ),
     ("data to memory", |row| row.data_to_memory, Written::Number),
@@ -56,7 +64,7 @@ pub(crate) fn figures(run: &Run, cell: &str, arm: &str) -> Vec<StorageFigure> {
     let figure = |(label, value, written): &Column| {
         let value = value(row)?;
         Some(StorageFigure {
-            label,
+            label: label_in(run, label),
             value,
             is_share: matches!(written, Written::Share),
             text: match written {
@@ -75,6 +83,14 @@ pub(crate) fn labels<'a>(run: &Run, cell: &str, arms: impl Iterator<Item = &'a s
         .flat_map(|arm| figures(run, cell, arm))
         .map(|figure| figure.label)
         .collect();
-    let labels = COLUMNS.iter().map(|(label, ..)| *label);
+    let labels = COLUMNS.iter().map(|(label, ..)| label_in(run, label));
     labels.filter(|label| known.contains(label)).collect()
+}
+
+/// A database that runs in its client has a cache in each connection.
+fn label_in(run: &Run, label: &'static str) -> &'static str {
+    match label {
+        MEMORY if run.head.is_embedded() => "memory for them in each connection",
+        other => other,
+    }
 }

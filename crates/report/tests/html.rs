@@ -59,6 +59,38 @@ fn the_cpu_of_a_pooler_stands_beside_the_two_sides() {
 }
 
 #[test]
+fn where_the_database_runs_in_its_client_no_column_is_left_empty() {
+    let embedded = html::render(&fixture::embedded()).unwrap();
+    let of_a_server = html::render(&fixture::run()).unwrap();
+    for words in [
+        ">on the server</th>",
+        ">server cores</th>",
+        ">sent</th>",
+        ">flights</th>",
+        ">negotiated</th>",
+        "how connects logged in",
+        "<dt>login</dt>",
+        "<dt>server</dt>",
+        "Server settings",
+        "more ready sockets",
+        "server CPU per operation</th>",
+    ] {
+        assert!(of_a_server.contains(words), "{words}");
+        assert!(!embedded.contains(words), "{words}");
+    }
+    for words in [
+        ">on the client</th>",
+        ">client cores</th>",
+        ">opened as</th>",
+        "<td class=\"text\">plaintext</td>",
+        "<dt>database</dt>",
+        "pays for all of it",
+    ] {
+        assert!(embedded.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn what_decides_the_cost_at_rest_stands_among_the_details_of_its_cell() {
     let page = html::render(&fixture::with_storage()).unwrap();
     for text in [

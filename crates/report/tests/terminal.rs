@@ -301,6 +301,7 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
     for (label, of_plain) in [
         ("data and indexes", "268 MB"),
         ("the same on the disk", "273 MB"),
+        ("memory for them", "67.1 MB"),
         ("data to memory", "4"),
         ("cache hit rate", "91.4 %"),
         ("pages read per operation", "0.35"),
@@ -314,6 +315,37 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
             "{}",
             line(label)
         );
+    }
+}
+
+#[test]
+fn where_the_database_runs_in_its_client_nothing_is_said_of_servers_and_of_what_travels() {
+    let style = terminal::Style {
+        width: terminal::AS_WIDE_AS_NEEDED,
+        ..WIDE
+    };
+    let text = terminal::render(&fixture::embedded(), style);
+    for words in [
+        "embedded: it runs in the application's process, here called the client, which pays for all of it",
+        "query: client",
+        "connection: client",
+        "Where the time of opening the database goes",
+        "opened 12,345 times",
+        "memory for them in each connection",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let of_a_server = terminal::render(&fixture::run(), style);
+    for words in [
+        "query: server",
+        "server CPU/op",
+        "logins by",
+        "TLS handshakes",
+        "flights",
+        "Both sides share",
+    ] {
+        assert!(of_a_server.contains(words), "{words}: {of_a_server}");
+        assert!(!text.contains(words), "{words}: {text}");
     }
 }
 

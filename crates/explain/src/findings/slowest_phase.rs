@@ -55,21 +55,29 @@ pub(super) fn slowest_phase(run: &Run, cell: MeasuredCell<'_>, arm: &str) -> Opt
             rounded::microseconds(us)
         )
     });
+    let (connect, over, travelled) = match run.head.is_embedded() {
+        true => ("opening the database", "with", String::new()),
+        false => (
+            "a connect",
+            "over",
+            format!(
+                ", {:.1} flights, {:.0} bytes sent and {:.0} received",
+                row.flights, row.bytes_sent, row.bytes_received
+            ),
+        ),
+    };
     Some(finding(
         "slowest-phase",
         Severity::Cause,
         format!(
-            "{}: a connect over {arm} takes {} longer than over {baseline}, {in_the_phase}.",
+            "{}: {connect} {over} {arm} takes {} longer than {over} {baseline}, {in_the_phase}.",
             cell.asked.name,
             rounded::microseconds_between(longer)
         ),
         format!(
-            "{phase}: {} on average{}, {:.1} flights, {:.0} bytes sent and {:.0} received",
+            "{phase}: {} on average{}{travelled}",
             rounded::microseconds(row.mean_us),
-            cpu.unwrap_or_default(),
-            row.flights,
-            row.bytes_sent,
-            row.bytes_received
+            cpu.unwrap_or_default()
         ),
     ))
 }

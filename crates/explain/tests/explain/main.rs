@@ -5,6 +5,7 @@
 mod at_rest;
 mod comparisons;
 mod consequences;
+mod embedded;
 mod figures;
 mod loads;
 mod made_up;

@@ -11,7 +11,7 @@ use crate::catalogue::{AtRestControl, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::log::{LOG, read_from};
+use crate::log::{LOG, read_from, tail_of};
 use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
@@ -180,7 +180,7 @@ impl Plan for MySqlPlan<'_> {
         self.statements.as_ref().map_or(Ok(true), Statements::deliver)
     }
 
-    /// A server that ends although it was just made has lost its key. What it says of that is not the last that it says.
+    /// A server that was just made and cannot read its keys has lost them. What it says of that is not the last that it says.
     fn lack(&self, complaints: &str) -> Option<Error> {
         let has_parts = self.spec.at_rest.parts().next().is_some();
         let names_a_missing_key = || names_a_missing_key(&read_from(&self.folder.join(LOG), 0));
@@ -193,6 +193,10 @@ impl Plan for MySqlPlan<'_> {
     fn set_up(&self, _: &Members) -> Result<()> {
         if self.encryption.program().is_some() {
             close_keys_to_others(&self.folder)?;
+            // Without its keyring MySQL starts all the same, as long as none of its logs is to be encrypted.
+            if let Some(error) = self.lack(&tail_of(&self.folder.join(LOG))) {
+                return Err(error);
+            }
         }
         let (spec, account) = (self.spec, &self.accounts[0]);
         let socket = self.folder.join(SOCKET);

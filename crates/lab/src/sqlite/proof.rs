@@ -17,6 +17,9 @@ use crate::proof::{ProofError, Proved, proof, random_text};
 /// Rows with the canary, on more pages than one.
 const ROWS: u32 = 200;
 
+/// What SQLite is built with where sessions do not have the memory that each was given.
+const ONE_CACHE: &str = "ENABLE_MEMORY_MANAGEMENT";
+
 /// Proves an arm by three witnesses: SQLite's and SQLCipher's own word, the disk, and a wrong passphrase.
 ///
 /// The disk is that of another file beside the arm's, which is opened in the same way: a canary is written to it and searched
@@ -32,6 +35,16 @@ pub fn prove(arm: &str, options: &ConnectOptions) -> Result<ProvedFile, ProofErr
     status
         .check(options)
         .map_err(|problem| prover.disproved(problem))?;
+    let options_of_build = session
+        .query("PRAGMA compile_options")
+        .map_err(|error| prover.no_session(&error))?;
+    if options_of_build.iter().any(|row| row.text(0) == ONE_CACHE) {
+        return Err(prover.disproved(
+            "SQLite was built with one cache of pages for all sessions, so that arms would take each other's memory; build \
+             ciphertax in its own folder, whose .cargo/config.toml keeps the caches apart"
+                .into(),
+        ));
+    }
     let facts = session.facts();
     drop(session);
     let mut proofs = vec![proof(

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use ciphertax_lab::mysql::at_rest::names_a_missing_key;
 use ciphertax_lab::{Error, PrivateServer};
 use ciphertax_model::AtRest;
 use ciphertax_model::AtRestPart::{RedoLog, SystemTables, Tables};
-use ciphertax_testkit::{contains, files_with, within};
+use ciphertax_testkit::{contains, fetched, files_with, within};
 
 use crate::common::{is_fetched, plain};
 
@@ -98,6 +98,42 @@ fn a_start_with_a_wrong_or_a_lost_key_is_called_that() {
             ),
             "{error}"
         );
+    }
+}
+
+/// Where MySQL has nothing to write by them yet it would start without its keys, and fail at the first table.
+#[test]
+fn a_start_of_mysql_without_its_keyring_is_called_that_whatever_it_is_to_encrypt() {
+    let Some(installation) = fetched(&MYSQL) else {
+        return;
+    };
+    let installed = installation.program().ancestors().nth(2).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for entry in fs::read_dir(installed.join("lib/mysql/plugin")).unwrap() {
+        let plugin = entry.unwrap();
+        symlink(plugin.path(), folder.path().join(plugin.file_name())).unwrap();
+    }
+    let lost = folder.path().join("lost/keys");
+    let settings = format!("{{ \"path\": {lost:?}, \"read_only\": true }}");
+    fs::write(folder.path().join("component_keyring_file.cnf"), settings).unwrap();
+    for parts in [[Tables].as_slice(), &[SystemTables], &[Tables, RedoLog]] {
+        let error = plain(&MYSQL)
+            .at_rest(AtRest::from_iter(parts.iter().copied()))
+            .option(format!("--plugin-dir={}", folder.path().display()))
+            .start()
+            .unwrap_err();
+        assert!(
+            matches!(error, Error::NoKey { server: "mysql", .. }),
+            "{parts:?}: {error}"
+        );
+        let said = error.to_string();
+        for words in [
+            "its key is lost, or it is another",
+            "start the run anew, which makes new keys",
+        ] {
+            assert!(said.contains(words), "{parts:?}: {said}");
+        }
     }
 }
 

@@ -113,7 +113,7 @@ pub(super) fn check_memory_security(study: &Study, found: &mut Found) {
     if let (Some(secured), Some(other)) = (secured, other) {
         let message = format!(
             "arm {:?}: memory_security is for the whole process and cannot be taken back, so that the arm {:?} would have it \
-             too; set it in all arms, or leave it out",
+             too; set it in all arms or in none, and compare two runs",
             study.arms[secured].name, other.name
         );
         let at_rest = Path::of("arm").entry(secured).key("at_rest");

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
 use super::verdict::VerdictView;
-use crate::answer::{Answer, SIDES, answers, between, estimates, query_heading};
+use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
 use crate::{lookup, words};
 
 /// The table of the answer.
@@ -14,6 +14,8 @@ use crate::{lookup, words};
 pub(super) struct AnswerView {
     /// Of a query, then of a new connection; without a group of which no cell is.
     groups: Vec<Group>,
+    /// Who pays.
+    sides: Vec<&'static str>,
     rows: Vec<Row>,
     baseline: String,
     /// What takes CPU time besides the two sides.
@@ -93,6 +95,7 @@ impl AnswerView {
                     cell: cell.clone(),
                 })
                 .collect(),
+            sides: sides(run).iter().map(|(_, side)| *side).collect(),
             rows: answers
                 .iter()
                 .map(|answer| Row {
@@ -138,12 +141,11 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_ce
         cell: cell
             .filter(|_| names_cell)
             .map_or_else(String::new, |cell| cell.found.name.clone()),
-        sides: SIDES
-            .into_iter()
-            .zip(["server", "client"])
+        sides: sides(run)
+            .iter()
             .map(|(metric, label)| Side {
                 label,
-                cost: answer.estimate(run, cell, metric).map(cost),
+                cost: answer.estimate(run, cell, *metric).map(cost),
             })
             .collect(),
         between: answer
@@ -154,13 +156,16 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_ce
 }
 
 fn verdicts(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>) -> Vec<VerdictView> {
-    let sides = SIDES.into_iter().zip(["server", "client"]);
+    let sides = sides(run);
     let mut verdicts: Vec<(&str, VerdictView)> = sides
-        .filter_map(|(metric, side)| Some((side, VerdictView::of(run, answer.estimate(run, cell, metric)?))))
+        .iter()
+        .filter_map(|(metric, side)| {
+            Some((*side, VerdictView::of(run, answer.estimate(run, cell, *metric)?)))
+        })
         .collect();
     if verdicts.len() == 2 && verdicts[0].1.word == verdicts[1].1.word {
         verdicts.truncate(1);
-    } else {
+    } else if sides.len() > 1 {
         for (side, verdict) in &mut verdicts {
             verdict.word = format!("{side}: {}", verdict.word);
         }

@@ -1,10 +1,12 @@
 //! Cores at a rate.
 
+use ciphertax_model::Metric;
 use ciphertax_records::{CapacityRow, Rated, Run, Side};
 use ciphertax_stats::{Interval, Verdict, format};
 use serde::Serialize;
 
 use super::figure::{ArmName, Figure, Range};
+use crate::answer::sides;
 
 /// Extra cores at a rate that the reader chooses: queries, or new connections, per second.
 #[derive(Serialize)]
@@ -23,7 +25,7 @@ struct CapacityLine {
     arm: ArmName,
     /// The cell, where an arm has several.
     cell: String,
-    /// Cores of the server, then of the client.
+    /// Cores of each side.
     sides: Vec<Option<Cores>>,
 }
 
@@ -63,9 +65,13 @@ impl Capacity {
         let line = |(arm, cell): (&str, &str)| CapacityLine {
             arm: ArmName::of(run, arm),
             cell: if several { cell.to_owned() } else { String::new() },
-            sides: [Side::Server, Side::Client]
-                .into_iter()
-                .map(|side| {
+            sides: sides(run)
+                .iter()
+                .map(|(metric, _)| {
+                    let side = match metric {
+                        Metric::ClientCpuPerOp => Side::Client,
+                        _ => Side::Server,
+                    };
                     let row = rows
                         .iter()
                         .find(|row| row.arm == arm && row.cell == cell && row.side == side)?;

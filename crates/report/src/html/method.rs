@@ -69,7 +69,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
     items.extend(run.head.servers.iter().map(|server| {
         let mut text = format!("{} {}", server.product, server.version);
         match server.placement {
-            ServerPlacement::Embedded => text.push_str(" in the load threads themselves"),
+            ServerPlacement::Embedded => text.push_str(" in the load threads"),
             _ => text.push_str(&format!(" at {}", server.address)),
         }
         if !server.tls_library.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         if let Some(link) = describe::link_in_words(server) {
             text.push_str(&format!("; {link}"));
         }
-        Item::new(format!("server {}", server.name), text)
+        Item::new(format!("{} {}", describe::server_word(run), server.name), text)
     }));
     items.extend(run.cells().map(|cell| {
         Item::new(
@@ -86,7 +86,7 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
             format!(
                 "{}; {}; {} void",
                 describe::load_in_words(run, cell),
-                describe::load_threads(cell),
+                describe::load_threads(run, cell),
                 cell.found.void_slices
             ),
         )

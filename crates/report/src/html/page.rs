@@ -19,7 +19,7 @@ use super::proofs::{ArmView, Matrix};
 use super::published::PublishedView;
 use super::readable::ReadableView;
 use super::void::VoidView;
-use crate::answer::{lacks_blocks, needs_blocks};
+use crate::answer::{lacks_blocks, needs_blocks, sides};
 use crate::{describe, lookup};
 
 /// Everything the template needs.
@@ -31,6 +31,10 @@ pub(super) struct Page {
     warning: Option<String>,
     summary: Vec<Item>,
     same_host: bool,
+    /// True where the database runs in its client: nothing travels, and nobody logs in.
+    embedded: bool,
+    /// Who pays.
+    sides: Vec<&'static str>,
     /// Server CPU and arms that there are none of, and why.
     missing: Vec<String>,
     answer: Option<AnswerView>,
@@ -69,6 +73,8 @@ impl Page {
             warning: describe::unfinished(run),
             summary: summary(run),
             same_host: lookup::is_same_host(run),
+            embedded: run.head.is_embedded(),
+            sides: sides(run).iter().map(|(_, side)| *side).collect(),
             missing: describe::cpu_unread_in_words(run)
                 .chain(describe::left_out_in_words(run))
                 .collect(),
@@ -140,7 +146,7 @@ fn settings(run: &Run) -> Vec<Item> {
 /// The line under the verdict: where, when, how long.
 fn summary(run: &Run) -> Vec<Item> {
     vec![
-        Item::new("server", describe::servers_in_words(run)),
+        Item::new(describe::server_word(run), describe::servers_in_words(run)),
         Item::new(
             "measured",
             format!(

@@ -63,14 +63,23 @@ fn role(arm: &ArmRecord) -> &'static str {
     }
 }
 
-/// How bytes travelled.
+/// How bytes travelled; empty where they did not.
 fn transport(run: &Run, arm: &ArmRecord) -> String {
-    let asked = run.head.asked(arm);
+    let asked = run.head.asked(arm).filter(|_| !run.head.is_embedded());
     asked.map_or_else(String::new, |asked| asked.transport.to_string())
+}
+
+/// How a database that runs in its client was opened.
+fn opened_as(run: &Run, arm: &ArmRecord) -> String {
+    let sqlcipher = run.head.asked(arm).and_then(|asked| asked.at_rest.sqlcipher);
+    sqlcipher.map_or_else(|| "plaintext".to_owned(), |sqlcipher| sqlcipher.to_string())
 }
 
 /// `TLSv1.3, TLS_AES_256_GCM_SHA384, x25519`, once if all servers have the same.
 fn negotiated(run: &Run, arm: &ArmRecord) -> String {
+    if run.head.is_embedded() {
+        return opened_as(run, arm);
+    }
     let mut texts: Vec<String> = Vec::new();
     for session in &arm.sessions {
         let facts = &session.facts;
@@ -134,7 +143,7 @@ impl ArmView {
                     } else {
                         String::new()
                     },
-                    facts: facts(&session.facts),
+                    facts: facts(run, &session.facts),
                     proofs: session.proofs.clone(),
                 })
                 .collect(),
@@ -142,7 +151,7 @@ impl ArmView {
     }
 }
 
-fn facts(facts: &SessionFacts) -> Vec<Item> {
+fn facts(run: &Run, facts: &SessionFacts) -> Vec<Item> {
     let mut items = Vec::new();
     if let Some(tls) = &facts.tls {
         let resumed = if tls.resumed { "resumed" } else { "full handshake" };
@@ -174,10 +183,12 @@ fn facts(facts: &SessionFacts) -> Vec<Item> {
         items.push(Item::new("verified", tls.verification.to_string()));
         items.push(Item::new("client library", &tls.client_library));
     }
-    let login = &facts.authentication;
-    items.push(Item::new(
-        "login",
-        format!("{}, {} path", login.method, login.path),
-    ));
+    if !run.head.is_embedded() {
+        let login = &facts.authentication;
+        items.push(Item::new(
+            "login",
+            format!("{}, {} path", login.method, login.path),
+        ));
+    }
     items
 }

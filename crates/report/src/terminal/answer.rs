@@ -5,7 +5,7 @@ use ciphertax_stats::format::{self, ABSENT};
 use comfy_table::Cell;
 
 use super::page::{Page, Tone, harmless, right};
-use crate::answer::{Answer, SIDES, between, lacks_blocks, needs_blocks, query_heading};
+use crate::answer::{Answer, between, lacks_blocks, needs_blocks, query_heading, sides};
 use crate::{lookup, words};
 
 /// What each arm takes more, per query and per new connection, on both sides. `answered` are the estimates of the answers.
@@ -29,7 +29,7 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
         .into_iter()
         .filter(|(has, _)| *has)
         .flat_map(|(_, what)| {
-            let sides = ["server", "client"].into_iter().chain(between);
+            let sides = sides(run).iter().map(|(_, side)| *side).chain(between);
             sides.map(move |side| format!("{what}: {side}"))
         });
     let header: Vec<String> = std::iter::once(String::new()).chain(header).collect();
@@ -43,7 +43,9 @@ pub(super) fn answer(page: &mut Page, run: &Run, answers: &[Answer<'_>], answere
             .into_iter()
             .filter(|(has, _)| *has)
             .flat_map(|(_, cell)| {
-                let sides = SIDES.map(|metric| page.cost(run, answer.estimate(run, cell, metric)));
+                let sides = sides(run).iter();
+                let sides = sides.map(|(metric, _)| page.cost(run, answer.estimate(run, cell, *metric)));
+                let sides: Vec<Cell> = sides.collect();
                 let by_itself = between.map(|_| {
                     let value = answer.between(run, cell);
                     right(value.map_or(ABSENT.into(), |(value, unit)| {

@@ -32,14 +32,22 @@ pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>)
     if shown.is_empty() {
         return;
     }
-    const HEADING: &str = "Where the time of a connect goes";
-    match page.has(HEADING) {
+    // Who opens a file waits for nobody.
+    let is_embedded = run.head.is_embedded();
+    let (heading, waits_are) = match is_embedded {
+        true => ("Where the time of opening the database goes", ""),
+        false => (
+            "Where the time of a connect goes",
+            "; flights: how often the client waits for the server",
+        ),
+    };
+    match page.has(heading) {
         true => page.blank(),
-        false => page.heading(HEADING),
+        false => page.heading(heading),
     }
     page.paragraph(
         &format!(
-            "{}: mean wall time of each phase, by arm; flights: how often the client waits for the server",
+            "{}: mean wall time of each phase, by arm{waits_are}",
             cell.found.name
         ),
         Tone::Plain,
@@ -74,20 +82,24 @@ pub(super) fn connect_phases(page: &mut Page, run: &Run, cell: MeasuredCell<'_>)
         }
         let totals = by_arm.iter().map(|(_, rows)| total(rows));
         table.add_row(std::iter::once(left("total")).chain(totals));
-        let waits = by_arm.iter().map(|(_, rows)| waits(rows));
-        table.add_row(std::iter::once(left(WAITS)).chain(waits));
+        if !is_embedded {
+            let waits = by_arm.iter().map(|(_, rows)| waits(rows));
+            table.add_row(std::iter::once(left(WAITS)).chain(waits));
+        }
         page.add_table(&table);
     } else {
         let header = std::iter::once("")
             .chain(shown.iter().map(|phase| name(*phase)))
-            .chain(["total", WAITS]);
+            .chain(["total"])
+            .chain((!is_embedded).then_some(WAITS));
         let mut table = page.table(header);
         for (arm, rows) in &by_arm {
             let means = shown.iter().map(|phase| mean(rows, *phase));
             table.add_row(
                 std::iter::once(left(arm))
                     .chain(means)
-                    .chain([total(rows), waits(rows)]),
+                    .chain([total(rows)])
+                    .chain((!is_embedded).then(|| waits(rows))),
             );
         }
         page.add_table(&table);

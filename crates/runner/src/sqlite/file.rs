@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_lab::sqlite::{ProvedFile, data_size, options, prove};
+use ciphertax_lab::sqlite::{ProvedFile, options, prove};
 use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, ServerSpec, Study};
+use ciphertax_model::{Arm, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
 use ciphertax_reactor::Reactor;
-use ciphertax_records::{DataSize, ServerId, ServerPlacement, ServerRecord, SessionRecord};
+use ciphertax_records::{ServerId, ServerPlacement, ServerRecord, SessionRecord};
 use ciphertax_wire::sqlite::{self, ConnectOptions, Session, is_disk_full};
 use ciphertax_wire::{Expectation, WireError};
 use ciphertax_workload::Driver;
@@ -18,9 +18,14 @@ use ciphertax_workload::sqlite::SqliteAccess;
 
 use super::counters::counters;
 use crate::error::RunError;
+use crate::footprint::{Footprint, TableSize};
 use crate::groups::Group;
 use crate::patience::{unusable, wait_for};
 use crate::server::{Identity, Server};
+
+/// Tables with their indexes, and the pages of both in bytes: whole ones, with what SQLCipher keeps of them for itself.
+const TABLES: &str =
+    "SELECT tbl_name, SUM(pgsize) FROM dbstat JOIN sqlite_schema USING (name) GROUP BY tbl_name";
 
 /// The file of a group of arms.
 pub(super) struct SqliteFile {
@@ -141,20 +146,25 @@ impl SqliteFile {
         checkpoint.map(drop).map_err(|error| self.refused(&error))
     }
 
-    /// How large the file is for an arm of a cell, whichever of its tables that asks, beside the cache of each connection;
-    /// `None` for a cell that asks none.
+    /// How many bytes of the file are of which table, and how much memory each connection has for them.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub(super) fn size(&self, cell: &Cell, arm: &str) -> Result<Option<DataSize>, RunError> {
-        let bytes = data_size(self.options.path())?;
-        Ok(cell.workload.descriptor().tables.map(|_| DataSize {
-            cell: cell.name.clone(),
-            arm: arm.to_owned(),
-            data_bytes: bytes,
-            disk_bytes: bytes,
+    /// When SQLite does not say.
+    pub(super) fn footprint(&mut self) -> Result<Footprint, RunError> {
+        let rows = self.control.query(TABLES);
+        let rows = rows.map_err(|error| self.unusable(error.to_string()))?;
+        let tables = rows.iter().map(|row| {
+            let bytes = row.text(1).parse().unwrap_or_default();
+            let size = TableSize {
+                data_bytes: bytes,
+                disk_bytes: bytes,
+            };
+            (row.text(0), size)
+        });
+        Ok(Footprint {
+            tables: tables.collect(),
             memory_bytes: u64::from(self.options.cache_kib()) << 10,
-        }))
+        })
     }
 
     fn make_contents(
@@ -225,5 +235,56 @@ impl Server for SqliteFile {
 
     fn pooler_death(&self, _arm: &Arm) -> Option<String> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ciphertax_model::{Secret, SqlCipher};
+    use ciphertax_wire::sqlite::Cipher;
+
+    use super::*;
+
+    #[test]
+    fn tables_with_their_indexes_and_the_page_of_the_schema_are_all_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let cipher = Cipher {
+            passphrase: Secret::new("correct horse battery staple"),
+            settings: SqlCipher {
+                kdf_iter: 1000,
+                ..SqlCipher::default()
+            },
+        };
+        for (name, cipher) in [("plain", None), ("encrypted", Some(cipher))] {
+            let options = ConnectOptions::new(&folder.path().join(name), cipher, 8 * 1024);
+            let mut session = Session::create(&options).unwrap();
+            for sql in [
+                "CREATE TABLE small (x INTEGER)",
+                "CREATE TABLE large (id INTEGER PRIMARY KEY, x BLOB)",
+                "CREATE INDEX x_of_large ON large (x)",
+                "INSERT INTO large WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100) \
+                 SELECT n, randomblob(10000) FROM n",
+                "PRAGMA wal_checkpoint(TRUNCATE)",
+            ] {
+                session.command(sql).unwrap();
+            }
+            let sizes: Vec<(String, u64)> = session
+                .query(TABLES)
+                .unwrap()
+                .iter()
+                .map(|row| (row.text(0), row.text(1).parse().unwrap()))
+                .collect();
+            const PAGE: u64 = 4096;
+            let [(large, of_large), (small, of_small)] = sizes.as_slice() else {
+                panic!("{sizes:?}");
+            };
+            assert_eq!([large, small], ["large", "small"]);
+            assert_eq!(*of_small, PAGE);
+            assert!(*of_large > 2 * 100 * 10_000, "rows and index: {of_large}");
+            let file = fs::metadata(options.path()).unwrap().len();
+            assert_eq!(of_large + of_small + PAGE, file, "{name}");
+        }
     }
 }

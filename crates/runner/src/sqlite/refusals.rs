@@ -40,12 +40,21 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
             (arm.pooler.is_some(), "a pooler"),
         ];
         let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-        asked.map(|(_, what)| {
+        let between = asked.map(|(_, what)| {
             format!(
                 "arm {}: sqlite runs in its client, so {what} has nothing to stand between; leave it out",
                 arm.name
             )
-        })
+        });
+        // A daemon's CPU and that of the kernel's workers are read with a server's, at the same point of every round.
+        let beneath = arm.at_rest.file_system.map(|kind| {
+            format!(
+                "arm {}: sqlite runs in its client, and who works for a file system besides is billed to servers alone, so that \
+                 {kind} would seem to cost less than it does; take sqlcipher in its place, or a server",
+                arm.name
+            )
+        });
+        between.chain(beneath).collect::<Vec<_>>()
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
     let of_columns = columns::refuse(study, cell, None);

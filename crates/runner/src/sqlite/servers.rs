@@ -11,6 +11,7 @@ use ciphertax_workload::ycsb::KeySpace;
 use super::file::{ProvedArm, SqliteFile};
 use super::load::EmbeddedLoad;
 use crate::error::RunError;
+use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
@@ -129,11 +130,12 @@ impl Servers for SqliteServers {
     }
 
     fn data_sizes(&mut self, study: &Study) -> Result<Vec<DataSize>, RunError> {
+        let footprints = self.files.iter_mut().map(|file| file.file.footprint());
+        let footprints: Vec<Footprint> = footprints.collect::<Result<_, _>>()?;
         let mut sizes = Vec::new();
         for cell in study.cells.iter().filter(|cell| self.holds(study, cell)) {
             for arm in study.measured_arms_of(cell) {
-                let file = &self.files[self.index_of(&arm.name)].file;
-                sizes.extend(file.size(cell, &arm.name)?);
+                sizes.extend(footprints[self.index_of(&arm.name)].of(cell, &arm.name));
             }
         }
         Ok(sizes)

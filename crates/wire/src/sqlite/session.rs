@@ -138,7 +138,7 @@ impl Session {
         Ok(Traffic::default().phase_since(began, Traffic::default()))
     }
 
-    fn connection(&self) -> Result<&Rc<Connection>, WireError> {
+    pub(super) fn connection(&self) -> Result<&Rc<Connection>, WireError> {
         self.connection.as_ref().ok_or(WireError::Closed)
     }
 }

@@ -1,14 +1,17 @@
 //! What SQLite and SQLCipher say of an open file.
 
 use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::ptr;
 
 use ciphertax_model::SqlCipher;
+use rusqlite::ffi;
 
 use super::options::ConnectOptions;
 use super::session::Session;
 use crate::error::WireError;
 
-/// What SQLite and SQLCipher say of an open file, by the names of their pragmas.
+/// What SQLite and SQLCipher say of an open file, by the names of their pragmas; and what of each page is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status(BTreeMap<&'static str, String>);
 
@@ -32,6 +35,9 @@ const OF_ENCRYPTED: [&str; 7] = [
     "cipher_hmac_algorithm",
     "cipher_kdf_algorithm",
 ];
+
+/// By SQLite's name for it in a file's header.
+const RESERVED: &str = "reserved_bytes_per_page";
 
 impl Status {
     /// The value of a pragma; empty where it has none.
@@ -96,6 +102,26 @@ impl Session {
             let rows = self.query(&format!("PRAGMA {pragma}"))?;
             status.insert(pragma, rows.first().map(|row| row.text(0)).unwrap_or_default());
         }
+        status.insert(RESERVED, self.reserved_bytes()?.to_string());
         Ok(Status(status))
+    }
+
+    /// Bytes at the end of every page that SQLite has none of: for SQLCipher's initialization vector and its HMAC.
+    fn reserved_bytes(&self) -> Result<c_int, WireError> {
+        // Less than none asks, and sets nothing.
+        let mut bytes: c_int = -1;
+        let operation = ffi::SQLITE_FCNTL_RESERVE_BYTES;
+        // SAFETY: the connection is open, no name means its main database, and SQLite reads and writes one int.
+        let code = unsafe {
+            let handle = self.connection()?.handle();
+            ffi::sqlite3_file_control(handle, ptr::null(), operation, (&raw mut bytes).cast())
+        };
+        match code {
+            ffi::SQLITE_OK => Ok(bytes),
+            code => Err(WireError::Sqlite {
+                code,
+                message: "it does not say how many bytes of a page are reserved".into(),
+            }),
+        }
     }
 }

@@ -108,6 +108,9 @@ pub fn names_a_missing_key(log: &str) -> bool {
         // MySQL.
         "CORRUPT LOG RECORD FOUND",
         "find master key",
+        "Failed to read keyring file",
+        "Failed to initialize keyring",
+        "keyring is loaded",
     ]
     .iter()
     .any(|words| log.contains(words))

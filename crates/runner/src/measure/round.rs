@@ -81,15 +81,17 @@ impl RoundClocks {
     /// Begins the first round with these arms, and tells how long it took them to come to rest after their data sets were
     /// written, which is no part of the measuring. Every other round begins where the one before it ended.
     pub(super) fn begin(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> Duration {
-        if arms.iter().all(|arm| self.arms.contains_key(*arm)) {
+        let new = arms.iter().filter(|arm| !self.arms.contains_key(**arm));
+        let new: Vec<&str> = new.copied().collect();
+        if new.is_empty() {
             return Duration::ZERO;
         }
         let before = Instant::now();
-        for arm in arms {
+        for arm in &new {
             self.watch(servers, arm);
         }
         self.wait(servers, arms, FIRST_QUIET_AT_MOST);
-        for arm in arms {
+        for arm in new {
             let clocks = Clocks::read(servers.server(arm));
             self.watch(servers, arm).clocks = clocks;
         }

@@ -20,6 +20,7 @@ use crate::catalogue::{AtRestControl, MySqlVariant, ServerFamily};
 use crate::disk_search::search;
 use crate::error::{Error, Result};
 use crate::file_system::MountedFileSystem;
+use crate::files::unless_gone;
 use crate::proof::random_text;
 use crate::server::PrivateServer;
 
@@ -346,7 +347,10 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(files);
     }
-    for entry in fs::read_dir(folder).map_err(Error::read(folder))? {
+    let Some(entries) = unless_gone(fs::read_dir(folder)).map_err(Error::read(folder))? else {
+        return Ok(files);
+    };
+    for entry in entries {
         let entry = entry.map_err(Error::read(folder))?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => files.extend(files_below(&entry.path())?),

@@ -4,6 +4,9 @@ use ciphertax_records::{Finding, Run, ServerPlacement, ServerRecord, Severity};
 
 use super::finding::finding;
 
+/// More names than this say nothing to a reader.
+const LISTED: usize = 4;
+
 /// Arms that no server can have together with the baseline.
 pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
     let mut apart: Vec<&str> = Vec::new();
@@ -14,8 +17,11 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
     }
     let are_processes = |server: &ServerRecord| server.placement != ServerPlacement::Embedded;
     (!apart.is_empty() && run.head.servers.iter().any(are_processes)).then(|| {
-        let servers = run.head.servers.iter();
-        let processes = servers.filter(|server| are_processes(server)).count();
+        let names: Vec<&str> = run.head.servers.iter().map(|server| server.name.as_str()).collect();
+        let which = match names.len() {
+            ..=LISTED => names.join("; "),
+            many => format!("{many} of them, with the same settings but for what their arms ask for"),
+        };
         finding(
             "different-servers",
             Severity::Cause,
@@ -24,7 +30,7 @@ pub(super) fn servers_of_their_own(run: &Run) -> Option<Finding> {
                  identical ones, side by side like these.",
                 apart.join(", ")
             ),
-            format!("{processes} servers, with equal memory and the same data in each cell"),
+            format!("servers with equal memory and the same data: {which}"),
         )
     })
 }

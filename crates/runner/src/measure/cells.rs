@@ -140,10 +140,13 @@ impl Measure for Cells<'_> {
     }
 
     fn quiet(&mut self, cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase {
+        let asked = &self.study.cells[cell];
+        // Nobody knows what a program does.
+        let writes = asked.command.is_some() || asked.workload.descriptor().writes;
         let (clocks, servers, mut arms) = self.of_round(cell);
         // What its own server still does is its own in any case.
         arms.retain(|arm| next.is_none_or(|next| next.arm.name != *arm));
-        clocks.quiet(servers, &names(&arms))
+        clocks.quiet(servers, &names(&arms), writes)
     }
 
     fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round {

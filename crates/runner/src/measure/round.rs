@@ -8,7 +8,7 @@ use ciphertax_reactor::stop;
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
 
 use super::reading::{counters_since, used};
-use super::still::{STILL_FOR, STILL_FOR_LONGER, Stillness, file_system};
+use super::still::{STILL_FOR, STILL_FOR_AFTER_READS, STILL_FOR_LONGER, Stillness, file_system};
 use crate::server::Server;
 
 /// How long quiet is waited for between slices; a server whose flushing is slow may never be.
@@ -31,8 +31,10 @@ pub(super) struct RoundClocks {
     /// `None` where they cannot be read.
     workers: Option<FileSystemMeter>,
     turn: Option<Turn>,
-    /// How long servers have to stand still.
+    /// How long servers have to stand still after a slice that writes.
     still_for: Duration,
+    /// The same after one that only reads.
+    still_for_after_reads: Duration,
 }
 
 /// The time from the begin of an arm's slice to the end of the quiet phase after it.
@@ -75,6 +77,7 @@ impl RoundClocks {
             workers: FileSystemMeter::open(&[]).ok(),
             turn: None,
             still_for: STILL_FOR,
+            still_for_after_reads: STILL_FOR_AFTER_READS,
         }
     }
 
@@ -100,9 +103,19 @@ impl RoundClocks {
         now - before
     }
 
-    /// Waits until the servers of these arms stand still. It ends the turn of the arm that was measured last.
-    pub(super) fn quiet(&mut self, servers: &mut dyn ServersByArm, arms: &[&str]) -> QuietPhase {
-        let quiet = self.wait(servers, arms, QUIET_AT_MOST);
+    /// Waits until the servers of these arms stand still, after slices of a workload that writes or does not. It ends the turn
+    /// of the arm that was measured last.
+    pub(super) fn quiet(
+        &mut self,
+        servers: &mut dyn ServersByArm,
+        arms: &[&str],
+        writes: bool,
+    ) -> QuietPhase {
+        let still_for = match writes {
+            true => self.still_for,
+            false => self.still_for_after_reads,
+        };
+        let quiet = self.wait_for(still_for, servers, arms, QUIET_AT_MOST);
         if let Some(turn) = self.turn.take() {
             let workers = self.workers().zip(turn.workers);
             let workers = workers.and_then(|(now, before)| now.since(&before).shared);
@@ -151,6 +164,7 @@ impl RoundClocks {
         let worked = others.any(|(arm, still)| !still.holds(servers.server(arm)));
         if worked {
             self.still_for = STILL_FOR_LONGER;
+            self.still_for_after_reads = STILL_FOR_LONGER;
         }
         worked
     }
@@ -190,9 +204,19 @@ impl RoundClocks {
         }
     }
 
-    /// Waits until they stand still, but no longer than this.
+    /// Waits until they stand still, as after slices that write, but no longer than this.
     pub(super) fn wait(
         &mut self,
+        servers: &mut dyn ServersByArm,
+        arms: &[&str],
+        at_most: Duration,
+    ) -> QuietPhase {
+        self.wait_for(self.still_for, servers, arms, at_most)
+    }
+
+    fn wait_for(
+        &mut self,
+        still_for: Duration,
         servers: &mut dyn ServersByArm,
         arms: &[&str],
         at_most: Duration,
@@ -201,7 +225,6 @@ impl RoundClocks {
         loop {
             let mut is_still = true;
             for arm in arms {
-                let still_for = self.still_for;
                 let still = &mut self.watch(servers, arm).still;
                 is_still &= still.is_reached(servers.server(arm), still_for);
             }

@@ -14,6 +14,8 @@ pub(super) const STILL_FOR: Duration = Duration::from_millis(1_100);
 /// The same of servers that were seen to work again after that: some flush when they have been idle for a whole second, which
 /// they notice by the end of the next.
 pub(super) const STILL_FOR_LONGER: Duration = Duration::from_millis(2_200);
+/// The same after slices that only read: they leave nothing to flush, so that it is enough to see that nobody works.
+pub(super) const STILL_FOR_AFTER_READS: Duration = Duration::from_millis(150);
 /// Share of one CPU that a server takes which does nothing: timers, statistics.
 const IDLE_SHARE: f64 = 0.03;
 /// What such a server writes meanwhile at most.

@@ -288,7 +288,10 @@ fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is
 
     shells.of("at rest").begin("forever");
     let others = &ARMS[..2];
-    assert!(clocks.quiet(&mut shells, others).is_still, "it is its own slice");
+    assert!(
+        clocks.quiet(&mut shells, others, true).is_still,
+        "it is its own slice"
+    );
     let quiet = clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500));
     assert!(!quiet.is_still && quiet.waited_ns >= 1_500_000_000, "{quiet:?}");
 }
@@ -309,6 +312,32 @@ fn a_server_that_works_in_anothers_slice_is_seen_and_quiet_is_then_waited_for_lo
     let longer = clocks.wait(&mut shells, &ARMS, PATIENCE);
     assert!(short.is_still && longer.is_still);
     assert!(longer.waited_ns >= 2_000_000_000, "{longer:?}");
+}
+
+#[test]
+fn after_slices_that_only_read_less_is_waited_for_until_a_server_is_seen_to_work_all_the_same() {
+    let mut shells = Shells::start();
+    let mut clocks = RoundClocks::new();
+    clocks.begin(&mut shells, &ARMS);
+    let mut quiet_after = |shells: &mut Shells, writes| {
+        shells.of("at rest").work("burn 400000");
+        clocks.begin_turn(shells, &ARMS, "plain");
+        clocks.quiet(shells, &ARMS, writes)
+    };
+    let after_writes = quiet_after(&mut shells, true);
+    let after_reads = quiet_after(&mut shells, false);
+    assert!(after_writes.is_still && after_reads.is_still);
+    assert!(after_writes.waited_ns >= 1_100_000_000, "{after_writes:?}");
+    assert!(
+        (150_000_000..1_100_000_000).contains(&after_reads.waited_ns),
+        "{after_reads:?}"
+    );
+
+    clocks.begin_turn(&mut shells, &ARMS, "plain");
+    shells.of("at rest").work("burn 1500000");
+    assert!(clocks.others_worked(&mut shells));
+    let after_reads = clocks.quiet(&mut shells, &ARMS, false);
+    assert!(after_reads.waited_ns >= 2_000_000_000, "{after_reads:?}");
 }
 
 #[test]
@@ -341,7 +370,7 @@ fn a_daemon_is_billed_for_what_its_server_asks_and_not_for_what_forgetting_its_f
         if let Some(Behind { shell, .. }) = &mut *shells.of(arm).behind.borrow_mut() {
             shell.work(&format!("write 1048576 {}", page.display()));
         }
-        clocks.quiet(&mut shells, &[]);
+        clocks.quiet(&mut shells, &[], true);
     }
     let round = clocks.end(&mut shells, &ARMS, ("cell", 0), Instant::now(), still());
     let written = of(&round, "at rest").bytes_written.unwrap();

@@ -191,7 +191,8 @@ impl Cell {
     fn in_words(&self, goal: Precision) -> String {
         let width = |metric: &str, reached: Option<f64>, goal: f64| {
             let goal = half_width(Some(goal));
-            reached.map(|reached| format!("{metric} {} (goal {goal})", half_width(Some(reached))))
+            let known = reached.filter(|reached| *reached < UNKNOWN);
+            known.map(|reached| format!("{metric} {} (goal {goal})", half_width(Some(reached))))
         };
         let blocks = match self.blocks {
             1 => "1 block".to_owned(),
@@ -209,12 +210,14 @@ impl Cell {
     }
 }
 
-/// A half-width as its reader wants it: beyond ten times the value it only says that nothing is known yet.
+/// A half-width of ten times the value and more only says that nothing is known yet.
+const UNKNOWN: f64 = 10.0;
+
+/// A half-width as its reader wants it.
 fn half_width(fraction: Option<f64>) -> String {
     match fraction {
-        None => "–".to_owned(),
-        Some(fraction) if fraction >= 10.0 => "> 999 %".to_owned(),
-        Some(fraction) => format!("±{:.1} %", fraction * 100.0),
+        Some(fraction) if fraction < UNKNOWN => format!("±{:.1} %", fraction * 100.0),
+        _ => "–".to_owned(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Cell, Placement, Study};
+use ciphertax_observe::host;
+use ciphertax_stats::format;
 use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::columns;
@@ -59,5 +61,22 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
     let workload = no_such_workload::<SqliteAccess>(cell);
     let of_columns = columns::refuse(study, cell, None);
     let others = of_cell.chain(of_arms).chain(of_columns);
-    workload.into_iter().chain(others).collect()
+    let caches = too_much_memory(study, cell, host().memory_bytes);
+    workload.into_iter().chain(others).chain(caches).collect()
+}
+
+/// Every connection of every arm has a cache of its own, and all stay open. `machine_bytes` is 0 where nobody knows.
+fn too_much_memory(study: &Study, cell: &Cell, machine_bytes: u64) -> Option<String> {
+    let memory_mb = study.storage(cell).memory_mb?;
+    let sessions = u64::from(cell.load.connections) * study.measured_arms_of(cell).len() as u64;
+    let asked = sessions * (u64::from(memory_mb) << 20);
+    (machine_bytes > 0 && asked > machine_bytes).then(|| {
+        format!(
+            "cell {}: each of the {sessions} connections of all arms has a cache of {memory_mb} MB for itself, {} in all, and \
+             this machine has {}; ask for fewer connections or a smaller storage.memory_mb",
+            cell.name,
+            format::bytes(asked as f64),
+            format::bytes(machine_bytes as f64)
+        )
+    })
 }

@@ -4,13 +4,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-tls-tunnel-wan mysql-tls-scenarios mysql-tls-client-library
     mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login
-    postgres-post-quantum postgres-login postgres-connect-distance postgres-pooler postgres-tls databases-tls})
+    postgres-post-quantum postgres-login postgres-connect-distance postgres-pooler postgres-tls databases-tls
+    sqlcipher mysql-at-rest-settings mysql-transit-and-rest at-rest-everywhere mysql-tls-tde-library})
+# Those that are measured in another size than the one they have by themselves.
+declare -A scales=([mysql-tls-tde-library]=laptop)
 mkdir -p record/studies
 cargo build --release --locked -p ciphertax
 runs="$(mktemp -d)"
 trap 'rm -rf "$runs"' EXIT
 for name in "${studies[@]}"; do
     echo "== $name" >&2
-    target/release/ciphertax run "$name" --out "$runs/$name" > "$runs/$name.txt"
+    target/release/ciphertax run "$name" ${scales[$name]:+--scale "${scales[$name]}"} --out "$runs/$name" > "$runs/$name.txt"
     grep -v '^Report: ' "$runs/$name.txt" > "record/studies/$name.txt"
 done

@@ -60,6 +60,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings.extend(at_rest_in(run, samples, cell)?);
         findings.extend(layers::which_layer(run, cell));
     }
+    findings.extend(space::space(run));
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
     findings.extend(shared_cpus::shared_cpus(run));
@@ -96,7 +97,6 @@ fn at_rest_in(
         findings.extend(cost_per_page::cost_per_page(run, samples, cell, arm)?);
         findings.extend(device_full::device_full(run, cell, arm));
         findings.extend(transit_and_rest::transit_and_rest(run, samples, cell, arm)?);
-        findings.extend(space::space(run, cell, arm));
     }
     Ok(findings)
 }

@@ -60,6 +60,20 @@ fn start(sandbox: &Sandbox, study: &str) -> Running {
 }
 
 #[test]
+fn a_file_holds_what_its_own_cells_ask_and_nothing_of_what_others_do() {
+    let study = STUDY.replace("time_s = 8", "time_s = 2").replace(
+        "workload = \"ycsb_a\"",
+        "workload = \"ycsb_a\"\nstorage = { memory_mb = 9 }",
+    );
+    let sandbox = Sandbox::new();
+    let mut running = start(&sandbox, &study);
+    running.says("Loading the data set: 3000 rows");
+    running.says("Loading the data set: 500 rows");
+    running.finish_within(2 * PATIENCE).measured();
+    sandbox.expect_nothing_left();
+}
+
+#[test]
 fn an_encrypted_file_is_measured_beside_a_plain_one_and_nothing_is_left() {
     let sandbox = Sandbox::new();
     let finished = start(&sandbox, STUDY).finish_within(2 * PATIENCE);

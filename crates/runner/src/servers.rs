@@ -273,8 +273,9 @@ impl<D: Database> Servers for GroupServers<D> {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+        let study = of_own_cells(self.spec.as_ref(), study);
         for group in &mut self.groups {
-            group.server.load(study, &mut |rows, of| {
+            group.server.load(&study, &mut |rows, of| {
                 progress.stage(&Stage::Loading { rows, of })
             })?;
         }
@@ -359,6 +360,13 @@ impl<'a> Opening<'a> {
         let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
         self.arms.iter().filter(|arm| here.contains(arm)).collect()
     }
+}
+
+/// A study with those of its cells alone that are measured on servers with this spec: what others ask need not be there.
+pub(crate) fn of_own_cells(spec: Option<&ServerSpec>, study: &Study) -> Study {
+    let mut own = study.clone();
+    own.cells.retain(|cell| holds(spec, study, cell));
+    own
 }
 
 /// True if a cell is measured on servers with this spec; `None` for the user's own, which hold all.

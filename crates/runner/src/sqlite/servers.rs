@@ -16,7 +16,7 @@ use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
 use crate::server::Server;
-use crate::servers::{Opening, Servers, holds};
+use crate::servers::{Opening, Servers, holds, of_own_cells};
 
 /// Files, one for each group of arms.
 pub(super) struct SqliteServers {
@@ -121,8 +121,9 @@ impl Servers for SqliteServers {
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
+        let study = of_own_cells(Some(&self.spec), study);
         for file in &mut self.files {
-            file.file.load(study, &mut |rows, of| {
+            file.file.load(&study, &mut |rows, of| {
                 progress.stage(&Stage::Loading { rows, of });
             })?;
         }

@@ -43,6 +43,10 @@ pub struct Head {
     /// Arms that the study asks about and that were not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// The driver by which the kernel computes AES-XTS, as `/proc/crypto` names it; absent where no arm's files are encrypted by
+    /// the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_cipher: Option<String>,
 }
 
 impl Head {
@@ -61,6 +65,7 @@ impl Head {
             arms: Vec::new(),
             data_sizes: Vec::new(),
             left_out: Vec::new(),
+            kernel_cipher: None,
         }
     }
 

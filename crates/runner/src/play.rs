@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ciphertax_explain::explain;
-use ciphertax_model::Arm;
+use ciphertax_model::{Arm, FileSystem, Study};
 use ciphertax_reactor::stop;
 use ciphertax_records::{
     ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
@@ -314,6 +314,13 @@ fn close_all(plan: &Plan, servers: Vec<Box<dyn Servers>>) -> Result<(), RunError
     })
 }
 
+/// The kernel's cipher, where it encrypts the files of an arm.
+fn kernel_cipher(study: &Study) -> Option<String> {
+    let has_fscrypt = |arm: &Arm| arm.at_rest.file_system == Some(FileSystem::Fscrypt);
+    let is_used = study.arms.iter().any(has_fscrypt);
+    is_used.then(|| ciphertax_observe::kernel_cipher("xts(aes)")).flatten()
+}
+
 /// What is known before the first slice; of a run that goes on, when it began.
 fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
     let role = |index| match index {
@@ -340,6 +347,7 @@ fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<
             .flat_map(|servers| servers.first_records())
             .collect(),
         arms: arms.collect(),
+        kernel_cipher: kernel_cipher(&plan.study),
         ..Head::begin(
             plan.tool.clone(),
             ciphertax_observe::host(),

@@ -13,6 +13,7 @@ mod full_logins;
 mod gains;
 mod hello_retry;
 mod keep_connections;
+mod kernel_cipher;
 mod key_derivation;
 mod late_links;
 mod lateness;
@@ -74,6 +75,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(hello_retry::hello_retry(run));
     findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
+    findings.extend(kernel_cipher::kernel_cipher(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
     findings.extend(variants(run).filter_map(|arm| layers::not_encryption_alone(run, arm)));
     findings.extend(

@@ -566,6 +566,24 @@ fn the_layer_that_takes_least_is_named_where_it_can_be_told_with_what_it_leaves_
 }
 
 #[test]
+fn a_kernel_that_encrypts_without_the_cpus_instructions_is_named_and_no_other() {
+    let told = |driver: Option<&str>| {
+        let study = Study::from_toml(LAYERS).unwrap();
+        let samples = measured(&study, |_, _| [20.0, 100.0]);
+        let mut head = head(study);
+        head.kernel_cipher = driver.map(str::to_owned);
+        found(&head, &samples, "kernel-cipher")
+    };
+    let finding = only(told(Some("xts(ecb(aes-fixed-time))")));
+    assert_eq!(finding.severity, Severity::Advice);
+    assert!(finding.summary.starts_with("fscrypt: this kernel computes AES-XTS without"), "{finding:?}");
+    assert!(finding.evidence.ends_with("xts(ecb(aes-fixed-time))"), "{finding:?}");
+    for driver in [Some("xts-aes-vaes-avx512"), Some("xts(ecb-aes-aesni)"), None] {
+        assert_eq!(told(driver), []);
+    }
+}
+
+#[test]
 fn a_file_system_in_user_space_is_never_billed_to_encryption_alone() {
     let study = Study::from_toml(LAYERS).unwrap();
     let samples = measured(&study, |_, arm| match arm {

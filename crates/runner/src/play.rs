@@ -318,7 +318,9 @@ fn close_all(plan: &Plan, servers: Vec<Box<dyn Servers>>) -> Result<(), RunError
 fn kernel_cipher(study: &Study) -> Option<String> {
     let has_fscrypt = |arm: &Arm| arm.at_rest.file_system == Some(FileSystem::Fscrypt);
     let is_used = study.arms.iter().any(has_fscrypt);
-    is_used.then(|| ciphertax_observe::kernel_cipher("xts(aes)")).flatten()
+    is_used
+        .then(|| ciphertax_observe::kernel_cipher("xts(aes)"))
+        .flatten()
 }
 
 /// What is known before the first slice; of a run that goes on, when it began.

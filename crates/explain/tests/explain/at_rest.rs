@@ -576,8 +576,16 @@ fn a_kernel_that_encrypts_without_the_cpus_instructions_is_named_and_no_other() 
     };
     let finding = only(told(Some("xts(ecb(aes-fixed-time))")));
     assert_eq!(finding.severity, Severity::Advice);
-    assert!(finding.summary.starts_with("fscrypt: this kernel computes AES-XTS without"), "{finding:?}");
-    assert!(finding.evidence.ends_with("xts(ecb(aes-fixed-time))"), "{finding:?}");
+    assert!(
+        finding
+            .summary
+            .starts_with("fscrypt: this kernel computes AES-XTS without"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.evidence.ends_with("xts(ecb(aes-fixed-time))"),
+        "{finding:?}"
+    );
     for driver in [Some("xts-aes-vaes-avx512"), Some("xts(ecb-aes-aesni)"), None] {
         assert_eq!(told(driver), []);
     }

@@ -210,7 +210,7 @@ fn what_needs_a_server_or_another_database_is_refused_by_name_before_anything_is
         ),
         (
             "time_s = 8",
-            "time_s = 8\nstorage = { memory_mb = 16000000 }",
+            "time_s = 8\nstorage = { memory_mb = 1000000 }",
             "ask for fewer connections or a smaller storage.memory_mb",
         ),
         (

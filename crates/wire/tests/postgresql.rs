@@ -349,6 +349,31 @@ fn a_load_that_fails_leaves_nothing_and_a_session_that_goes_on() {
 }
 
 #[test]
+fn a_session_that_is_ended_while_rows_are_on_their_way_tells_the_servers_word() {
+    let Some(server) = postgres() else { return };
+    let options = server.plain("trusted");
+    ask(&options, async |session, reactor| {
+        session.query("CREATE TEMP TABLE t (id int)").await.unwrap();
+        let id = session.id();
+        let mut copy = session.copy_in("COPY t FROM STDIN").await.unwrap();
+        let (mut other, _) = Session::connect(reactor, &options).await.unwrap();
+        other
+            .query(&format!("SELECT pg_terminate_backend({id})"))
+            .await
+            .unwrap();
+        let is_there = format!("SELECT 1 FROM pg_stat_activity WHERE pid = {id}");
+        while !other.query(&is_there).await.unwrap().is_empty() {}
+        // What is sent now comes back as a connection that is gone.
+        let problem = loop {
+            if let Err(problem) = copy.write(b"1\n2\n3\n").await {
+                break problem;
+            }
+        };
+        assert_eq!(said(&problem).1, "57P01", "{problem}");
+    });
+}
+
+#[test]
 fn a_statement_that_wants_or_sends_a_copy_as_text_is_refused() {
     let Some(server) = postgres() else { return };
     for sql in [

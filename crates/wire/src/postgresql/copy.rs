@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
 use super::messages::{HEADER, Messages, not_writable, write_length};
-use super::result::{expect, read_copied};
+use super::result::{expect, last_word, read_copied};
 use crate::error::WireError;
 
 const COPY_DATA: u8 = b'd';
@@ -78,8 +78,16 @@ impl<'a> CopyIn<'a> {
             write_length(&mut self.message, 0)?;
         }
         self.message.extend_from_slice(COPY_DONE);
-        self.messages.stream.send(&self.message).await?;
+        self.send().await?;
         read_copied(self.messages).await
+    }
+
+    async fn send(&mut self) -> Result<(), WireError> {
+        match self.messages.stream.send(&self.message).await {
+            // A server that ends a session says why before it hangs up, while rows are still on their way to it.
+            Err(gone @ (WireError::Io(_) | WireError::Closed)) => Err(last_word(self.messages, gone).await),
+            sent => sent,
+        }
     }
 
     async fn send_if_much(&mut self) -> Result<(), WireError> {
@@ -87,7 +95,7 @@ impl<'a> CopyIn<'a> {
             return Ok(());
         }
         write_length(&mut self.message, 0)?;
-        self.messages.stream.send(&self.message).await?;
+        self.send().await?;
         self.message.truncate(HEADER);
         Ok(())
     }

@@ -106,6 +106,14 @@ pub(super) async fn read_copied(messages: &mut Messages) -> Result<u64, WireErro
     Ok(rows)
 }
 
+/// Why a connection is `gone`, if that was the last that the server said.
+pub(super) async fn last_word(messages: &mut Messages, gone: WireError) -> WireError {
+    match messages.read().await {
+        Ok(message) if message.kind == ERROR => server_error(message.body),
+        _ => gone,
+    }
+}
+
 /// Reads a message that must be of this kind.
 pub(super) async fn expect(messages: &mut Messages, kind: u8, what: &str) -> Result<(), WireError> {
     let message = messages.read().await?;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use ciphertax_lab::catalogue::{self, CATALOGUE, Entry};
-use ciphertax_model::{CertificateKind, Precision, Study};
+use ciphertax_model::{CertificateKind, Precision, Profiling, Study};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
 /// What does a database security feature cost, who pays, why, and what should you do about it?
@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Studies(StudiesArguments),
     /// Make the report of a run again, also of one that was cut off
     Report(ReportArguments),
+    /// Say where the CPU time of a run went and what bounded its speed; export its stacks
+    Why(WhyArguments),
     /// Remove what a run that was killed has left on your own server
     Clean(CleanArguments),
     /// List the servers that ciphertax can get and start by itself, or install some
@@ -104,6 +106,16 @@ pub(crate) struct MeasuringArguments {
     /// Seed of the order of the slices, to repeat a run [default: random]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// How far about one block in four is looked into, to say why [default: the study's, mostly full]
+    ///
+    /// off: not at all. waits: what the server's threads wait for, read from /proc without stopping them; it needs no
+    /// privilege, only that the server runs here and as this user, and costs at most 2 % of the server's CPU. full: that, and
+    /// which code uses the CPU time of both sides, by about a thousand samples a second; it costs up to 3 % of the server's
+    /// CPU, and needs root or the capabilities CAP_PERFMON and CAP_SYSLOG (`setcap cap_perfmon,cap_syslog+ep ciphertax`). With
+    /// less privilege a run sees what it may see, and its report says what was missing. The figures of what a feature costs
+    /// come from the other blocks in any case, and every report has what looking cost.
+    #[arg(long, value_name = "DEPTH", value_parser = profiling())]
+    pub(crate) profile: Option<Profiling>,
 }
 
 const RUN_HELP: &str = concat!(
@@ -117,6 +129,7 @@ authentication methods are for private servers alone.
   time_s=600  server=mysql-5.6  certificate=rsa-4096  link.rtt_ms=45     keys of the study
   link_by=relay                                                          distance without root
   dataset.table_size=1000000                                             of the study's tables
+  profile=off                                                            as --profile=off
   arm.NAME.tls.group=P-384                                               keys of one arm
   cell.NAME.load.connections=64                                          keys of one cell
   tls.library=rustls                                                     of all arms with TLS
@@ -153,7 +166,7 @@ pub(crate) struct RunArguments {
     ///
     /// Neither the study nor the target has to be given; a target's password is taken from CIPHERTAX_PASSWORD.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = [
-        "out", "time", "seed", "precision", "scale", "tables", "table_size", "threads", "verify", "keep_operations", "set",
+        "out", "time", "seed", "profile", "precision", "scale", "tables", "table_size", "threads", "verify", "keep_operations", "set",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]
@@ -210,6 +223,66 @@ pub(crate) struct ReportArguments {
     /// Rewrite also a report that another release of ciphertax has made, without asking
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+const WHY_HELP: &str = "\
+Some blocks of a run are looked into: which code uses the CPU time of both sides, and what the server's threads wait for. \
+This shows what follows for each arm: CPU time by category, beside the baseline's, with 95 % intervals; the time of an operation \
+by what its session did or waited for; and what bounds the speed. The report has the same, with flame graphs.
+
+Formats:
+  text        tables
+  json        the same, as `why` in run.json
+  csv         the categories, one a line
+  collapsed   stacks with their CPU time in microseconds, for flamegraph.pl, inferno and their like
+  speedscope  stacks for https://www.speedscope.app, which needs no upload: open its page and drop the file there
+
+Examples:
+  ciphertax why ciphertax-quick-20260102-030405
+  ciphertax why RUN --cell oltp_point_select --arm tls1.3
+  ciphertax why RUN --arm plain --format collapsed -o plain.txt
+  ciphertax why RUN --arm tls1.3 --format collapsed -o tls.txt
+  difffolded.pl plain.txt tls.txt | flamegraph.pl > difference.svg
+  ciphertax why RUN --format speedscope -o run.speedscope.json
+
+A run without a profile says why it has none. An ordinary user gets one of all CPU time after
+  sudo setcap cap_perfmon,cap_syslog+ep \"$(command -v ciphertax)\"
+
+Exit status: 0 shown; 2 there is nothing to show, or wrong use, the message says why.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = WHY_HELP)]
+pub(crate) struct WhyArguments {
+    /// The folder a run has left, or its report.html or run.json
+    pub(crate) run: PathBuf,
+    /// This cell alone
+    #[arg(long, value_name = "CELL")]
+    pub(crate) cell: Option<String>,
+    /// This arm alone
+    #[arg(long, value_name = "ARM")]
+    pub(crate) arm: Option<String>,
+    /// What to show it as
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: WhyFormat,
+    /// Write into this file, and nothing to standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What `why` shows a run as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum WhyFormat {
+    /// Tables
+    #[default]
+    Text,
+    /// As in run.json
+    Json,
+    /// The categories, one a line
+    Csv,
+    /// Stacks for flamegraph.pl and inferno
+    Collapsed,
+    /// Stacks for speedscope
+    Speedscope,
 }
 
 const CLEAN_HELP: &str = "\
@@ -286,6 +359,10 @@ fn fraction(text: &str) -> Result<f64, String> {
 fn certificate_kind() -> impl TypedValueParser<Value = CertificateKind> {
     PossibleValuesParser::new(CertificateKind::ALL.map(CertificateKind::name))
         .try_map(|name| name.parse::<CertificateKind>())
+}
+
+fn profiling() -> impl TypedValueParser<Value = Profiling> {
+    PossibleValuesParser::new(Profiling::ALL.map(Profiling::name)).try_map(|name| name.parse::<Profiling>())
 }
 
 fn server() -> impl TypedValueParser<Value = &'static Entry> {

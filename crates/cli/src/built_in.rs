@@ -4,7 +4,7 @@
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 27] = [
+const STUDIES: [(&str, &str); 28] = [
     ("quick", QUICK),
     (
         "mysql-tls-library",
@@ -47,6 +47,7 @@ const STUDIES: [(&str, &str); 27] = [
         "mysql-tls-tde-library",
         include_str!("../studies/mysql-tls-tde-library.toml"),
     ),
+    ("mysql-why", include_str!("../studies/mysql-why.toml")),
     (
         "mysql-at-rest-settings",
         include_str!("../studies/mysql-at-rest-settings.toml"),

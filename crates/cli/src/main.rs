@@ -19,6 +19,7 @@ mod servers;
 mod show;
 mod signals;
 mod studies;
+mod why;
 mod width;
 
 use std::env;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Servers(arguments) => servers::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
     };

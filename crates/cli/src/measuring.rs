@@ -108,6 +108,7 @@ pub(crate) fn tool() -> Tool {
 
 fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Plan, String> {
     study.time_s = arguments.time.unwrap_or(study.time_s);
+    study.profile = arguments.profile.unwrap_or(study.profile);
     let target = target(arguments)?;
     if target.is_some() {
         study = study.on_external_server();
@@ -146,6 +147,7 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         .chain(words.command)
         .chain(target.map(Target::url))
         .chain(option("--time", arguments.time))
+        .chain(option("--profile", arguments.profile))
         .chain(words.options)
         .chain(option("--seed", Some(seed)));
     words.map(quoted).collect::<Vec<_>>().join(" ")

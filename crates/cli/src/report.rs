@@ -20,7 +20,8 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
             reason: "ciphertax was ended before the run was complete".into(),
         };
     }
-    let results = explain(&recorded.head, &recorded.samples).map_err(|error| error.to_string())?;
+    let looks = recorded.looks().map_err(|error| error.to_string())?;
+    let results = explain(&recorded.head, &recorded.samples, &looks).map_err(|error| error.to_string())?;
     let run = Run::new(recorded.head, results);
     if !arguments.force {
         agreed_to_rewrite(&folder.join(REPORT))?;
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
 }
 
 /// The run folder, also where a file in it is named.
-fn folder(path: &Path) -> PathBuf {
+pub(crate) fn folder(path: &Path) -> PathBuf {
     if !path.is_file() {
         return path.to_owned();
     }

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use ciphertax_records::{Run, write_whole};
+use ciphertax_explain::why::{course, flame};
+use ciphertax_records::why::Pictures;
+use ciphertax_records::{Recorded, Run, write_whole};
 use ciphertax_report::{html, json, terminal};
 use ciphertax_supervise::say;
 
@@ -15,7 +17,11 @@ pub(crate) const REPORT: &str = "report.html";
 /// written.
 pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), String> {
     let path = folder.join(REPORT);
-    let page = html::render(run).map_err(|error| error.to_string())?;
+    let (pictures, drawn) = match pictures(run, folder) {
+        Ok(pictures) => (pictures, Ok(())),
+        Err(problem) => (Pictures::default(), Err(problem)),
+    };
+    let page = html::render_with(run, &pictures).map_err(|error| error.to_string())?;
     let written = write_whole(&path, |file| file.write_all(page.as_bytes()));
     let text = if as_json {
         say(format_args!("Report: {}", path.display()));
@@ -29,7 +35,18 @@ pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), 
         )
     };
     let printed = print(&text);
-    written.map_err(|error| error.to_string()).and(printed)
+    written.map_err(|error| error.to_string()).and(printed).and(drawn)
+}
+
+/// What the page shows besides the record.
+fn pictures(run: &Run, folder: &Path) -> Result<Pictures, String> {
+    let recorded = Recorded::open(folder).map_err(|error| error.to_string())?;
+    let looks = recorded.looks().map_err(|error| error.to_string())?;
+    let explained = |error: ciphertax_explain::ExplainError| error.to_string();
+    Ok(Pictures {
+        flames: flame::flames(&run.head, &recorded.samples, &looks).map_err(explained)?,
+        courses: course::courses(&recorded.samples).map_err(explained)?,
+    })
 }
 
 /// Writes to standard output.
@@ -42,7 +59,7 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
     }
 }
 
-fn style() -> terminal::Style {
+pub(crate) fn style() -> terminal::Style {
     terminal::Style {
         width: width::columns(),
         colour: console::colors_enabled(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use ciphertax_lab::catalogue::MONGODB;
-use ciphertax_records::Run;
+use ciphertax_records::{LiesOn, Run, counter};
 use ciphertax_testkit::cache;
 
 use crate::common::{OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, servers_of};
@@ -48,6 +48,37 @@ fn arms_with_other_certificates_are_measured_on_servers_of_their_own() {
         sample.load.client_run_queue_wait_ns.is_some() && sample.server.server_run_queue_wait_ns > Some(0)
     });
     assert!(waited.count() > 0, "{:?}", samples.first());
+    for sample in samples.iter().filter(|sample| sample.is_valid()) {
+        let (load, server) = (&sample.load, &sample.server);
+        let peaks = [load.client_peak_memory_bytes, server.server_peak_memory_bytes];
+        assert!(peaks.into_iter().all(|peak| peak > Some(1 << 20)), "{sample:?}");
+        assert!(
+            load.client_page_faults.is_some() && server.server_page_faults.is_some(),
+            "{sample:?}"
+        );
+        assert!(
+            server.server_bytes_read.is_some() && server.server_bytes_written.is_some(),
+            "{sample:?}"
+        );
+        assert_eq!(
+            server.pressure.is_some(),
+            ciphertax_observe::pressure().is_some(),
+            "{sample:?}"
+        );
+        assert!(
+            server.server_counters.contains_key(counter::STATEMENT_COMMITS),
+            "{sample:?}"
+        );
+    }
+    for server in &run.head.servers {
+        let is_device = matches!(server.lies_on, Some(LiesOn::Device(_)));
+        assert!(server.lies_on.is_some(), "{server:?}");
+        assert!(
+            samples
+                .iter()
+                .all(|sample| !sample.is_valid() || sample.server.device.is_some() == is_device)
+        );
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::slice_yield::{SliceYield, merge};
 use crate::worker::{self, Command, Reply, Share};
 use crate::workload::Workload;
 
+/// What the names of all load threads begin with.
+pub const THREAD_NAME: &str = "load-";
+
 /// How long before its first operation an open loop begins, so that every load thread is there in time.
 const LEAD: Duration = Duration::from_millis(1);
 /// How long the load threads are waited for before it is looked whether they live and whether to stop.
@@ -89,7 +92,7 @@ impl Engine {
             let stop = stop::heeded();
             let work = move || worker::run(share, &inbox, &reply);
             let thread = thread::Builder::new()
-                .name(format!("load-{index}"))
+                .name(format!("{THREAD_NAME}{index}"))
                 .spawn(move || match stop {
                     Some(stop) => stop::heed(&stop, work),
                     None => work(),

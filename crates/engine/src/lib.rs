@@ -14,7 +14,7 @@ mod slice_yield;
 mod worker;
 mod workload;
 
-pub use engine::{Engine, EngineError};
+pub use engine::{Engine, EngineError, THREAD_NAME};
 pub use operation::{Failure, Operation};
 pub use recorder::Recorder;
 pub use responses::LATE;

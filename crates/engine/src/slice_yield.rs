@@ -72,6 +72,10 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         system_ns: works.iter().map(|work| work.cpu.system_ns).sum(),
     };
     let client_context_switches = works.iter().map(|work| work.context_switches).sum();
+    let client_page_faults = works.iter().map(|work| work.faults).reduce(|mut sum, more| {
+        sum += more;
+        sum
+    });
     let client_run_queue_wait_ns = works.iter().map(|work| work.run_queue_wait_ns).sum();
     let unfinished = works.iter().map(|work| work.unfinished).sum();
     let merged = works
@@ -98,6 +102,8 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             bytes_received: recorder.bytes_received,
             client_context_switches,
             client_run_queue_wait_ns,
+            client_page_faults,
+            client_peak_memory_bytes: ciphertax_observe::own_peak_memory_bytes(),
             workers: threads as u32,
             logins: recorder.logins(),
             handshakes: recorder.handshakes,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
 use ciphertax_reactor::{PollDelay, Reactor};
-use ciphertax_records::CpuTime;
+use ciphertax_records::{CpuTime, PageFaults};
 
 use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
@@ -47,6 +47,7 @@ pub(crate) struct Work {
     pub(crate) ended: Instant,
     pub(crate) cpu: CpuTime,
     pub(crate) context_switches: u64,
+    pub(crate) faults: PageFaults,
     /// `None` if the kernel does not say.
     pub(crate) run_queue_wait_ns: Option<u64>,
     pub(crate) recorder: Recorder,
@@ -212,6 +213,7 @@ impl<W: Workload> Worker<W> {
             ended,
             cpu: used.cpu,
             context_switches: used.context_switches,
+            faults: used.faults,
             run_queue_wait_ns,
             recorder: recorder.into_inner(),
             responses: responses.into_inner(),

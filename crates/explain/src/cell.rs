@@ -1,4 +1,5 @@
-//! What the slices of one cell tell without their histograms, block by block.
+//! What the slices of one cell tell without their histograms, block by block. Those that were looked into are not among them:
+//! looking costs what it is to explain.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,6 +7,7 @@ use std::io;
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{Phase, Round, Sample, Samples};
 
+use crate::looked::Looked;
 use crate::rounds::{OfRound, Pages, Rounds};
 use crate::totals::Totals;
 
@@ -20,6 +22,8 @@ pub(crate) struct CellSamples<'a> {
     totals: Vec<Totals>,
     /// Where arms differ at rest.
     pub(crate) rounds: Rounds,
+    /// The blocks that say why.
+    looked: Looked,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -80,6 +84,7 @@ impl<'a> CellSamples<'a> {
             blocks: BTreeMap::new(),
             totals: arms.iter().map(|_| Totals::default()).collect(),
             rounds: Rounds::default(),
+            looked: Looked::default(),
             arms,
         }
     }
@@ -92,6 +97,10 @@ impl<'a> CellSamples<'a> {
         let Some(arm) = self.arms.iter().position(|name| *name == sample.slice.arm) else {
             return;
         };
+        if sample.look.is_some() {
+            self.looked.add(sample);
+            return;
+        }
         for of in &sample.load.operations {
             if of.count > 0 && !self.kinds.contains(&of.kind) {
                 self.kinds.push(of.kind.clone());
@@ -106,7 +115,7 @@ impl<'a> CellSamples<'a> {
 
     /// Takes note of a round, if it is one of this cell: after the samples of its slices.
     pub(crate) fn add_round(&mut self, round: &Round) {
-        if round.cell != self.cell.name {
+        if round.cell != self.cell.name || self.looked.has(round.block) {
             return;
         }
         self.rounds.add(round);
@@ -126,7 +135,7 @@ impl<'a> CellSamples<'a> {
         }
     }
 
-    /// Every slice, void ones too, in the order of the blocks.
+    /// Every slice that was not looked into, void ones too, in the order of the blocks.
     pub(crate) fn slices(&self) -> impl Iterator<Item = &Figures> {
         self.blocks.values().flatten().flatten()
     }
@@ -189,8 +198,20 @@ impl<'a> CellSamples<'a> {
         self.slices().map(|slice| slice.workers).max().unwrap_or(0)
     }
 
+    /// Slices that do not count, those that were looked into among them.
+    pub(crate) fn void_slices(&self) -> u32 {
+        self.slices().filter(|slice| !slice.is_valid).count() as u32 + self.looked.void_slices()
+    }
+
+    /// Seconds in which so many more blocks are measured, those included that are looked into meanwhile; `None` before a block is
+    /// known to take so long.
+    pub(crate) fn seconds_of(&self, more_blocks: u32) -> Option<f64> {
+        let blocks = self.looked.blocks_with(more_blocks);
+        self.seconds_per_block().map(|seconds| seconds * blocks)
+    }
+
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
-    pub(crate) fn seconds_per_block(&self) -> Option<f64> {
+    fn seconds_per_block(&self) -> Option<f64> {
         if let Some(seconds) = self.rounds.seconds() {
             return Some(seconds);
         }

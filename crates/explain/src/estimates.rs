@@ -266,10 +266,7 @@ impl Comparison<'_> {
         };
         let more_time_s = match (verdict, rule, judgement.more_blocks) {
             (_, Rule::ClientBound, _) => None,
-            (Verdict::CannotTell, _, Some(blocks)) => self
-                .cell
-                .seconds_per_block()
-                .map(|seconds| seconds * f64::from(blocks)),
+            (Verdict::CannotTell, _, Some(blocks)) => self.cell.seconds_of(blocks),
             _ => None,
         };
         EstimateRow {

@@ -12,6 +12,7 @@ mod connects;
 mod error;
 mod estimates;
 mod findings;
+mod looked;
 mod percentiles;
 mod phases;
 mod precision;
@@ -20,8 +21,10 @@ mod rounds;
 mod sentence;
 mod storage;
 mod totals;
+pub mod why;
 
 use ciphertax_model::Cell;
+use ciphertax_records::why::Looks;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
 
 pub use error::ExplainError;
@@ -29,11 +32,16 @@ pub use precision::{CellPrecision, CellProgress, precision};
 
 use crate::cell::CellSamples;
 
-/// What follows from the head of a run and its samples, which are read several times, one at a time.
+/// What follows from the head of a run, its samples and what was seen in those that were looked into, all of which are read
+/// several times, one at a time.
 ///
 /// # Errors
 /// When the samples are damaged.
-pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results, ExplainError> {
+pub fn explain(
+    head: &Head,
+    samples: &(impl Samples + ?Sized),
+    looks: &dyn Looks,
+) -> Result<Results, ExplainError> {
     let study = &head.study;
     let (mut first_ns, mut last_ns) = (u64::MAX, 0);
     let mut void = Vec::new();
@@ -70,6 +78,7 @@ pub fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results
     run.results.churn = churn::rows(study, &run.results, &cells)?;
     run.results.capacity = capacity::rows(head, &run.results);
     run.results.published = published::rows(&run);
+    run.results.why = why::why(head, &run.results, samples, looks)?;
     run.results.findings = findings::all(&run, &cells)?;
     run.results.verdict = sentence::verdict(&run);
     Ok(run.results)
@@ -84,7 +93,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         server: server.map(|server| server.name.clone()).unwrap_or_default(),
         workers: cell.workers(),
         blocks: reached.blocks,
-        void_slices: cell.slices().filter(|slice| !slice.is_valid).count() as u32,
+        void_slices: cell.void_slices(),
         client_bound: cell.is_client_bound(),
         precise: reached.precise,
         more_time_s: reached.more_time_s,

@@ -110,10 +110,7 @@ pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPreci
             reached.more_time_s = Some(0.0);
         }
         Progress::Continue { more_blocks } => {
-            reached.more_time_s = more_blocks.and_then(|blocks| {
-                cell.seconds_per_block()
-                    .map(|seconds| seconds * f64::from(blocks))
-            });
+            reached.more_time_s = more_blocks.and_then(|blocks| cell.seconds_of(blocks));
         }
     }
     Ok(reached)

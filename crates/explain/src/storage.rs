@@ -25,11 +25,7 @@ fn row(head: &Head, cell: &CellSamples<'_>, arm: usize) -> Option<StorageRow> {
         (*operations > 0).then(|| *rose as f64 / *operations as f64)
     };
     let pages_read = per_operation(counter::PAGES_READ);
-    // Pages that are read ahead are asked for once they are there, or never.
-    let hit_rate = |read: f64| {
-        let requested = per_operation(counter::PAGES_REQUESTED).filter(|requested| *requested > 0.0)?;
-        Some((1.0 - read / requested).max(0.0))
-    };
+    let hit_rate = |read| counter::hit_rate(read, per_operation(counter::PAGES_REQUESTED)?);
     let row = StorageRow {
         cell: String::new(),
         arm: String::new(),

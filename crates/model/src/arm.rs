@@ -7,6 +7,7 @@ use crate::at_rest::AtRest;
 use crate::authentication::Authentication;
 use crate::certificate::CertificateKind;
 use crate::pooler::Pooler;
+use crate::probe::Probe;
 use crate::tls::{TlsNegotiation, TlsSettings};
 use crate::transport::Transport;
 use crate::tunnel::Tunnel;
@@ -38,6 +39,10 @@ pub struct Arm {
     /// What the private server encrypts on the disk. Arms that differ in it have servers of their own.
     #[serde(default, skip_serializing_if = "AtRest::is_default")]
     pub at_rest: AtRest,
+    /// What is changed about the server while a slice of this arm runs. It shares the server with arms that differ in nothing
+    /// else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
 }
 
 impl Arm {
@@ -52,6 +57,7 @@ impl Arm {
             tunnel: None,
             pooler: None,
             at_rest: AtRest::default(),
+            probe: None,
         }
     }
 

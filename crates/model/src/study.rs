@@ -16,6 +16,7 @@ use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
 use crate::load::Load;
 use crate::pgbench::Pgbench;
+use crate::profiling::Profiling;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
 use crate::server_spec::ServerSpec;
@@ -62,6 +63,9 @@ pub struct Study {
     /// Links, tunnels and poolers have processes of their own, which need a CPU of their own: they want `free`.
     #[serde(default)]
     pub placement: Placement,
+    /// How far some blocks are looked into, to say why.
+    #[serde(default, skip_serializing_if = "Profiling::is_default")]
+    pub profile: Profiling,
     /// The tables of the `oltp` workloads.
     #[serde(default)]
     pub dataset: Dataset,
@@ -232,7 +236,7 @@ impl Study {
 
     /// True if an arm protects what the baseline does not, and everything that it does: what travels, who may ask, or what
     /// lies on the disk. By itself it can then only cost. Where both protect the same, either may be the cheaper; and so
-    /// where a pooler stands before one of them alone.
+    /// where a pooler stands before one of them alone, or a probe changes the server for it.
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
@@ -249,6 +253,7 @@ impl Study {
         let mode = |arm: &Arm| arm.pooler.map(|pooler| pooler.pgbouncer);
         let adds = |arm: &Arm| {
             mode(arm) == mode(self.baseline())
+                && arm.probe.is_none()
                 && protected(arm) != baseline
                 && protected(arm)
                     .iter()

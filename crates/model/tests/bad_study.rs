@@ -694,3 +694,81 @@ fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
         assert!(refusal.contains(words), "{settings}: {refusal}");
     }
 }
+
+#[test]
+fn a_probe_says_one_thing_by_harmless_words_and_is_a_deviation_from_the_baseline() {
+    let probed = |probe: &str| {
+        let arm = format!("[[arm]]\nname = \"probed\"\ntransport = \"plain\"\nprobe = {probe}\n\n[[cell]]");
+        STUDY.replacen("[[cell]]", &arm, 1)
+    };
+    for good in [
+        "{ variable = \"sync_binlog\", value = 0 }",
+        "{ variable = \"innodb_adaptive_hash_index\", value = \"OFF\" }",
+        "{ cpus = 1 }",
+    ] {
+        StudyText::new("study.toml", &probed(good)).study().unwrap();
+    }
+    for (probe, words) in [
+        ("{}", "a probe says one thing, either variable and value"),
+        ("{ variable = \"sync_binlog\" }", "a probe says one thing"),
+        ("{ value = 0 }", "a probe says one thing"),
+        (
+            "{ variable = \"sync_binlog\", value = 0, cpus = 1 }",
+            "a probe says one thing",
+        ),
+        ("{ cpus = 0 }", "a server needs a CPU"),
+        ("{ cpus = 70000 }", "it must lie between 0 and 65535"),
+        (
+            "{ variable = \"a = 1; DROP TABLE x\", value = 0 }",
+            "is no name of a variable",
+        ),
+        (
+            "{ variable = \"sync_binlog\", value = \"0'; --\" }",
+            "is no value for a probe",
+        ),
+        (
+            "{ variable = \"sync_binlog\", value = 0.5 }",
+            "\"value\" must be a whole number or a string",
+        ),
+        (
+            "{ varible = \"sync_binlog\", value = 0 }",
+            "did you mean \"variable\"?",
+        ),
+        ("\"sync_binlog\"", "\"probe\" must be a table"),
+    ] {
+        let refusal = refusal(&probed(probe));
+        assert!(refusal.contains(words), "{probe}: {refusal}");
+    }
+    let of_baseline = changed(
+        "transport = \"plain\"",
+        "transport = \"plain\"\nprobe = { cpus = 1 }",
+    );
+    assert!(
+        of_baseline.contains("is the baseline, from which a probe is a deviation"),
+        "{of_baseline}"
+    );
+    let together = probed("{ cpus = 1 }").replacen("time_s", "placement = \"together\"\ntime_s", 1);
+    let together = refusal(&together);
+    assert!(
+        together.contains("leaves the server one CPU already"),
+        "{together}"
+    );
+    let at_rest = probed("{ cpus = 1 }").replacen(
+        "transport = \"tls1.3\"",
+        "transport = \"tls1.3\"\nat_rest = { tables = true }",
+        1,
+    );
+    let at_rest = refusal(&at_rest);
+    assert!(at_rest.contains("where arms differ in at_rest"), "{at_rest}");
+}
+
+#[test]
+fn how_far_blocks_are_looked_into_is_one_of_three() {
+    for depth in ["off", "waits", "full"] {
+        let text = STUDY.replacen("time_s", &format!("profile = \"{depth}\"\ntime_s"), 1);
+        let study = StudyText::new("study.toml", &text).study().unwrap();
+        assert_eq!(study.profile.name(), depth);
+    }
+    let refusal = changed("time_s", "profile = \"ful\"\ntime_s");
+    assert!(refusal.contains("did you mean \"full\"?"), "{refusal}");
+}

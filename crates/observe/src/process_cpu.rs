@@ -1,17 +1,16 @@
 //! The CPU time of another process.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use ciphertax_records::CpuTime;
+use ciphertax_records::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 
 use crate::clock;
 use crate::error::{Error, Result};
+use crate::thread_status::ThreadStatus;
 use crate::tick_ns;
 
 /// Longest `/proc/PID/stat`: 52 numbers and a name of 64 bytes.
@@ -49,16 +48,25 @@ impl ProcessCpu {
     /// # Errors
     /// If the process has ended, even if it was not reaped yet.
     pub fn read(&self) -> Result<CpuTime> {
+        self.read_with_faults().map(|(cpu, _)| cpu)
+    }
+
+    /// CPU time and page faults since the process began, of its children that it waited for too in the latter.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub(crate) fn read_with_faults(&self) -> Result<(CpuTime, PageFaults)> {
         let mut buffer = [0; STAT_BYTES];
         let length = self.stat.read_at(&mut buffer, 0).map_err(|_| self.ended())?;
         let stat = Stat::from_read(&buffer[..length]).map_err(|_| self.ended())?;
         if matches!(stat.state, 'Z' | 'X') {
             return Err(self.ended());
         }
-        Ok(CpuTime {
+        let cpu = CpuTime {
             total_ns: self.total_ns()?,
             system_ns: stat.stime * tick_ns(),
-        })
+        };
+        Ok((cpu, faults_in(&stat)))
     }
 
     /// Context switches of all its present threads since each began, voluntary and involuntary. The kernel does not keep
@@ -67,7 +75,15 @@ impl ProcessCpu {
     /// # Errors
     /// If the process has ended.
     pub fn context_switches(&self) -> Result<u64> {
-        context_switches(self.pid).ok_or_else(|| self.ended())
+        self.threads().map(|threads| threads.context_switches)
+    }
+
+    /// What its present threads say.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub(crate) fn threads(&self) -> Result<ThreadStatus> {
+        ThreadStatus::of(self.pid).ok_or_else(|| self.ended())
     }
 
     /// Waits until the clock has stood still for `quiet_for`, but no longer than `at_most`. Says whether it did: what a
@@ -89,42 +105,17 @@ impl ProcessCpu {
     }
 }
 
-/// Context switches of all present threads of a process since each began; `None` if it has ended.
-pub(crate) fn context_switches(pid: u32) -> Option<u64> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let mut text = String::new();
-    let mut sum = 0;
-    for thread in threads.flatten() {
-        // A thread may end between being listed and being read.
-        if read_into(&mut text, thread.path().join("status")).is_ok() {
-            sum += context_switches_in(&text);
-        }
+/// Page faults of a process, and of its children that it waited for.
+pub(crate) fn faults_in(stat: &Stat) -> PageFaults {
+    PageFaults {
+        minor: stat.minflt.saturating_add(stat.cminflt),
+        major: stat.majflt.saturating_add(stat.cmajflt),
     }
-    Some(sum)
-}
-
-fn read_into(text: &mut String, path: PathBuf) -> io::Result<usize> {
-    text.clear();
-    File::open(path)?.read_to_string(text)
-}
-
-fn context_switches_in(status: &str) -> u64 {
-    status
-        .lines()
-        .filter_map(|line| line.split_once("voluntary_ctxt_switches:"))
-        .filter_map(|(_, count)| count.trim().parse::<u64>().ok())
-        .sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn both_kinds_of_context_switches_are_counted() {
-        let status = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
-        assert_eq!(context_switches_in(status), 42);
-    }
 
     #[test]
     fn a_process_that_does_not_exist_has_ended() {

@@ -4,13 +4,17 @@
 //! (<https://docs.kernel.org/scheduler/sched-stats.html>).
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::Read;
 
-use procfs::process::{Process, Schedstat};
-use procfs::{FromRead, ProcResult};
+use procfs::FromRead;
+use procfs::process::Schedstat;
 
 /// Share of a process's CPU time that the threads seen must have used, so that their waiting stands for its waiting.
 const LEAST_SEEN: f64 = 0.9;
+
+/// Longest `schedstat`: three numbers of 64 bits.
+const SCHEDSTAT_BYTES: usize = 128;
 
 /// How long the calling thread has waited for a CPU since it began, in nanoseconds; `None` if the kernel does not say.
 pub fn thread_run_queue_wait_ns() -> Option<u64> {
@@ -57,11 +61,15 @@ impl RunQueueWaits {
 
 /// The threads of a process that live.
 fn threads_of(pid: u32) -> Option<impl Iterator<Item = (i32, Schedstat)>> {
-    let process = Process::new(pid.try_into().ok()?).ok()?;
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let mut text = [0; SCHEDSTAT_BYTES];
     // A thread may end between being listed and being read.
-    let read = |task: ProcResult<procfs::process::Task>| {
-        let task = task.ok()?;
-        Some((task.tid, task.schedstat().ok()?))
-    };
-    Some(process.tasks().ok()?.filter_map(read))
+    Some(threads.flatten().filter_map(move |thread| {
+        let length = File::open(thread.path().join("schedstat"))
+            .ok()?
+            .read(&mut text)
+            .ok()?;
+        let stat = Schedstat::from_read(&text[..length]).ok()?;
+        Some((thread.file_name().to_str()?.parse().ok()?, stat))
+    }))
 }

@@ -12,6 +12,8 @@ pub struct SystemCpu {
     pub total_ns: u64,
     /// What the hypervisor gave to others while this machine had work to do, in nanoseconds.
     pub steal_ns: u64,
+    /// What no task wanted, or only such that wait for a device, in nanoseconds.
+    pub idle_ns: u64,
 }
 
 impl SystemCpu {
@@ -29,12 +31,15 @@ impl SystemCpu {
         Self {
             total_ns: self.total_ns.saturating_sub(earlier.total_ns),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+            idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
         }
     }
 
     /// The first line is `cpu user nice system idle iowait irq softirq steal guest guest_nice`; the last two are part of the
     /// first two.
     fn from_stat(text: &str, tick_ns: u64) -> Self {
+        const IDLE: usize = 3;
+        const IO_WAIT: usize = 4;
         const STEAL: usize = 7;
         let ticks: Vec<u64> = text
             .lines()
@@ -45,9 +50,11 @@ impl SystemCpu {
             .take(STEAL + 1)
             .map_while(|word| word.parse().ok())
             .collect();
+        let ns_of = |column: usize| ticks.get(column).copied().unwrap_or(0) * tick_ns;
         Self {
             total_ns: ticks.iter().sum::<u64>() * tick_ns,
-            steal_ns: ticks.get(STEAL).copied().unwrap_or(0) * tick_ns,
+            steal_ns: ns_of(STEAL),
+            idle_ns: ns_of(IDLE) + ns_of(IO_WAIT),
         }
     }
 }
@@ -66,7 +73,8 @@ mod tests {
             cpu,
             SystemCpu {
                 total_ns: 5_060,
-                steal_ns: 700
+                steal_ns: 700,
+                idle_ns: 3_040,
             }
         );
     }

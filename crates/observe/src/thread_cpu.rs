@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use ciphertax_records::CpuTime;
+use ciphertax_records::{CpuTime, PageFaults};
 
 use crate::clock;
 
@@ -13,6 +13,8 @@ pub struct ThreadUsage {
     pub cpu: CpuTime,
     /// Context switches, voluntary and involuntary.
     pub context_switches: u64,
+    /// Page faults.
+    pub faults: PageFaults,
 }
 
 impl ThreadUsage {
@@ -31,6 +33,7 @@ impl ThreadUsage {
                 system_ns: clock::microseconds(usage.ru_stime) * 1_000,
             },
             context_switches: usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs(),
+            faults: faults_in(&usage),
         }
     }
 
@@ -42,7 +45,16 @@ impl ThreadUsage {
                 system_ns: self.cpu.system_ns.saturating_sub(earlier.cpu.system_ns),
             },
             context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            faults: self.faults.since(&earlier.faults).unwrap_or_default(),
         }
+    }
+}
+
+/// The page faults of an account.
+pub(crate) fn faults_in(usage: &libc::rusage) -> PageFaults {
+    PageFaults {
+        minor: usage.ru_minflt.unsigned_abs(),
+        major: usage.ru_majflt.unsigned_abs(),
     }
 }
 
@@ -80,6 +92,34 @@ mod tests {
         let ratio = used.cpu.total_ns as f64 / expected as f64;
         assert!((0.97..1.03).contains(&ratio), "{used:?}, schedstat {expected}");
         assert!(used.cpu.system_ns <= used.cpu.total_ns + 1_000_000);
+    }
+
+    #[test]
+    fn every_page_of_new_memory_that_is_touched_is_a_fault() {
+        const PAGES: usize = 5_000;
+        let page = rustix::param::page_size();
+        let length = PAGES * page;
+        // SAFETY: asks for new memory, at no given address.
+        let memory = unsafe {
+            let (protection, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            );
+            libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0)
+        };
+        assert_ne!(memory, libc::MAP_FAILED);
+        // SAFETY: of that memory, whose pages must not be given several at a time.
+        assert_eq!(unsafe { libc::madvise(memory, length, libc::MADV_NOHUGEPAGE) }, 0);
+        let before = ThreadUsage::now();
+        for place in (0..length).step_by(page) {
+            // SAFETY: lies within that memory.
+            unsafe { memory.cast::<u8>().add(place).write_volatile(1) };
+        }
+        let faults = ThreadUsage::now().since(&before).faults;
+        // SAFETY: nobody uses that memory any more.
+        unsafe { libc::munmap(memory, length) };
+        let pages = PAGES as u64;
+        assert!((pages..pages + pages / 10).contains(&faults.minor), "{faults:?}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ciphertax_lab::file_system::{self, MountedFileSystem};
 use ciphertax_model::FileSystem;
-use ciphertax_observe::{FileSystemMeter, FileSystemUsed};
+use ciphertax_observe::{FileSystemMeter, FileSystemUsed, Storage};
 use ciphertax_supervise::guard::Guard;
 use ciphertax_supervise::{GuardProgram, PrivateFolder};
 use ciphertax_testkit::{PATIENCE, not_tested, within};
@@ -75,6 +75,30 @@ fn what_is_read_is_what_the_kernel_says_of_each_that_works() {
             said.0 >= inner && shared.cpu_ns <= said.1,
             "{kind}: {inner} {shared:?} {outer}"
         );
+    }
+}
+
+#[test]
+fn what_is_written_through_a_file_system_over_a_folder_is_written_to_the_device_beneath() {
+    for kind in [FileSystem::Gocryptfs, FileSystem::Fscrypt] {
+        let Some((mounted, _guard)) = mounted(kind) else {
+            continue;
+        };
+        // Both lie in a folder of their own beside it.
+        let beside = Storage::under(mounted.folder().parent().unwrap());
+        assert_eq!(Storage::under(mounted.folder()), beside, "{kind}");
+        let Some(device) = beside.device() else {
+            not_tested(format_args!("{kind}: private folders lie on no device here"));
+            continue;
+        };
+        let before = device.read().unwrap();
+        let mut file = File::create(mounted.folder().join("file")).unwrap();
+        for _ in 0..8 {
+            file.write_all(&[b'.'; MEGABYTE]).unwrap();
+        }
+        file.sync_all().unwrap();
+        let used = device.read().unwrap().since(&before);
+        assert!(used.written_bytes >= 8 * MEGABYTE as u64, "{kind}: {used:?}");
     }
 }
 

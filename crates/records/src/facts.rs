@@ -213,6 +213,8 @@ pub enum Witness {
     Pooler,
     /// A search of the disk.
     Disk,
+    /// The kernel, by where it lets threads run.
+    Kernel,
 }
 
 #[cfg(test)]
@@ -248,6 +250,7 @@ mod tests {
             Witness::Tunnel,
             Witness::Pooler,
             Witness::Disk,
+            Witness::Kernel,
         ] {
             assert_eq!(serde_json::to_value(witness).unwrap(), witness.to_string());
         }

@@ -14,6 +14,7 @@ use crate::round::Round;
 use crate::run::{Run, head_from_json};
 use crate::sample::Sample;
 use crate::samples::{RoundLine, SampleFile, SampleLog, first_line, line_of, whole_lines};
+use crate::why::{LookFiles, LookWriter, Profile, SymbolTable, Waits};
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
@@ -29,6 +30,7 @@ pub struct RunFolder {
     whole: u64,
     /// From the first operation on that is kept.
     operations: Option<Operations>,
+    looks: LookWriter,
 }
 
 impl RunFolder {
@@ -49,7 +51,7 @@ impl RunFolder {
             Ok((samples, whole))
         };
         let (samples, whole) = open().map_err(unwritable(&file))?;
-        Ok(Self::reopened(path, samples, whole))
+        Ok(Self::reopened(path, samples, whole, LookWriter::new(path)))
     }
 
     /// Makes the first of `path`, `path-2`, `path-3`, … that does not exist: runs may begin in the same second.
@@ -71,12 +73,13 @@ impl RunFolder {
     }
 
     /// A folder whose samples are open and locked, and have so many bytes of whole lines.
-    pub(crate) fn reopened(path: &Path, samples: File, whole: u64) -> Self {
+    pub(crate) fn reopened(path: &Path, samples: File, whole: u64, looks: LookWriter) -> Self {
         Self {
             path: path.to_owned(),
             samples,
             whole,
             operations: None,
+            looks,
         }
     }
 
@@ -137,6 +140,34 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Appends where the CPU time of a slice went, one write of one line, after the names and stacks of `table` that were not
+    /// written yet. The table is that of the whole run; of one that goes on, it has grown from [`Earlier::symbols`]. The slice's
+    /// sample comes first: what was looked into and not measured means nothing.
+    ///
+    /// [`Earlier::symbols`]: crate::Earlier::symbols
+    ///
+    /// # Errors
+    /// As [`RunFolder::append`].
+    pub fn append_profile(&mut self, profile: &Profile, table: &SymbolTable) -> Result<(), RecordError> {
+        self.looks.append_profile(profile, table)
+    }
+
+    /// Appends what threads waited for in a slice in the same way.
+    ///
+    /// # Errors
+    /// As [`RunFolder::append`].
+    pub fn append_waits(&mut self, waits: &Waits, table: &SymbolTable) -> Result<(), RecordError> {
+        self.looks.append_waits(waits, table)
+    }
+
+    /// What was seen so far in the slices that were looked into.
+    ///
+    /// # Errors
+    /// As [`Recorded::looks`].
+    pub fn looks(&self) -> Result<LookFiles, RecordError> {
+        looks_of(&self.path)
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -179,6 +210,14 @@ impl Recorded {
     pub fn head(folder: &Path) -> Result<Head, RecordError> {
         let text = fs::read_to_string(folder.join(RUN)).map_err(damaged(folder, RUN))?;
         head_from_json(&text).map_err(|error| damaged(folder, RUN)(io::Error::other(error)))
+    }
+
+    /// What was seen in the slices that were looked into; nothing where none was.
+    ///
+    /// # Errors
+    /// When the names of it are damaged. What else is damaged is said where it is read.
+    pub fn looks(&self) -> Result<LookFiles, RecordError> {
+        looks_of(&self.folder)
     }
 
     /// Its samples and rounds, all in memory.
@@ -231,6 +270,10 @@ pub(crate) fn unwritable(path: &Path) -> impl Fn(io::Error) -> RecordError {
         path: path.to_owned(),
         source,
     }
+}
+
+fn looks_of(folder: &Path) -> Result<LookFiles, RecordError> {
+    LookFiles::open(folder).map_err(damaged(folder, "symbols.jsonl"))
 }
 
 fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::disk::DiskRecord;
 use crate::facts::{Proof, SessionFacts};
 use crate::server_id::ServerId;
-use crate::storage::DataSize;
+use crate::storage::{DataSize, LiesOn};
 
 /// What was asked, where, and of whom: all that is known of a run besides its samples. Figures follow from both, and can be
 /// made again at any time.
@@ -47,6 +47,9 @@ pub struct Head {
     /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_cipher: Option<String>,
+    /// Why the run was not looked into as far as its study asks, and what would change that; absent where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_explained: Option<String>,
 }
 
 impl Head {
@@ -66,6 +69,7 @@ impl Head {
             data_sizes: Vec::new(),
             left_out: Vec::new(),
             kernel_cipher: None,
+            not_explained: None,
         }
     }
 
@@ -170,6 +174,10 @@ pub struct ServerRecord {
     /// How it was kept at a distance; absent without one, and until the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
+    /// What the folder of a private server lies on: whose use is in the samples, if it is a device. Absent for a server of the
+    /// user's own, and in records of former releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lies_on: Option<LiesOn>,
 }
 
 /// What kept a server at a distance, and how exactly.

@@ -5,6 +5,9 @@
 //! | `run.json` | one [`Run`]: its [`Head`] (what, where, versions) and its [`Results`], side by side | [`SCHEMA`], in its first field |
 //! | `samples.jsonl` | one [`Sample`] or [`Round`] a line, appended as it happens | [`SAMPLES_SCHEMA`], in its first line |
 //! | `operations.csv` | every single operation, where a study asks for it | its column names |
+//! | `profiles.jsonl` | which code used the CPU time of a slice, a [`why::Profile`] a line | its first line |
+//! | `waits.jsonl` | what the server's threads waited for in a slice, [`why::Waits`] a line | its first line |
+//! | `symbols.jsonl` | the names and stacks that both give by number | its first line |
 //! | `report.html` | the report, made from the above | the release that made it |
 //!
 //! Results are made of head and samples, and can be made again from the folder by a later release: [`Recorded`] reads what
@@ -14,6 +17,7 @@ mod connects;
 mod consequences;
 pub mod counter;
 mod disk;
+mod edges;
 mod error;
 mod facts;
 mod folder;
@@ -28,6 +32,7 @@ mod samples;
 mod server_id;
 mod storage;
 mod trace;
+pub mod why;
 
 pub use connects::{ConnectRow, PhaseRow};
 pub use consequences::{
@@ -35,6 +40,7 @@ pub use consequences::{
     Side,
 };
 pub use disk::{DiskRecord, FilesOnDisk, Readability};
+pub use edges::{DeviceUse, PageFaults, Pressure};
 pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
@@ -52,10 +58,10 @@ pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, DeviceUse, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample,
-    ServerSide, SliceId, VoidReason, Yield,
+    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
+    SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;
-pub use storage::{DataSize, StorageRow};
+pub use storage::{DataSize, LiesOn, StorageRow};
 pub use trace::{ConnectTrace, Phase, PhaseTrace};

@@ -10,6 +10,7 @@ use crate::consequences::{CapacityRow, ChurnRow, Finding, PublishedRow};
 use crate::sample::VoidReason;
 use crate::server_id::ServerId;
 use crate::storage::StorageRow;
+use crate::why::Why;
 
 /// What follows from the head and the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,9 @@ pub struct Results {
     /// What every arm had in memory, and what it read and wrote of the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub storage: Vec<StorageRow>,
+    /// Where the CPU time of each arm goes, what its sessions wait for, and what bounds it.
+    #[serde(skip_serializing_if = "Why::is_empty")]
+    pub why: Why,
     /// Causes, suspicions and advice, each with what triggered it.
     pub findings: Vec<Finding>,
     /// Figures published elsewhere, beside what was measured.

@@ -11,6 +11,7 @@ use crate::head::{Head, Host, RunStatus, Tool};
 use crate::round::Round;
 use crate::sample::Sample;
 use crate::samples::{SampleLog, whole_lines};
+use crate::why::{LookWriter, SymbolTable};
 
 /// Longer than any run is measured.
 const LONGEST_RUN: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -54,6 +55,8 @@ pub struct Earlier {
     pub head: Head,
     /// What was measured.
     pub log: SampleLog,
+    /// The names and stacks that its profiles and waits give by number, which go on to be given.
+    pub symbols: SymbolTable,
 }
 
 impl CutOff {
@@ -91,7 +94,11 @@ impl CutOff {
         if operations.exists() {
             cut_to_whole_lines(&operations).map_err(unwritable(&operations))?;
         }
+        let mut looks = LookWriter::new(path);
+        looks.cut()?;
         let recorded = Recorded::open(path)?;
+        let symbols = recorded.looks()?.into_symbols();
+        looks.goes_on_after(&symbols);
         let log = recorded.read_all()?;
         let line = |(line, problem)| refused(format!("{SAMPLES}, line {line}: {problem}; begin a new run"));
         check_course(&log.samples)
@@ -99,8 +106,8 @@ impl CutOff {
         check_rounds(&log.rounds, &log.samples)
             .map_err(|(index, problem)| line((recorded.samples.line_of_round(index), problem)))?;
         Ok(Self {
-            folder: RunFolder::reopened(path, samples, whole),
-            earlier: Earlier { log, head },
+            folder: RunFolder::reopened(path, samples, whole, looks),
+            earlier: Earlier { head, log, symbols },
         })
     }
 
@@ -248,6 +255,7 @@ mod tests {
             quiet: None,
             others_worked: false,
             left_cached: None,
+            look: None,
             void: None,
         }
     }

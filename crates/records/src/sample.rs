@@ -8,8 +8,10 @@ use ciphertax_stats::HistogramText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::edges::{DeviceUse, PageFaults, Pressure};
 use crate::facts::AuthenticationFacts;
 use crate::trace::Phase;
+use crate::why::Look;
 
 /// What one slice of one arm in one cell yielded. Void slices are recorded too, with their reason. On disk the fields of all
 /// parts stand side by side.
@@ -36,6 +38,10 @@ pub struct Sample {
     /// somebody wrote or mapped them; absent where nothing was to be forgotten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_cached: Option<u64>,
+    /// How it was looked into, which costs the server CPU time: such slices say why, others what it costs. Absent for one that
+    /// was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
     /// Why the slice does not count; absent for a valid slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<VoidReason>,
@@ -100,6 +106,12 @@ pub struct Yield {
     /// does not say, and for a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_run_queue_wait_ns: Option<u64>,
+    /// Page faults of the load threads; absent for a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_page_faults: Option<PageFaults>,
+    /// The most memory that ciphertax itself has had so far, at the end of the slice, in bytes; absent for a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_peak_memory_bytes: Option<u64>,
     /// Load threads that ran, which is the number of CPUs the client may use.
     pub workers: u32,
     /// Logins by method and path, written `method/path`.
@@ -168,6 +180,21 @@ pub struct ServerSide {
     /// where a server starts one for each connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_run_queue_wait_ns: Option<u64>,
+    /// Page faults of the server; absent where they cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_page_faults: Option<PageFaults>,
+    /// The most memory that the server has had since it began, as of the end of the slice, in bytes; for a server of several
+    /// processes the sum of theirs, in which what they share with others and with files counts once, as much as one of them
+    /// has of it. Absent where it cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_peak_memory_bytes: Option<u64>,
+    /// Bytes that the server fetched from storage, as the kernel has it in its account: not those that were in the kernel's
+    /// page cache. Absent where they cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_bytes_read: Option<u64>,
+    /// Bytes that the server gave to storage, or to the kernel's page cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_bytes_written: Option<u64>,
     /// Differences of the server's own counters over the slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server_counters: BTreeMap<String, i64>,
@@ -175,19 +202,14 @@ pub struct ServerSide {
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceUse>,
+    /// How long somebody on this machine could not go on for want of something; absent where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<Pressure>,
     /// CPU time that the hypervisor took from this machine, in nanoseconds, all CPUs together.
     pub steal_ns: u64,
-}
-
-/// What a block device did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct DeviceUse {
-    /// How long it had a request to work on, in nanoseconds, in steps of a millisecond.
-    pub busy_ns: u64,
-    /// Bytes read from it.
-    pub read_bytes: u64,
-    /// Bytes written to it.
-    pub written_bytes: u64,
+    /// CPU time that nobody on this machine used, in nanoseconds, all CPUs together; absent where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_idle_ns: Option<u64>,
 }
 
 /// TLS handshakes, and how many of them took up an earlier session.

@@ -4,6 +4,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What a server's folder lies on, once images, partitions and layers over it are followed down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LiesOn {
+    /// A block device, by the kernel's name for it, such as `nvme0n1`.
+    Device(String),
+    /// Memory.
+    Memory,
+    /// It cannot be told, for this reason.
+    Unknown(String),
+}
+
 /// The data of one arm in one cell, once they were loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DataSize {

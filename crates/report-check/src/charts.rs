@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Metric;
+use ciphertax_records::why::{CategoryRow, ProfiledSide};
 use ciphertax_records::{ArmRole, PhaseRow, Run, Side};
 use serde::Deserialize;
 
@@ -52,6 +53,8 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
             ));
         }
         match expected.get(&name) {
+            // Made of samples and stacks, which are not in the record.
+            None if chart.is_picture() => {}
             None => faults.push(format!("the chart {name} shows what is not in the record")),
             Some(layers) => faults.extend(layers.iter().filter_map(|(layer, count)| {
                 let drawn = chart.marks.get(*layer).copied().unwrap_or(0);
@@ -68,6 +71,10 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
 }
 
 impl Chart {
+    fn is_picture(&self) -> bool {
+        ["flame", "courses"].contains(&&*self.chart)
+    }
+
     fn name(&self) -> String {
         [&self.chart, &self.cell, &self.metric, &self.side]
             .into_iter()
@@ -143,11 +150,46 @@ fn expected(run: &Run) -> BTreeMap<String, Layers> {
             }
         }
     }
+    why_charts(run, &mut charts);
     for row in &run.results.churn {
         let name = format!("churn {} {}", row.cell, row.side);
         charts.insert(name, churn_layers(run, &row.cell, row.side));
     }
     charts
+}
+
+/// Categories of the variants, as bars; states of all arms but the repeated baseline.
+fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
+    /// Categories that have a bar.
+    const BARS: usize = 10;
+    let role = |name: &str| {
+        let arm = run.head.arms.iter().find(|arm| arm.name == name);
+        arm.map_or(ArmRole::Variant, |arm| arm.role)
+    };
+    let why = &run.results.why;
+    for row in why
+        .categories
+        .iter()
+        .filter(|row| role(&row.arm) == ArmRole::Variant)
+    {
+        let side = match row.side {
+            ProfiledSide::Server => "server",
+            ProfiledSide::Client => "client",
+        };
+        let is_alike =
+            |other: &&CategoryRow| (&other.cell, &other.arm, other.side) == (&row.cell, &row.arm, row.side);
+        let alike = why.categories.iter().filter(is_alike).take(BARS);
+        let intervals = alike.clone().filter(|row| row.difference.is_some()).count();
+        let name = format!("categories {} {} {side}", row.cell, row.arm);
+        charts.insert(name, vec![("bars", alike.count()), ("intervals", intervals)]);
+    }
+    for row in why
+        .states
+        .iter()
+        .filter(|row| role(&row.arm) != ArmRole::BaselineAgain)
+    {
+        charts.insert(format!("states {}", row.cell), vec![]);
+    }
 }
 
 fn ratio_layers(run: &Run, cell: &str, metric: Metric) -> Layers {

@@ -68,6 +68,20 @@ pub(crate) fn left_out_in_words(run: &Run) -> impl Iterator<Item = String> {
     left_out.map(|left_out| format!("Left out: {}, because {}.", left_out.arm, left_out.reason))
 }
 
+/// What was changed about the server for an arm, in a sentence each: a probe is no setting to compare, but a question put to
+/// the server.
+pub(crate) fn probes_in_words(run: &Run) -> impl Iterator<Item = String> {
+    let probed = run.head.study.arms.iter();
+    probed.filter_map(|arm| {
+        let probe = arm.probe.as_ref()?;
+        Some(format!(
+            "{} is a probe: its slices ran with {probe}, on the same server as those of the arms beside it, for which that was set \
+             back.",
+            arm.name
+        ))
+    })
+}
+
 /// How the connects of an arm logged in and shook hands, in words; of a database that runs in its client how often it was
 /// opened.
 pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {

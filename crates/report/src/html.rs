@@ -23,10 +23,12 @@ mod readable;
 mod scale;
 mod verdict;
 mod void;
+mod why;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ciphertax_records::Run;
+use ciphertax_records::why::Pictures;
 use minijinja::{Environment, Value, context};
 use sha2::{Digest, Sha256};
 
@@ -38,12 +40,20 @@ use page::Page;
 /// # Errors
 /// Only if the template and the record do not fit each other, which is a defect of this crate.
 pub fn render(run: &Run) -> Result<String, ReportError> {
+    render_with(run, &Pictures::default())
+}
+
+/// The page with pictures of what is not in the record itself.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_with(run: &Run, pictures: &Pictures) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.add_template(TEMPLATE_NAME, include_str!("../assets/report.html"))?;
     let page = environment.get_template(TEMPLATE_NAME)?.render(context! {
-        page => Page::of(run),
+        page => Page::of(run, pictures),
         style => Value::from_safe_string(include_str!("../assets/report.css").into()),
         script => Value::from_safe_string(SCRIPT.into()),
         script_sha256 => BASE64_STANDARD.encode(Sha256::digest(SCRIPT)),
@@ -54,7 +64,10 @@ pub fn render(run: &Run) -> Result<String, ReportError> {
 }
 
 /// The script of the page, by whose hash the page's policy knows it.
-const SCRIPT: &str = include_str!("../assets/report.js");
+const SCRIPT: &str = concat!(
+    include_str!("../assets/report.js"),
+    include_str!("../assets/flame.js")
+);
 
 /// The release that makes pages.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -8,6 +8,7 @@ pub mod html;
 pub mod json;
 pub mod schema;
 pub mod terminal;
+pub mod why;
 
 mod answer;
 mod describe;

@@ -6,6 +6,7 @@ mod connects;
 mod consequences;
 mod page;
 mod readable;
+mod why;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ use page::{Page, Tone};
 use readable::readable;
 
 pub use page::{AS_WIDE_AS_NEEDED, Style};
+pub use why::why;
 
 /// The whole report, ending with a newline. Text from servers is stripped of control characters.
 pub fn render(run: &Run, style: Style) -> String {
@@ -39,6 +41,7 @@ pub fn render(run: &Run, style: Style) -> String {
     for cell in run.cells() {
         connect_phases(&mut page, run, cell);
     }
+    why::in_short(&mut page, run);
     findings(&mut page, "Why", &causes);
     proofs(&mut page, run);
     readable(&mut page, run);
@@ -72,7 +75,9 @@ fn verdict(page: &mut Page, run: &Run) {
             page.paragraph(&format!("{}, {link}.", server.name), Tone::Plain);
         }
     }
-    for words in describe::cpu_unread_in_words(run).chain(describe::left_out_in_words(run)) {
+    let unread = describe::cpu_unread_in_words(run);
+    let of_arms = describe::left_out_in_words(run).chain(describe::probes_in_words(run));
+    for words in unread.chain(of_arms) {
         page.paragraph(&words, Tone::Plain);
     }
     if lookup::is_same_host(run) {

@@ -20,6 +20,17 @@ fn a_complete_run_is_shown_as_it_is() {
     check(&page, &run).unwrap();
 }
 
+/// With `KEEP_WHY=report.html` the page stays there.
+#[test]
+fn a_run_that_was_looked_into_is_shown_as_it_is() {
+    let (run, pictures) = fixture::why::with_why();
+    let page = html::render_with(&run, &pictures).unwrap();
+    if let Some(kept) = std::env::var_os("KEEP_WHY") {
+        std::fs::write(kept, &page).unwrap();
+    }
+    check(&page, &run).unwrap();
+}
+
 #[test]
 fn a_run_without_the_servers_cpu_is_shown_as_it_is() {
     let mut run = fixture::run();

@@ -142,6 +142,6 @@ fn former(name: &str) -> Run {
 
 fn made_again(name: &str) -> Run {
     let recorded = Recorded::open(&folder(name)).unwrap();
-    let results = explain(&recorded.head, &recorded.samples).unwrap();
+    let results = explain(&recorded.head, &recorded.samples, &recorded.looks().unwrap()).unwrap();
     Run::new(recorded.head, results)
 }

@@ -1,5 +1,8 @@
 //! What servers count.
 
+#[cfg(test)]
+mod real_servers;
+
 use std::collections::BTreeMap;
 
 /// The counter that falls when a server was restarted.

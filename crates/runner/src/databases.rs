@@ -123,6 +123,7 @@ fn refuse<D: Database>(study: &Study, cell: &Cell, private: Option<&Entry>) -> V
     workload
         .into_iter()
         .chain(not_of_postgresql(D::Session::PROTOCOL, study, cell))
+        .chain(not_probed::<D>(study, cell))
         .chain(D::refuse(study, cell, private))
         .collect()
 }
@@ -138,6 +139,26 @@ fn not_of_postgresql(protocol: Protocol, study: &Study, cell: &Cell) -> Vec<Stri
             "arm {}: {setting} is for PostgreSQL alone; leave it out, or take server = \"postgresql\"",
             arm.name
         ))
+    };
+    study.arms_of(cell).filter_map(refused).collect()
+}
+
+/// Probes of what cannot be changed for all sessions at once.
+fn not_probed<D: Database>(study: &Study, cell: &Cell) -> Vec<String> {
+    let has_members = study.server_spec(cell).replica_set.is_some();
+    let refused = |arm: &Arm| {
+        let probe = arm.probe.as_ref()?;
+        let why = match has_members {
+            true => {
+                "a probe changes one server, and a replica set has several; leave replica_set or probe out"
+            }
+            false if D::SETS_VARIABLES || probe.cpus.is_some() => return None,
+            false => {
+                "ciphertax sets variables of MySQL's family alone, where all sessions have the new value at once; take probe = { \
+                 cpus = 1 }, or server = \"mariadb\""
+            }
+        };
+        Some(format!("arm {}: {why}", arm.name))
     };
     study.arms_of(cell).filter_map(refused).collect()
 }

@@ -57,7 +57,7 @@ fn is_among(table: &str, asked: Tables) -> bool {
 }
 
 #[cfg(test)]
-mod real_servers;
+pub(crate) mod real_servers;
 #[cfg(test)]
 mod tests {
     use ciphertax_model::Study;

@@ -47,6 +47,19 @@ impl ServerMeter {
             .map_or_else(|| Ok(Vec::new()), ProcessTree::members)
     }
 
+    /// The number of its first process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.root.pid()
+    }
+
+    /// Who serves its connections.
+    pub(crate) fn served_by(&self) -> ServedBy {
+        match self.tree {
+            Some(_) => ServedBy::Processes,
+            None => ServedBy::Threads,
+        }
+    }
+
     /// True until the process that it began with has ended.
     pub(crate) fn is_alive(&self) -> bool {
         self.root.is_alive()

@@ -11,6 +11,7 @@ use std::time::Instant;
 use ciphertax_explain::explain;
 use ciphertax_model::{Arm, FileSystem, Study};
 use ciphertax_reactor::stop;
+use ciphertax_records::why::{Look, LookLog, Looks, SymbolTable};
 use ciphertax_records::{
     ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
     write_run,
@@ -21,7 +22,7 @@ use crate::clean::{made_on, remedy};
 use crate::databases;
 use crate::error::RunError;
 use crate::fit;
-use crate::measure::{Cells, OpenCell};
+use crate::measure::{Cells, Looker, Looking, OpenCell};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
@@ -93,6 +94,7 @@ struct Player<'a> {
     courses: Vec<Course<'a>>,
     /// By course.
     cells: Vec<OpenCell>,
+    looker: Option<Looker>,
     head: Head,
     /// What was measured of it before.
     earlier: SampleLog,
@@ -112,26 +114,29 @@ impl<'a> Player<'a> {
         let arms = plan.study.measured_arms();
         let mut servers = Vec::new();
         let is_new = earlier.is_none();
-        let (before, log) = match earlier {
-            Some(earlier) => (Some(earlier.head), earlier.log),
-            None => (None, SampleLog::default()),
+        let (before, log, symbols) = match earlier {
+            Some(earlier) => (Some(earlier.head), earlier.log, earlier.symbols),
+            None => (None, SampleLog::default(), SymbolTable::default()),
         };
         let ready = stop::heed(stop, || {
             open(plan, &arms, &mut servers, progress)?;
+            let looking = Looking::open(plan.study.profile, plan.study.slice(), symbols);
             let mut head = Head {
                 left_out,
+                not_explained: looking.refused.clone(),
                 ..head(plan, &arms, &servers, before.as_ref())
             };
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
-            let (courses, cells) = open_cells(plan, &mut servers, &log, progress)?;
+            let (courses, cells) = open_cells(plan, &mut servers, &log, looking.look(), progress)?;
             for servers in &mut servers {
                 head.data_sizes.extend(servers.data_sizes(&plan.study)?);
             }
             write_run(folder.path(), &Run::new(head.clone(), Results::default()))?;
-            Ok((courses, cells, head))
+            Ok((courses, cells, head, looking.looker))
         });
         match ready {
-            Ok((courses, cells, head)) => Ok(Self {
+            Ok((courses, cells, head, looker)) => Ok(Self {
+                looker,
                 plan,
                 servers,
                 courses,
@@ -165,18 +170,21 @@ impl<'a> Player<'a> {
             mut servers,
             mut courses,
             cells,
+            looker,
             mut head,
             earlier,
             is_new,
         } = self;
-        let (measured, log) = stop::heed(stop, || {
+        let (measured, log, unseen) = stop::heed(stop, || {
             // Ends with this, which closes the connections.
             let began = Instant::now() - time_of(&earlier);
-            let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, began);
+            let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, looker, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
-            (measured, rounds.into_log())
+            let log = rounds.into_log();
+            (measured, log, cells.not_seen())
         });
+        head.not_explained = head.not_explained.or(unseen);
         head.servers = servers.iter().flat_map(|servers| servers.records()).collect();
 
         progress.stage(&Stage::CleaningUp);
@@ -191,7 +199,12 @@ impl<'a> Player<'a> {
         }
         progress.stage(&Stage::Evaluating);
         head.status = status(&measured, &cleaned);
-        let results = explain(&head, &log)?;
+        // What cannot be read back, as from a disk that is full, says nothing, and the estimates stand.
+        let looks: Box<dyn Looks> = match folder.looks() {
+            Ok(looks) => Box::new(looks),
+            Err(_) => Box::new(LookLog::default()),
+        };
+        let results = explain(&head, &log, looks.as_ref())?;
         let run = Run::new(head, results);
         Ok(Played {
             unsaved: write_run(folder.path(), &run).err().map(RunError::from),
@@ -264,6 +277,7 @@ fn open_cells<'a>(
     plan: &'a Plan,
     servers: &mut [Box<dyn Servers>],
     earlier: &SampleLog,
+    look: Option<Look>,
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Course<'a>>, Vec<OpenCell>), RunError> {
     for servers in &mut *servers {
@@ -286,7 +300,7 @@ fn open_cells<'a>(
             seed,
             &go_on,
         )?);
-        courses.push(Course::new(&plan.study, cell, seed, earlier)?);
+        courses.push(Course::new(&plan.study, cell, seed, look, earlier)?);
     }
     go_on()?;
     Ok((courses, cells))

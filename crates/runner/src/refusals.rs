@@ -68,6 +68,14 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
             )
         }));
     }
+    let probed = study.arms.iter().filter(|arm| arm.probe.is_some());
+    refusals.extend(probed.map(|arm| {
+        format!(
+            "arm {}: a probe changes the server for everybody who uses it, and would stay if ciphertax were killed; leave the \
+             target out, and try it on a private server, which takes it along when it ends",
+            arm.name
+        )
+    }));
     let own = study.arms.iter().filter(|arm| arm.certificate.is_some());
     refusals.extend(own.map(|arm| {
         format!(

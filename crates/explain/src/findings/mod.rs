@@ -2,6 +2,7 @@
 //! identifier that stays the same from release to release.
 
 mod at_rest;
+mod bound;
 mod client_bound;
 mod cost_per_page;
 mod crypto_library;
@@ -20,11 +21,13 @@ mod lateness;
 mod layers;
 mod login_against_tls;
 mod login_rate;
+mod looking;
 mod no_resumption;
 mod noisy;
 mod not_in_memory;
 mod pays_most;
 mod pooler;
+mod profile_gaps;
 mod record_layer;
 mod round_trips;
 mod servers_of_their_own;
@@ -61,6 +64,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings.extend(at_rest_in(run, samples, cell)?);
         findings.extend(layers::which_layer(run, cell));
     }
+    findings.extend(bound::bounds(run));
+    findings.extend(bound::what_follows(run));
     findings.extend(space::space(run));
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
@@ -75,6 +80,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(hello_retry::hello_retry(run));
     findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
+    findings.extend(profile_gaps::profile_gaps(run));
+    findings.extend(looking::looking_costs(run));
     findings.extend(kernel_cipher::kernel_cipher(run));
     findings.extend(servers_of_their_own::servers_of_their_own(run));
     findings.extend(variants(run).filter_map(|arm| layers::not_encryption_alone(run, arm)));

@@ -1,6 +1,5 @@
 //! Findings about encryption at rest: what decides its cost.
 
-use ciphertax_explain::explain;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{
     CpuTime, DataSize, DeviceUse, DiskRecord, FilesOnDisk, Finding, Head, Rated, Readability, Round,
@@ -8,7 +7,7 @@ use ciphertax_records::{
 };
 
 use crate::comparisons::{found, measured, only};
-use crate::made_up::{OPERATIONS, head};
+use crate::made_up::{OPERATIONS, explain, head};
 use crate::targets::session;
 
 const AT_REST: &str = r#"
@@ -130,6 +129,7 @@ fn what_is_in_memory_and_what_is_moved_is_known_of_every_arm() {
                 busy_ns: sample.load.duration_ns / 4,
                 read_bytes: sample.load.duration_ns / 1_000,
                 written_bytes: sample.load.duration_ns / 1_000,
+                ..DeviceUse::default()
             });
         }
     });
@@ -272,6 +272,7 @@ fn a_device_that_is_full_in_both_arms_explains_why_only_the_cpu_rises() {
                 busy_ns: (sample.load.duration_ns as f64 * busy) as u64,
                 read_bytes: 10_000_000,
                 written_bytes: 21_000_000,
+                ..DeviceUse::default()
             });
         });
         found(&head(study()), &samples, "device-full")

@@ -1,13 +1,12 @@
 //! Findings that compare what servers pay, and what a login costs beside TLS.
 
-use ciphertax_explain::explain;
 use ciphertax_model::Study;
 use ciphertax_records::{
     AuthenticationFacts, CertificateFacts, Finding, Head, LoginPath, Sample, ServerId, ServerRecord,
     SessionFacts, SessionRecord, TlsFacts, Verified,
 };
 
-use crate::made_up::{head, sample};
+use crate::made_up::{explain, head, sample};
 
 /// Samples of a study whose CPU per operation, client then server, is known by cell and arm; with a noise of about one percent.
 pub(crate) fn measured(study: &Study, cpu_us: impl Fn(&str, &str) -> [f64; 2]) -> Vec<Sample> {

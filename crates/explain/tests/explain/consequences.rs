@@ -1,11 +1,10 @@
 //! What follows from figures: churn, capacity, findings and the headline.
 
-use ciphertax_explain::explain;
 use ciphertax_model::{Link, LinkKind, Metric, Study};
 use ciphertax_records::{CpuTime, LinkRecord, Phase, PhaseSample, Rated, Sample, Severity, Side};
 use ciphertax_stats::Verdict;
 
-use crate::made_up::{OPERATIONS, STUDY, explained, handshake, head, samples, study};
+use crate::made_up::{OPERATIONS, STUDY, explain, explained, handshake, head, samples, study};
 
 #[test]
 fn capacity_and_churn_follow_from_the_costs() {

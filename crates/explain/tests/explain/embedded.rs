@@ -1,11 +1,10 @@
 //! What is said of a database that runs in its client: nobody else pays, and nothing travels.
 
-use ciphertax_explain::explain;
 use ciphertax_model::Study;
 use ciphertax_records::{Head, Phase, PhaseSample, Sample, ServerPlacement, Severity};
 
 use crate::comparisons::{found, measured, only};
-use crate::made_up::{OPERATIONS, handshake, head};
+use crate::made_up::{OPERATIONS, explain, handshake, head};
 
 const STUDY: &str = r#"
 name = "files"

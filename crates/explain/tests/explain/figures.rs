@@ -1,11 +1,11 @@
 //! Estimates, verdicts and what is missing for them.
 
-use ciphertax_explain::{explain, precision};
+use ciphertax_explain::precision;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
 
-use crate::made_up::{STUDY, explained, head, samples, study};
+use crate::made_up::{STUDY, explain, explained, head, samples, study};
 
 #[test]
 fn costs_are_found_where_they_are_and_nowhere_else() {

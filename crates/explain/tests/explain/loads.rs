@@ -1,11 +1,11 @@
 //! Open loops, batches, kinds of operations and connects.
 
-use ciphertax_explain::{explain, precision};
+use ciphertax_explain::precision;
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{OpenLoopSample, OperationSample, Phase};
 use ciphertax_stats::{Verdict, histogram};
 
-use crate::made_up::{ARMS, OPERATIONS, STUDY, explained, head, samples, study_with};
+use crate::made_up::{ARMS, OPERATIONS, STUDY, explain, explained, head, samples, study_with};
 
 #[test]
 fn in_open_loop_response_times_are_compared_and_neither_throughput_nor_latency() {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ciphertax_explain::explain;
+use ciphertax_explain::ExplainError;
 use ciphertax_model::Study;
+use ciphertax_records::why::LookLog;
 use ciphertax_records::{
     ArmRecord, ArmRole, CpuTime, Head, Host, OperationSample, Phase, PhaseSample, Results, RunStatus, Sample,
-    ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
+    Samples, ServerPlacement, ServerRecord, ServerSide, SliceId, Tool, Yield,
 };
 use ciphertax_stats::histogram;
 
@@ -61,6 +62,11 @@ pub(crate) fn study_with(load: &str) -> Study {
 
 pub(crate) fn study() -> Study {
     Study::from_toml(STUDY).unwrap()
+}
+
+/// Of a run that was not looked into.
+pub(crate) fn explain(head: &Head, samples: &(impl Samples + ?Sized)) -> Result<Results, ExplainError> {
+    ciphertax_explain::explain(head, samples, &LookLog::default())
 }
 
 pub(crate) fn explained(samples: &[Sample]) -> Results {
@@ -141,6 +147,7 @@ pub(crate) fn sample(
         quiet: None,
         others_worked: false,
         left_cached: None,
+        look: None,
         void: None,
     }
 }
@@ -203,6 +210,7 @@ pub(crate) fn head(study: Study) -> Head {
             settings: BTreeMap::new(),
             cpu_unread: None,
             link: None,
+            lies_on: None,
         }],
         ..Head::begin(tool, host, study, String::new(), 1)
     }

@@ -58,7 +58,7 @@ fn log(blocks: u32, of: Of<'_>) -> SampleLog {
 }
 
 fn explained(log: &SampleLog) -> Results {
-    ciphertax_explain::explain(&head(at_rest()), log).unwrap()
+    explain(&head(at_rest()), log).unwrap()
 }
 
 /// A little noise that differs from arm to arm.

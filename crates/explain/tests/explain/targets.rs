@@ -1,10 +1,9 @@
 //! What is said of servers of the user's own.
 
-use ciphertax_explain::explain;
 use ciphertax_records::{ServerPlacement, SessionFacts, SessionRecord};
 use serde_json::json;
 
-use crate::made_up::{head, samples, study};
+use crate::made_up::{explain, head, samples, study};
 
 #[test]
 fn the_option_that_names_a_ca_is_that_of_the_targets_scheme_whatever_the_product() {

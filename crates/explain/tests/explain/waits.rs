@@ -1,11 +1,10 @@
 //! Findings about what a connect waits for: round trips, handshakes that begin twice, processes.
 
-use ciphertax_explain::explain;
 use ciphertax_model::Study;
 use ciphertax_records::{Phase, PhaseSample, Severity};
 
 use crate::comparisons::{SERVERS, cost_of_servers, found, measured, only, two_servers};
-use crate::made_up::{OPERATIONS, handshake, head};
+use crate::made_up::{OPERATIONS, explain, handshake, head};
 
 fn phase(phase: Phase, wall_us: u64, flights: u64, bytes_received: u64) -> PhaseSample {
     PhaseSample {

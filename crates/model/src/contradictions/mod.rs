@@ -8,6 +8,7 @@ mod load;
 mod pgbench;
 mod pooler;
 mod postgresql;
+mod probe;
 mod published;
 mod storage;
 mod whole;
@@ -62,6 +63,10 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
         check_arm(arm, &path, &mut found);
         pooler::check_arm(arm, &path, &mut found);
         postgresql::check_arm(arm, &path, &mut found);
+        probe::check_arm(arm, &path, &mut found);
+    }
+    if !study.arms.is_empty() {
+        probe::check_study(study, &mut found);
     }
     for (index, cell) in study.cells.iter().enumerate() {
         let path = Path::of("cell").entry(index);

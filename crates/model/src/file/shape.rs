@@ -35,6 +35,7 @@ enum Shape<'a> {
     /// A list of values of this schema.
     List(&'a Value),
     Text,
+    WholeOrText,
     Whole {
         least: i64,
         most: i64,
@@ -66,6 +67,11 @@ fn shape(schema: &'static Value) -> Shape<'static> {
         };
     }
     if let Some(alternatives) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
+        if let [first, second] = &alternatives[..]
+            && (&first["type"], &second["type"]) == (&"integer".into(), &"string".into())
+        {
+            return Shape::WholeOrText;
+        }
         let mut alternatives = alternatives.iter().filter(|schema| schema["type"] != "null");
         return match (alternatives.next(), alternatives.next()) {
             (Some(only), None) => shape(only),
@@ -160,7 +166,8 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
     };
     match (shape(schema), &mut node.content) {
         (Shape::Any, _)
-        | (Shape::Text, Content::Scalar(toml::Value::String(_)))
+        | (Shape::Text | Shape::WholeOrText, Content::Scalar(toml::Value::String(_)))
+        | (Shape::WholeOrText, Content::Scalar(toml::Value::Integer(_)))
         | (Shape::Boolean, Content::Scalar(toml::Value::Boolean(_)))
         | (Shape::Number, Content::Scalar(toml::Value::Integer(_) | toml::Value::Float(_))) => {}
         (Shape::Whole { least, most }, Content::Scalar(toml::Value::Integer(value))) => {
@@ -193,6 +200,7 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
         }
         (Shape::List(_), _) => wrong("a list"),
         (Shape::Text, _) => wrong("a string"),
+        (Shape::WholeOrText, _) => wrong("a whole number or a string"),
         (Shape::Whole { .. }, _) => wrong("a whole number"),
         (Shape::Number, _) => wrong("a number"),
         (Shape::Boolean, _) => wrong("true or false"),

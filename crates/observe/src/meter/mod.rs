@@ -15,7 +15,7 @@ mod tree;
 
 use std::time::Duration;
 
-use ciphertax_records::CpuTime;
+use ciphertax_records::{CpuTime, PageFaults};
 
 use crate::error::{Error, Result};
 use crate::run_queue::RunQueueWaits;
@@ -54,6 +54,10 @@ struct Part {
     cpu: CpuTime,
     /// Of those that live.
     context_switches: Option<u64>,
+    /// Of those that live, and of the children that they waited for.
+    faults: Option<PageFaults>,
+    /// Of those that live.
+    peak_memory_bytes: Option<u64>,
     waits: Option<RunQueueWaits>,
     /// CPU time of processes that have ended, which took their switches with them.
     ended_ns: u64,
@@ -75,6 +79,11 @@ pub struct Used {
     /// Bytes that were given to storage: to the disk itself, or to the kernel's page cache, which writes a page once however
     /// often it was written in between. A file system in user space has them all in its daemon's account.
     pub bytes_written: Option<u64>,
+    /// Page faults; unknown where processes ended that nobody of theirs waited for.
+    pub faults: Option<PageFaults>,
+    /// The most memory that they have had since they began, in bytes, as of the later reading; of several processes the sum, in
+    /// which what they share with each other and with files counts once.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 impl Usage {
@@ -102,6 +111,15 @@ impl Usage {
                 .map(|each| each.iter().sum()),
             bytes_written: counts(&|earlier, later| later.io?.written.checked_sub(earlier.io?.written))
                 .map(|each| each.iter().sum()),
+            faults: risen(&earlier.parts, &self.parts, |earlier, later| {
+                later.faults?.since(&earlier.faults?)
+            })
+            .map(|each| {
+                let mut sum = PageFaults::default();
+                each.into_iter().for_each(|more| sum += more);
+                sum
+            }),
+            peak_memory_bytes: counts(&|_, later| later.peak_memory_bytes).map(|each| each.iter().sum()),
         }
     }
 }
@@ -192,6 +210,11 @@ mod tests {
                 system_ns: total_ns / 10,
             },
             context_switches: Some(context_switches),
+            faults: Some(PageFaults {
+                minor: total_ns,
+                major: ended_ns,
+            }),
+            peak_memory_bytes: Some(total_ns),
             waits: None,
             ended_ns,
             io: Some(Io {
@@ -215,6 +238,8 @@ mod tests {
         assert_eq!(both.cpu.unwrap().system_ns, 35);
         assert_eq!(both.context_switches, Some(9));
         assert_eq!((both.bytes_read, both.bytes_written), (Some(175), Some(700)));
+        assert_eq!(both.faults, Some(PageFaults { minor: 350, major: 0 }));
+        assert_eq!(both.peak_memory_bytes, Some(1_450));
         // The kernel did not say.
         assert_eq!(both.run_queue_wait_ns, None);
 
@@ -236,7 +261,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_falls_is_of_another_and_tells_nothing() {
-        assert_eq!(used(vec![part(100, 1, 0)], vec![part(99, 2, 0)]).cpu, None);
+        let used = used(vec![part(100, 1, 0)], vec![part(99, 2, 0)]);
+        assert_eq!((used.cpu, used.faults), (None, None));
     }
 
     #[test]

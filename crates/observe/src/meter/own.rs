@@ -11,6 +11,8 @@ use super::{Meter, Part, Usage};
 use crate::clock;
 use crate::error::Result;
 use crate::run_queue::RunQueueWaits;
+use crate::thread_cpu::faults_in;
+use crate::thread_status::own_peak_memory_bytes;
 
 /// All threads of this process, those that have ended too, whatever they do. An embedded database runs in them, so they pay
 /// for it; but they make the load as well, and nothing is subtracted: the figure is *client and database together*. It
@@ -32,6 +34,8 @@ impl Meter for OwnThreads {
                 system_ns: clock::microseconds(usage.ru_stime) * 1_000,
             },
             context_switches: Some(usage.ru_nvcsw.unsigned_abs() + usage.ru_nivcsw.unsigned_abs()),
+            faults: Some(faults_in(&usage)),
+            peak_memory_bytes: own_peak_memory_bytes(),
             waits: RunQueueWaits::of(process::id()),
             ended_ns: 0,
             io: Io::of(process::id()),

@@ -7,6 +7,7 @@ use super::{Meter, Part, Usage};
 use crate::error::Result;
 use crate::process_cpu::ProcessCpu;
 use crate::run_queue::RunQueueWaits;
+use crate::thread_status::Memory;
 
 /// One process with all its threads, those that have ended too; not what it starts.
 #[derive(Debug)]
@@ -21,6 +22,11 @@ impl ProcessMeter {
         ProcessCpu::open(pid).map(Self)
     }
 
+    /// The number of the process.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
     /// True until the process has ended.
     pub fn is_alive(&self) -> bool {
         self.0.read().is_ok()
@@ -29,9 +35,13 @@ impl ProcessMeter {
 
 impl Meter for ProcessMeter {
     fn read(&self) -> Result<Usage> {
+        let (cpu, faults) = self.0.read_with_faults()?;
+        let threads = self.0.threads().ok();
         Ok(Usage::of(Part {
-            cpu: self.0.read()?,
-            context_switches: self.0.context_switches().ok(),
+            cpu,
+            context_switches: threads.map(|threads| threads.context_switches),
+            faults: Some(faults),
+            peak_memory_bytes: threads.and_then(|threads| Memory::peak_of(threads.memory)),
             waits: RunQueueWaits::of(self.0.pid()),
             ended_ns: 0,
             io: Io::of(self.0.pid()),

@@ -6,15 +6,16 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::Duration;
 
-use ciphertax_records::CpuTime;
+use ciphertax_records::{CpuTime, PageFaults};
 use procfs::FromRead;
 use procfs::process::Stat;
 
 use super::io::Io;
 use super::{Meter, Part, Usage};
 use crate::error::{Error, Result};
-use crate::process_cpu::context_switches;
+use crate::process_cpu::faults_in;
 use crate::run_queue::RunQueueWaits;
+use crate::thread_status::{Memory, ThreadStatus};
 use crate::{clock, tick_ns};
 
 /// A process with all that it starts, and what those start: a server that forks for every connection, a tunnel with its
@@ -68,6 +69,19 @@ struct Account {
     own: CpuTime,
     /// CPU time of the children that it waited for, and of those whom they waited for; in ticks.
     waited_for: CpuTime,
+    /// Page faults, also those of the children that it waited for.
+    faults: PageFaults,
+}
+
+impl Seen {
+    /// Page faults of all members, and of those that ended and were waited for.
+    fn faults(&self) -> PageFaults {
+        let mut sum = PageFaults::default();
+        for account in self.members.values() {
+            sum += account.faults;
+        }
+        sum
+    }
 }
 
 impl ProcessTree {
@@ -138,9 +152,12 @@ impl Meter for ProcessTree {
         let living = sum(seen.members.values().map(|account| account.own));
         let ended = sum([seen.ended.waited_for, seen.ended.lost]);
         let pids = || seen.members.keys().map(|(pid, _)| *pid);
+        let threads: Vec<ThreadStatus> = pids().filter_map(ThreadStatus::of).collect();
         Ok(Usage::of(Part {
             cpu: sum([living, ended]),
-            context_switches: Some(pids().filter_map(context_switches).sum()),
+            context_switches: Some(threads.iter().map(|threads| threads.context_switches).sum()),
+            faults: Some(seen.faults()),
+            peak_memory_bytes: Memory::peak_of(threads.iter().filter_map(|threads| threads.memory)),
             waits: RunQueueWaits::of_all(pids()),
             ended_ns: ended.total_ns,
             io: Io::of_all(pids()),
@@ -218,6 +235,7 @@ impl Account {
                 total_ns: ticks(stat.cutime) + ticks(stat.cstime),
                 system_ns: ticks(stat.cstime),
             },
+            faults: faults_in(&stat),
         };
         Some(((pid, stat.starttime), account))
     }

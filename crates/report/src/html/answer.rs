@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::figure::{ArmName, Figure, Range};
 use super::verdict::VerdictView;
 use crate::answer::{Answer, answers, between, estimates, query_heading, sides};
+use crate::why::words::bound_word;
 use crate::{lookup, words};
 
 /// The table of the answer.
@@ -47,6 +48,8 @@ struct Part {
     sides: Vec<Side>,
     /// What is between them.
     between: Option<Figure>,
+    /// What bounds the arm, where it is known.
+    bound: Option<&'static str>,
     /// One if both sides have the same, else one of each.
     verdicts: Vec<VerdictView>,
 }
@@ -151,6 +154,10 @@ fn part(run: &Run, answer: &Answer<'_>, cell: Option<MeasuredCell<'_>>, names_ce
         between: answer
             .between(run, cell)
             .map(|(value, unit)| Figure::new(value, format::difference(value, [value; 2], unit).value)),
+        bound: cell.and_then(|cell| {
+            let row = run.results.why.bound(&cell.found.name, &answer.arm.name)?;
+            Some(bound_word(row.bound))
+        }),
         verdicts: verdicts(run, answer, cell),
     }
 }

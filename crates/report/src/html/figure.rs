@@ -91,6 +91,16 @@ impl Range {
         }
     }
 
+    /// A difference in microseconds.
+    pub(super) fn microseconds(Interval { value, low, high }: Interval) -> Self {
+        let text = format::difference(value, [low, high], "us");
+        Self {
+            value: Figure::new(value, text.value),
+            low: Figure::scaled(low, text.unit, text.low),
+            high: Figure::scaled(high, text.unit, text.high),
+        }
+    }
+
     /// The difference of an estimate in its unit.
     pub(super) fn difference(row: &EstimateRow) -> Self {
         let difference = lookup::difference(row);

@@ -1,5 +1,6 @@
 //! What the page shows, in the order it shows it.
 
+use ciphertax_records::why::Pictures;
 use ciphertax_records::{Agreement, Run, ServerRecord};
 use ciphertax_stats::format;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use super::proofs::{ArmView, Matrix};
 use super::published::PublishedView;
 use super::readable::ReadableView;
 use super::void::VoidView;
+use super::why::WhyView;
 use crate::answer::{lacks_blocks, needs_blocks, sides};
 use crate::{describe, lookup};
 
@@ -47,6 +49,7 @@ pub(super) struct Page {
     capacity: Vec<Capacity>,
     advice: Vec<FindingGroup>,
     findings: Vec<FindingGroup>,
+    why: Option<WhyView>,
     connects: Vec<ConnectView>,
     matrix: Matrix,
     arms: Vec<ArmView>,
@@ -64,7 +67,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run, pictures: &Pictures) -> Self {
         let (advice, findings) = findings(run);
         Self {
             title: title(run),
@@ -77,6 +80,7 @@ impl Page {
             sides: sides(run).iter().map(|(_, side)| *side).collect(),
             missing: describe::cpu_unread_in_words(run)
                 .chain(describe::left_out_in_words(run))
+                .chain(describe::probes_in_words(run))
                 .collect(),
             answer: AnswerView::of(run),
             lacking: lacks_blocks(run).then(needs_blocks),
@@ -92,6 +96,7 @@ impl Page {
             capacity: Capacity::all(run),
             advice,
             findings,
+            why: WhyView::of(run, pictures),
             connects: run
                 .cells()
                 .filter_map(|cell| ConnectView::of(run, cell))

@@ -6,6 +6,7 @@ mod counted;
 mod endpoint;
 mod program;
 mod reached;
+mod variable;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -28,6 +29,7 @@ pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use program::{ProgramTrust, Reached, encoded};
 pub(crate) use reached::ReachedArm;
+pub(crate) use variable::Variable;
 
 /// A database, as the generic servers know it: its clients, its control session, its witnesses, its data set, its counters,
 /// and what it cannot do.
@@ -41,6 +43,8 @@ pub(crate) trait Database: Clients {
 
     /// False for a server that counts no TLS handshakes: what a program's connections are is then seen in its trial alone.
     const COUNTS_HANDSHAKES: bool = true;
+    /// True if a server's global variables can be set while it runs, for all its sessions at once.
+    const SETS_VARIABLES: bool = false;
     /// Who serves the connections of a server, and so has to be read for what it uses.
     const SERVED_BY: ServedBy;
 
@@ -141,6 +145,35 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// What a global variable of the server is.
+    ///
+    /// # Errors
+    /// The server's own, of a variable that does not exist; or that its value could not be put back.
+    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
+        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
+    }
+
+    /// Sets a global variable, and waits until it has its value.
+    ///
+    /// # Errors
+    /// The server's own, of a variable that cannot be set while it runs or does not take the value.
+    fn set_variable(
+        &self,
+        control: &mut Control<Self>,
+        name: &str,
+        _value: &Variable,
+    ) -> Result<(), RunError> {
+        Err(control.unusable(format!("{name} is no variable that ciphertax sets there")))
+    }
+
+    /// True if every session has a value of its own of a variable.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    fn has_session_value(&self, _control: &mut Control<Self>, _name: &str) -> Result<bool, RunError> {
+        Ok(false)
+    }
 
     /// Proves that a private server encrypts columns, where its arms ask it to, or that fields can be read where others ask theirs
     /// for `functions`; nothing where no arm of the study does.

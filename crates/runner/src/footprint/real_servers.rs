@@ -21,7 +21,7 @@ use crate::server::{GroupServer, Identity, Server};
 ciphertax_testkit::plays_roles!();
 
 /// A server with this much memory for data; `None` if it is not available here.
-fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupServer<D>> {
+pub(crate) fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupServer<D>> {
     fetched(entry(name).unwrap())?;
     let text = format!(
         "name = \"s\"\nquestion = \"?\"\nserver = \"{name}\"\ntime_s = 1\n\
@@ -41,7 +41,7 @@ fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupServer<D>> {
 }
 
 /// What counters rise by while something is done.
-fn rise<D: Database>(
+pub(crate) fn rise<D: Database>(
     server: &mut GroupServer<D>,
     task: impl FnOnce(&mut GroupServer<D>),
 ) -> BTreeMap<String, i64> {
@@ -50,7 +50,8 @@ fn rise<D: Database>(
     change(&before, &server.counters().unwrap())
 }
 
-fn lies_between(what: &str, number: i64, least: i64, most: i64) {
+#[track_caller]
+pub(crate) fn lies_between(what: &str, number: i64, least: i64, most: i64) {
     assert!(
         (least..=most).contains(&number),
         "{what}: {number}, not {least} to {most}"
@@ -58,7 +59,7 @@ fn lies_between(what: &str, number: i64, least: i64, most: i64) {
 }
 
 /// Two rows of so many bytes fill a page of InnoDB's.
-const HALF_A_PAGE: i64 = 7_900;
+pub(crate) const HALF_A_PAGE: i64 = 7_900;
 const ROWS: i64 = 8_000;
 
 /// Pages of the server's own that may be dirty at any time.
@@ -106,6 +107,12 @@ fn innodb_counts_pages(name: &str) {
     let most = pages + pages / 10;
     lies_between("pages read", scanned[counter::PAGES_READ], pages - in_pool, most);
     assert!(scanned[counter::PAGES_REQUESTED] >= pages, "{scanned:?}");
+    // Rows of half a page each: the first is read, the second is there.
+    let hits = counter::cache_hit_rate(&scanned).unwrap();
+    assert!((0.0..0.9).contains(&hits), "{hits} {scanned:?}");
+    if let Some(evicted) = scanned.get(counter::PAGES_EVICTED) {
+        lies_between("pages evicted", *evicted, pages - 2 * in_pool, most);
+    }
 
     let updated = rise(&mut server, |server| {
         run(server, "UPDATE ciphertax.usertable SET n = n + 1");
@@ -217,6 +224,9 @@ fn postgresql_counts_pages(name: &str) {
         pages + pages / 10,
     );
     assert!(scanned[counter::PAGES_REQUESTED] >= pages, "{scanned:?}");
+    if let Some(evicted) = scanned.get(counter::PAGES_EVICTED) {
+        lies_between("pages evicted", *evicted, pages - 2 * BUFFERS_MB * 128, pages * 2);
+    }
 
     let footprint = server.footprint().unwrap().unwrap();
     assert_eq!(footprint.memory_bytes, BUFFERS_MB as u64 * (1 << 20));

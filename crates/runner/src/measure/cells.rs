@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use ciphertax_model::{Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
+use ciphertax_records::why::SymbolTable;
 use ciphertax_records::{DataSize, QuietPhase, Round};
 
+use super::look::Looker;
 use super::round::{RoundClocks, ServersByArm};
 use super::slice::SliceMeter;
 use crate::error::RunError;
@@ -53,6 +55,9 @@ pub(crate) struct Cells<'a> {
     servers: &'a mut [Box<dyn Servers>],
     /// In the order of the study.
     open: Vec<OpenCell>,
+    looker: Option<Looker>,
+    /// Nothing, where nothing is looked into.
+    no_symbols: SymbolTable,
     /// When the run began. The time in which servers come to rest before their first round is left out.
     began: Instant,
     /// By the index of the servers: of cells whose arms differ at rest.
@@ -68,6 +73,7 @@ impl<'a> Cells<'a> {
         servers: &'a mut [Box<dyn Servers>],
         open: Vec<OpenCell>,
         sizes: &[DataSize],
+        looker: Option<Looker>,
         began: Instant,
     ) -> Self {
         let larger = sizes.iter().filter(|size| size.data_bytes > size.memory_bytes);
@@ -76,9 +82,16 @@ impl<'a> Cells<'a> {
             study,
             servers,
             open,
+            looker,
+            no_symbols: SymbolTable::default(),
             began,
             clocks: BTreeMap::new(),
         }
+    }
+
+    /// Why a server that runs here could not be looked into; `None` where it could, or nobody tried.
+    pub(crate) fn not_seen(&self) -> Option<String> {
+        self.looker.as_ref()?.passed_over()
     }
 
     /// True if the kernel has to forget what it keeps of a cell's files before each slice: what its servers have not in their
@@ -156,6 +169,10 @@ impl Measure for Cells<'_> {
         clocks.end(servers, &names(&arms), (name, block), began, quiet)
     }
 
+    fn symbols(&self) -> &SymbolTable {
+        self.looker.as_ref().map_or(&self.no_symbols, Looker::symbols)
+    }
+
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
@@ -176,6 +193,7 @@ impl Measure for Cells<'_> {
         let mut meter = SliceMeter {
             server: servers.server(&slice.arm.name),
             load: load.as_mut(),
+            looker: self.looker.as_mut(),
             machine: &SystemCpu::now,
             began: self.began,
         };

@@ -1,6 +1,7 @@
 //! Slices on real servers: quiet before, exact clocks around, and what was seen of each.
 
 mod cells;
+mod look;
 mod reading;
 mod round;
 mod slice;
@@ -9,3 +10,4 @@ mod still;
 mod tests;
 
 pub(crate) use cells::{Cells, OpenCell};
+pub(crate) use look::{Looker, Looking};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, DeviceUsage, SystemCpu, Usage, Used};
-use ciphertax_records::{CpuTime, DeviceUse};
+use ciphertax_records::{CpuTime, DeviceUse, Pressure};
 
 use crate::counters::{UPTIME, change};
 use crate::error::RunError;
@@ -36,6 +36,8 @@ struct Clocks {
     pooler: Option<Usage>,
     /// `None` where there is none to be seen.
     device: Option<DeviceUsage>,
+    /// `None` where the kernel keeps none.
+    pressure: Option<Pressure>,
 }
 
 impl Reading {
@@ -68,12 +70,11 @@ impl Reading {
     }
 
     pub(super) fn device_since(&self, before: &Self) -> Option<DeviceUse> {
-        let used = self.clocks.device?.since(&before.clocks.device?);
-        Some(DeviceUse {
-            busy_ns: used.busy_ns,
-            read_bytes: used.read_bytes,
-            written_bytes: used.written_bytes,
-        })
+        Some(self.clocks.device?.since(&before.clocks.device?))
+    }
+
+    pub(super) fn pressure_since(&self, before: &Self) -> Option<Pressure> {
+        Some(self.clocks.pressure?.since(&before.clocks.pressure?))
     }
 
     pub(super) fn machine_since(&self, before: &Self) -> SystemCpu {
@@ -103,6 +104,7 @@ impl Clocks {
             tunnel: tunnel.and_then(|meter| meter.read().ok()),
             pooler: pooler.and_then(|meter| meter.read().ok()),
             device: server.device().and_then(|device| device.read().ok()),
+            pressure: observe::pressure(),
         })
     }
 }

@@ -7,10 +7,12 @@ use ciphertax_engine::Failure;
 use ciphertax_model::Arm;
 use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
 
+use super::look::Looker;
 use super::reading::{Machine, QUIET, Reading};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
-use crate::schedule::{Measured, Outcome, PlannedSlice, reason_of, void_reason};
+use crate::meter::ServedBy;
+use crate::schedule::{Looked, Measured, Outcome, PlannedSlice, reason_of, void_reason};
 use crate::server::Server;
 
 /// How long a server that hung up is given to end, before it counts as one that lives.
@@ -21,14 +23,35 @@ pub(super) struct SliceMeter<'a> {
     pub(super) server: &'a mut dyn Server,
     pub(super) load: &'a mut dyn Load,
     pub(super) machine: Machine<'a>,
+    /// What looks into slices that are to be looked into.
+    pub(super) looker: Option<&'a mut Looker>,
     /// When the run began.
     pub(super) began: Instant,
 }
 
 impl SliceMeter<'_> {
-    /// Measures one slice. What goes wrong with the server makes the slice void; an error is what keeps the run from
-    /// going on.
+    /// Measures one slice, while the server is as the arm's probe says. What goes wrong with the server makes the slice void;
+    /// an error is what keeps the run from going on, such as a server that stays changed.
     pub(super) fn slice(&mut self, id: &PlannedSlice<'_>, duration: Duration) -> Result<Measured, RunError> {
+        let measured = match self.server.perturb(id.arm) {
+            Ok(()) => self.slice_as_it_is(id, duration),
+            Err(error) => {
+                let gone = Failure::Disconnected(error.to_string());
+                Ok(self.unmeasured(id, self.began.elapsed(), &gone))
+            }
+        };
+        let Err(error) = self.server.calm() else {
+            return measured;
+        };
+        let gone = Failure::Disconnected(error.to_string());
+        match self.death_after(Some(&gone), id.arm) {
+            // What was changed goes with the server.
+            Some(_) => measured,
+            None => measured.and(Err(error)),
+        }
+    }
+
+    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>, duration: Duration) -> Result<Measured, RunError> {
         let since_start = self.began.elapsed();
         if let Err(failure) = self.load.prepare(id.arm_index)? {
             return Ok(self.unmeasured(id, since_start, &failure));
@@ -37,7 +60,16 @@ impl SliceMeter<'_> {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(id, since_start, &gone));
         };
-        let mut slice = self.load.slice(id.arm_index, duration)?;
+        let mut looker = self.looker.take().filter(|_| id.look.is_some());
+        if let Some(looker) = &mut looker {
+            let has_children = self.server.served_by() == ServedBy::Processes;
+            looker.begin(self.server.pids(), has_children);
+        }
+        let slice = self.load.slice(id.arm_index, duration);
+        if let Some(looker) = &mut looker {
+            looker.stop();
+        }
+        let mut slice = slice?;
         // A server that does not answer makes the slice void, which is noted there.
         let after = Reading::after(self.server, id.arm, self.machine).ok();
         if let Some(after) = &after {
@@ -48,7 +80,11 @@ impl SliceMeter<'_> {
             };
             self.load.judge(id.arm_index, &mut slice, &seen);
         }
-        Ok(self.measured(id, slice, &before, after.as_ref()))
+        let mut measured = self.measured(id, slice, &before, after.as_ref());
+        if let Some(looker) = &mut looker {
+            measured.looked = looker.seen(&measured.sample.slice);
+        }
+        Ok(measured)
     }
 
     fn unmeasured(&self, id: &PlannedSlice<'_>, since_start: Duration, failure: &Failure) -> Measured {
@@ -65,9 +101,11 @@ impl SliceMeter<'_> {
                 quiet: None,
                 others_worked: false,
                 left_cached: None,
+                look: id.look,
                 void: Some(reason_of(failure, 1, death.as_ref())),
             },
             kept: Vec::new(),
+            looked: Looked::default(),
         }
     }
 
@@ -108,9 +146,15 @@ impl SliceMeter<'_> {
                 pooler_cpu: after.pooler_cpu_since(before),
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
+                server_page_faults: used.faults,
+                server_peak_memory_bytes: used.peak_memory_bytes,
+                server_bytes_read: used.bytes_read,
+                server_bytes_written: used.bytes_written,
                 server_counters: after.counters_since(before),
                 device: after.device_since(before),
+                pressure: after.pressure_since(before),
                 steal_ns: machine.steal_ns,
+                cpu_idle_ns: Some(machine.idle_ns),
             };
         }
         Measured {
@@ -122,9 +166,11 @@ impl SliceMeter<'_> {
                 quiet: None,
                 others_worked: false,
                 left_cached: None,
+                look: id.look,
                 void,
             },
             kept: yielded.kept,
+            looked: Looked::default(),
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::stop;
-use ciphertax_records::counter;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Topology};
@@ -14,9 +13,7 @@ use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 
 use super::clients::MongoDb;
-use super::counted::{HANDSHAKES, LOGINS};
 use crate::connections::Limit;
-use crate::counters::UPTIME;
 use crate::database::{Control, Description, Endpoint};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
@@ -27,33 +24,6 @@ const REMOVAL: Duration = Duration::from_secs(600);
 /// How long the server may still count sessions that have been closed: those that found its primary.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
-const COUNTERS: [(&str, &[&str]); 14] = [
-    (counter::CONNECTIONS, &["connections", "totalCreated"]),
-    ("opcounters.query", &["opcounters", "query"]),
-    ("opcounters.getmore", &["opcounters", "getmore"]),
-    ("opcounters.insert", &["opcounters", "insert"]),
-    ("opcounters.update", &["opcounters", "update"]),
-    ("opcounters.delete", &["opcounters", "delete"]),
-    ("opcounters.command", &["opcounters", "command"]),
-    ("network.bytesIn", &["network", "bytesIn"]),
-    ("network.bytesOut", &["network", "bytesOut"]),
-    (
-        counter::PAGES_READ,
-        &["wiredTiger", "cache", "pages read into cache"],
-    ),
-    (
-        counter::PAGES_REQUESTED,
-        &["wiredTiger", "cache", "pages requested from the cache"],
-    ),
-    (
-        counter::PAGES_WRITTEN,
-        &["wiredTiger", "cache", "pages written from cache"],
-    ),
-    (counter::LOG_BYTES, &["wiredTiger", "log", "log bytes written"]),
-    (UPTIME, &["uptime"]),
-];
 
 impl Control<MongoDb> {
     /// Makes sure that no other ciphertax measures this server: the database is for one at a time, and so is the server's CPU.
@@ -239,42 +209,8 @@ impl Control<MongoDb> {
         Ok(settings)
     }
 
-    /// The server's counters now; those it does not have, or the account may not see, are left out. After a failover they are
-    /// those of another member, which the slice that it touches notices.
-    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        let ask = server_status();
-        let answer = match self.allowed(&ask) {
-            Ok(answer) => answer,
-            // A member that was killed, or hung up as primaries do that step down.
-            Err(_) => {
-                self.reconnect()?;
-                self.allowed(&ask)?
-            }
-        };
-        let Some(answer) = answer else {
-            return Ok(BTreeMap::new());
-        };
-        let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(&answer, path)?));
-        let mut counters: BTreeMap<String, i64> = COUNTERS.into_iter().filter_map(counter).collect();
-        let of_each = |path: &[&str], prefix: &str, inner: &[&str]| {
-            let names = names_in(&answer, path);
-            let counter = |name: String| {
-                let path: Vec<&str> = [path, &[name.as_str()], inner].concat();
-                Some((format!("{prefix}{name}"), number(&answer, &path)?))
-            };
-            names.into_iter().filter_map(counter).collect::<Vec<_>>()
-        };
-        counters.extend(of_each(&["transportSecurity"], HANDSHAKES, &[]));
-        counters.extend(of_each(
-            &["security", "authentication", "mechanisms"],
-            LOGINS,
-            &["authenticate", "successful"],
-        ));
-        Ok(counters)
-    }
-
     /// The answer to a command; `None` if the account may not ask it.
-    fn allowed(&mut self, command: &RawDocument) -> Result<Option<RawDocumentBuf>, RunError> {
+    pub(super) fn allowed(&mut self, command: &RawDocument) -> Result<Option<RawDocumentBuf>, RunError> {
         self.ask(async |session| match session.command(command).await {
             Err(error) if error.is_access_denied() => Ok(None),
             answer => answer.map(Some),
@@ -300,7 +236,7 @@ fn grant(login: &Login) -> String {
 
 pub(super) fn server_status() -> RawDocumentBuf {
     rawdoc! {
-        "serverStatus": 1_i32, "metrics": 0_i32, "repl": 0_i32, "locks": 0_i32, "tcmalloc": 0_i32, "$db": "admin",
+        "serverStatus": 1_i32, "metrics": 0_i32, "repl": 0_i32, "tcmalloc": 0_i32, "$db": "admin",
     }
 }
 
@@ -309,21 +245,6 @@ fn address(options: &ConnectOptions) -> Address {
         host: options.host.clone(),
         port: options.port,
     }
-}
-
-/// The names that a document within an answer has.
-fn names_in(answer: &RawDocument, path: &[&str]) -> Vec<String> {
-    let mut found = answer;
-    for name in path {
-        match found.get_document(name) {
-            Ok(inner) => found = inner,
-            Err(_) => return Vec::new(),
-        }
-    }
-    let names = found
-        .iter()
-        .filter_map(|element| Some(element.ok()?.0.to_string()));
-    names.collect()
 }
 
 pub(super) fn number(document: &RawDocument, path: &[&str]) -> Option<i64> {

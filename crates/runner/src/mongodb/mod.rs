@@ -3,6 +3,7 @@
 mod clients;
 mod control;
 mod counted;
+mod counters;
 mod database;
 mod environment;
 mod footprint;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_records::counter;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql;
@@ -15,24 +14,6 @@ use crate::connections::Limit;
 use crate::database::{Control, Description};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
-
-/// Counters of a slice; all are cheap to read on every MySQL-compatible server.
-const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Connections', 'Handler_read_key', \
-     'Innodb_buffer_pool_read_requests', 'Innodb_os_log_written', 'Innodb_pages_read', 'Innodb_pages_written', \
-     'Innodb_row_lock_waits', 'Questions', 'Ssl_accepts', 'Ssl_finished_accepts', 'Uptime')";
-
-/// Counters that have a name of records, which is the same for every database.
-const NAMES_IN_RECORDS: [(&str, &str); 4] = [
-    ("Innodb_pages_read", counter::PAGES_READ),
-    ("Innodb_buffer_pool_read_requests", counter::PAGES_REQUESTED),
-    ("Innodb_pages_written", counter::PAGES_WRITTEN),
-    ("Innodb_os_log_written", counter::LOG_BYTES),
-];
-
-fn name_in_records(name: String) -> String {
-    let named = NAMES_IN_RECORDS.iter().find(|(servers, _)| *servers == name);
-    named.map_or(name, |(_, records)| (*records).to_owned())
-}
 
 /// Variables of a server whose value matters to what is measured.
 const SETTINGS: [&str; 5] = [
@@ -127,15 +108,6 @@ impl Control<MySql> {
             .join(", ");
         let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({list})");
         self.pairs(&sql)
-    }
-
-    /// The server's counters now; what is not a number is left out.
-    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
-        let pairs = self.pairs(COUNTERS)?;
-        Ok(pairs
-            .into_iter()
-            .filter_map(|(name, value)| Some((name_in_records(name), value.parse().ok()?)))
-            .collect())
     }
 
     /// Makes sure that the schema's name is free or the schema ciphertax's own, and that the account may remove it: before

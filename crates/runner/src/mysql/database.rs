@@ -18,7 +18,9 @@ use super::clients::{Login, MySql, is_cold};
 use super::{cold, counted, environment};
 use crate::columns;
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
+use crate::database::{
+    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached, Variable,
+};
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
@@ -51,6 +53,7 @@ impl Database for MySql {
     const MADE: &'static str = "the schema ciphertax";
     const PROGRAMS_READ: &'static str = "the file {my_cnf}";
     const COUNTERS_NEED: &'static str = "a user who may read the server's counters";
+    const SETS_VARIABLES: bool = true;
     const SERVED_BY: ServedBy = ServedBy::Threads;
 
     type Access = MysqlAccess;
@@ -155,6 +158,23 @@ impl Database for MySql {
 
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         control.counters()
+    }
+
+    fn variable(&self, control: &mut Control<Self>, name: &str) -> Result<Variable, RunError> {
+        control.variable(name)
+    }
+
+    fn set_variable(
+        &self,
+        control: &mut Control<Self>,
+        name: &str,
+        value: &Variable,
+    ) -> Result<(), RunError> {
+        control.set_variable(name, value)
+    }
+
+    fn has_session_value(&self, control: &mut Control<Self>, name: &str) -> Result<bool, RunError> {
+        control.has_session_value(name)
     }
 
     fn prove_columns(

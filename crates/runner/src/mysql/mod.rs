@@ -4,10 +4,12 @@ mod clients;
 mod cold;
 mod control;
 mod counted;
+mod counters;
 mod database;
 mod environment;
 mod footprint;
 mod product;
+mod variable;
 
 pub(crate) use clients::MySql;
 pub(crate) use database::mysql_target;

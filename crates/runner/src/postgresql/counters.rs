@@ -19,7 +19,7 @@ use crate::patience::PATIENCE;
 /// Transactions of ciphertax's own that are among those counted.
 pub(super) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
 /// Transactions that were committed.
-pub(super) const COMMITTED: &str = "pg_stat_database.xact_commit";
+pub(super) const COMMITTED: &str = counter::COMMITS;
 /// Transactions that were rolled back.
 pub(super) const ROLLED_BACK: &str = "pg_stat_database.xact_rollback";
 
@@ -28,9 +28,30 @@ pub(super) const ROLLED_BACK: &str = "pg_stat_database.xact_rollback";
 struct Counter(&'static str, RangeInclusive<u32>, &'static str);
 
 const ANY_VERSION: RangeInclusive<u32> = 0..=u32::MAX;
+/// Major versions that have `pg_stat_wal` and `pg_stat_io`.
+const SAYS_WAL: RangeInclusive<u32> = 14..=u32::MAX;
+const SAYS_IO: RangeInclusive<u32> = 16..=u32::MAX;
+
+/// What is asked besides the databases, by the major versions that have it: rows of one line each, so that a view is read once.
+const BESIDES: [(RangeInclusive<u32>, &str); 3] = [
+    (SAYS_WAL, "pg_catalog.pg_stat_wal AS wal"),
+    (
+        16..=17,
+        "(SELECT SUM(writes) AS pages_written, SUM(evictions + COALESCE(reuses, 0)) AS pages_evicted \
+         FROM pg_catalog.pg_stat_io WHERE object = 'relation') AS io",
+    ),
+    (
+        18..=u32::MAX,
+        "(SELECT SUM(write_bytes) FILTER (WHERE object = 'relation') \
+         / pg_catalog.current_setting('block_size')::bigint AS pages_written, \
+         SUM(evictions + COALESCE(reuses, 0)) FILTER (WHERE object = 'relation') AS pages_evicted, \
+         SUM(writes) FILTER (WHERE object = 'wal') AS log_writes, SUM(fsyncs) FILTER (WHERE object = 'wal') AS log_flushes \
+         FROM pg_catalog.pg_stat_io) AS io",
+    ),
+];
 
 /// What a server does not know is left out of what it is asked.
-const COUNTERS: [Counter; 15] = [
+const COUNTERS: [Counter; 20] = [
     Counter(COMMITTED, ANY_VERSION, "SUM(xact_commit)"),
     Counter(ROLLED_BACK, ANY_VERSION, "SUM(xact_rollback)"),
     Counter(counter::PAGES_READ, ANY_VERSION, "SUM(blks_read)"),
@@ -58,17 +79,13 @@ const COUNTERS: [Counter; 15] = [
         0..=15,
         "(SELECT buffers_checkpoint + buffers_clean + buffers_backend FROM pg_catalog.pg_stat_bgwriter)",
     ),
-    Counter(
-        counter::PAGES_WRITTEN,
-        16..=17,
-        "(SELECT SUM(writes) FROM pg_catalog.pg_stat_io WHERE object = 'relation')",
-    ),
-    Counter(
-        counter::PAGES_WRITTEN,
-        18..=u32::MAX,
-        "(SELECT SUM(write_bytes) / pg_catalog.current_setting('block_size')::bigint FROM pg_catalog.pg_stat_io \
-         WHERE object = 'relation')::bigint",
-    ),
+    Counter(counter::PAGES_WRITTEN, SAYS_IO, "MAX(io.pages_written)::bigint"),
+    Counter(counter::PAGES_EVICTED, SAYS_IO, "MAX(io.pages_evicted)::bigint"),
+    Counter(counter::LOG_WRITES, 14..=17, "MAX(wal.wal_write)"),
+    Counter(counter::LOG_WRITES, 18..=u32::MAX, "MAX(io.log_writes)::bigint"),
+    Counter(counter::LOG_FLUSHES, 14..=17, "MAX(wal.wal_sync)"),
+    Counter(counter::LOG_FLUSHES, 18..=u32::MAX, "MAX(io.log_flushes)::bigint"),
+    Counter(counter::LOG_WAITS, SAYS_WAL, "MAX(wal.wal_buffers_full)"),
 ];
 /// A session tells its counts when it ends, or a second after it told them before; since PostgreSQL 15 it can be asked to have
 /// them told now, so that it is known which of its transactions are among them.
@@ -107,8 +124,10 @@ impl Control<PostgreSql> {
         let known: Vec<&Counter> = known.collect();
         let mut asked: Vec<&str> = known.iter().map(|Counter(_, _, sql)| *sql).collect();
         asked.extend((version >= TELLS_AT_ONCE).then_some(TOLD_NOW));
+        let besides = BESIDES.iter().filter(|(versions, _)| versions.contains(&version));
+        let besides: String = besides.map(|(_, rows)| format!(", {rows}")).collect();
         let rows = self.allowed(&format!(
-            "SELECT {} FROM pg_catalog.pg_stat_database",
+            "SELECT {} FROM pg_catalog.pg_stat_database{besides}",
             asked.join(", ")
         ))?;
         let before = readings.asked.replace(readings.asked.get() + 1);

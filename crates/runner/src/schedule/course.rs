@@ -1,11 +1,13 @@
 //! The course of one cell: the order of its arms, block by block, and what its blocks say of those to come.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_explain::{CellPrecision, CellProgress};
-use ciphertax_model::{Arm, Cell, Pace, Precision, Study};
+use ciphertax_model::{Arm, Cell, Pace, Precision, Profiling, Study};
+use ciphertax_records::why::Look;
 use ciphertax_records::{Sample, SampleLog, VoidReason};
-use ciphertax_stats::BalancedOrder;
+use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
 use super::slice::PlannedSlice;
 use crate::error::RunError;
@@ -13,12 +15,22 @@ use crate::error::RunError;
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
 
+/// In so many blocks a cell is looked into, if there is time: one more than an interval needs.
+const FEWEST_LOOKED_BLOCKS: u32 = FEWEST_BLOCKS + 1;
+
 /// The course of one cell.
 pub(crate) struct Course<'a> {
     study: &'a Study,
     pub(crate) cell: &'a Cell,
     arms: Vec<Arm>,
     order: BalancedOrder,
+    /// How some blocks are looked into.
+    look: Option<Look>,
+    /// Which blocks those are. They have an order of their own, so that the others keep their balance.
+    looked: OneIn,
+    looked_order: BalancedOrder,
+    /// Those of them in which every slice counts.
+    looked_blocks: u32,
     /// Blocks that were begun, so the number of the next.
     blocks: u32,
     failed_in_a_row: u32,
@@ -42,7 +54,8 @@ pub(super) enum BlockOutcome {
 }
 
 impl<'a> Course<'a> {
-    /// The course from the first block on. `earlier` is what a run measured that goes on: its orders go on too.
+    /// The course from the first block on, some of which are looked into if `look` says how. `earlier` is what a run measured
+    /// that goes on: its orders go on too.
     ///
     /// # Errors
     /// When those hold numbers that no measurement yields.
@@ -50,26 +63,42 @@ impl<'a> Course<'a> {
         study: &'a Study,
         cell: &'a Cell,
         seed: u64,
+        look: Option<Look>,
         earlier: &SampleLog,
     ) -> Result<Self, RunError> {
         let arms = study.measured_arms_of(cell);
-        let blocks = earlier
+        let of_cell = earlier
             .samples
             .iter()
             .filter(|sample| sample.slice.cell == cell.name);
-        let blocks = blocks.map(|sample| sample.slice.block + 1).max().unwrap_or(0);
-        let mut order = BalancedOrder::new(arms.len(), seed);
+        let blocks: BTreeMap<u32, bool> = of_cell
+            .map(|sample| (sample.slice.block, sample.look.is_some()))
+            .collect();
+        let is_looked_into: Vec<bool> = blocks.values().copied().collect();
         // The orders of the blocks that were measured.
-        order.by_ref().take(blocks as usize).for_each(drop);
+        let order_after = |seed, looked_into: bool| {
+            let count = is_looked_into.iter().filter(|is| **is == looked_into).count();
+            let mut order = BalancedOrder::new(arms.len(), seed);
+            order.by_ref().take(count).for_each(drop);
+            order
+        };
         let mut progress = CellProgress::new(study, cell);
         Ok(Self {
             reached: progress.after(earlier)?,
             progress,
+            order: order_after(seed, false),
+            look,
+            looked: OneIn {
+                first: Profiling::BLOCKS_BEFORE,
+                every: Profiling::ONE_BLOCK_IN,
+                seed,
+            },
+            looked_order: order_after(!seed, true),
+            looked_blocks: is_looked_into.iter().filter(|is| **is).count() as u32,
             study,
             cell,
             arms,
-            order,
-            blocks,
+            blocks: blocks.keys().next_back().map_or(0, |last| last + 1),
             failed_in_a_row: 0,
             last_block: Duration::ZERO,
         })
@@ -82,13 +111,22 @@ impl<'a> Course<'a> {
 
     /// The slices of the next block, in the order in which they are measured.
     pub(super) fn next_block(&mut self) -> Vec<PlannedSlice<'_>> {
-        let order = self.order.next().unwrap_or_default();
+        // One that is precise needs no others any more.
+        let look = self
+            .look
+            .filter(|_| self.reached.precise || self.looked.picks(self.blocks));
+        let order = match look {
+            Some(_) => self.looked_order.next(),
+            None => self.order.next(),
+        };
+        let order = order.unwrap_or_default();
         let slice = |(position, arm_index): (usize, usize)| PlannedSlice {
             cell: self.cell,
             arm: &self.arms[arm_index],
             arm_index,
             block: self.blocks,
             position: position as u32,
+            look,
         };
         order.into_iter().enumerate().map(slice).collect()
     }
@@ -105,6 +143,12 @@ impl<'a> Course<'a> {
             (None, Pace::Closed) if self.study.differs_at_rest() => slices.max(self.last_block),
             (None, Pace::Closed) => slices,
         }
+    }
+
+    /// True once it is precise, and was looked into often enough to say why.
+    pub(super) fn is_done(&self) -> bool {
+        let looked_into = self.look.is_none() || self.looked_blocks >= FEWEST_LOOKED_BLOCKS;
+        self.reached.precise && looked_into
     }
 
     /// How precise it should become.
@@ -129,6 +173,8 @@ impl<'a> Course<'a> {
         let reason = |sample: &&Sample| sample.void.as_ref().map(ToString::to_string).unwrap_or_default();
         let Some(first) = void.last().map(reason) else {
             self.failed_in_a_row = 0;
+            let last = log.samples.last();
+            self.looked_blocks += u32::from(last.is_some_and(|sample| sample.look.is_some()));
             return Ok(BlockOutcome::Valid);
         };
         let Some(failure) = void.iter().find(|sample| !passes(sample)).map(reason) else {
@@ -188,6 +234,7 @@ mod tests {
             quiet: None,
             others_worked: false,
             left_cached: None,
+            look: None,
             void: Some(reason),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ciphertax_records::why::SymbolTable;
 use ciphertax_records::{QuietPhase, Round};
 
 use super::slice::{Measured, PlannedSlice};
@@ -34,6 +35,9 @@ pub(crate) trait Measure {
 
     /// What each server of a cell with rounds has used since the round before.
     fn end_round(&mut self, cell: usize, block: u32, quiet: QuietPhase) -> Round;
+
+    /// The names and stacks of what was seen in slices that were looked into.
+    fn symbols(&self) -> &SymbolTable;
 
     /// Measures a slice of a cell, by its index. What goes wrong with the server makes the slice void.
     ///

@@ -17,7 +17,7 @@ use ciphertax_records::{Round, Sample, SampleLog};
 pub(crate) use course::Course;
 pub(crate) use measure::Measure;
 pub(crate) use rounds::Rounds;
-pub(crate) use slice::{Measured, PlannedSlice};
+pub(crate) use slice::{Looked, Measured, PlannedSlice};
 pub(crate) use void::{Outcome, reason_of, void_reason};
 
 /// The time from the beginning of a run to the end of what was measured last.

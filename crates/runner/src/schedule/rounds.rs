@@ -7,7 +7,7 @@ use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason}
 
 use super::course::{BlockOutcome, Course};
 use super::measure::Measure;
-use super::slice::{Measured, PlannedSlice};
+use super::slice::{Looked, Measured, PlannedSlice};
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
 
@@ -49,7 +49,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Measures until every cell is precise, the time is spent, or somebody wants to stop.
+    /// Measures until every cell is precise and was looked into, the time is spent, or somebody wants to stop.
     ///
     /// # Errors
     /// What keeps the run from going on; the samples so far are kept.
@@ -58,9 +58,9 @@ impl<'a> Rounds<'a> {
         cells: &mut [Course<'_>],
         progress: &mut dyn Progress,
     ) -> Result<RunStatus, RunError> {
-        while cells.iter().any(|cell| !cell.reached.precise) {
+        while cells.iter().any(|cell| !cell.is_done()) {
             let imprecise = cells.iter_mut().enumerate();
-            for (index, cell) in imprecise.filter(|(_, cell)| !cell.reached.precise) {
+            for (index, cell) in imprecise.filter(|(_, cell)| !cell.is_done()) {
                 let block_began = self.measure.elapsed();
                 if block_began + cell.block_time() > self.budget {
                     return Ok(RunStatus::Complete);
@@ -117,7 +117,11 @@ impl<'a> Rounds<'a> {
             if self.measure.is_stopped() {
                 return Ok(BlockEnd::Measured);
             }
-            let Measured { mut sample, kept } = self.measure.slice(index, &slice)?;
+            let Measured {
+                mut sample,
+                kept,
+                looked,
+            } = self.measure.slice(index, &slice)?;
             sample.quiet = quiet;
             if self.measure.is_stopped() && !sample.is_valid() {
                 // Whatever it looks like, that is why.
@@ -128,6 +132,7 @@ impl<'a> Rounds<'a> {
             self.folder.append(&sample)?;
             if sample.is_valid() {
                 self.folder.keep(&sample, &kept)?;
+                self.keep_seen(&looked)?;
             }
             let Some(reason) = sample.void else { continue };
             progress.void(&slice.cell.name, &slice.arm.name, &reason.to_string());
@@ -148,6 +153,16 @@ impl<'a> Rounds<'a> {
             self.folder.append_round(&round)?;
         }
         Ok(BlockEnd::Measured)
+    }
+
+    fn keep_seen(&mut self, looked: &Looked) -> Result<(), RunError> {
+        if let Some(profile) = &looked.profile {
+            self.folder.append_profile(profile, self.measure.symbols())?;
+        }
+        if let Some(waits) = &looked.waits {
+            self.folder.append_waits(waits, self.measure.symbols())?;
+        }
+        Ok(())
     }
 
     /// Waits until nothing of what was measured before disturbs what comes next.

@@ -1,6 +1,7 @@
 //! Slices: what is to be measured, and what it yielded.
 
 use ciphertax_model::{Arm, Cell};
+use ciphertax_records::why::{Look, Profile, Waits};
 use ciphertax_records::{KeptOperation, Sample, SliceId};
 
 /// A slice that is to be measured.
@@ -13,6 +14,8 @@ pub(crate) struct PlannedSlice<'a> {
     pub(crate) block: u32,
     /// Position in the block.
     pub(crate) position: u32,
+    /// How it is to be looked into.
+    pub(crate) look: Option<Look>,
 }
 
 impl PlannedSlice<'_> {
@@ -32,4 +35,13 @@ pub(crate) struct Measured {
     pub(crate) sample: Sample,
     /// Every single operation, where they are kept.
     pub(crate) kept: Vec<KeptOperation>,
+    /// What was seen when it was looked into.
+    pub(crate) looked: Looked,
+}
+
+/// What was seen in a slice.
+#[derive(Default)]
+pub(crate) struct Looked {
+    pub(crate) profile: Option<Profile>,
+    pub(crate) waits: Option<Waits>,
 }

@@ -1,15 +1,17 @@
 //! The server of a group of arms, or several that form one database: the same for every database.
 
 mod as_measured;
+mod probed;
 
 use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
 use ciphertax_model::{Arm, ColumnFunctions, Link, ServerSpec, Study};
-use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter};
+use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
 
+use self::probed::Changed;
 use super::measured::Server;
 use super::private;
 use super::processes::Processes;
@@ -46,6 +48,8 @@ pub(crate) struct GroupServer<D: Database> {
     proved_at_rest: Option<ProvedAtRest>,
     /// By which functions any arm of the study has columns encrypted.
     columns: Option<ColumnFunctions>,
+    /// What a probe has changed for a slice that runs.
+    changed: Option<Changed>,
     /// True if it may hold a data set.
     is_loaded: bool,
 }
@@ -96,7 +100,7 @@ impl<D: Database> GroupServer<D> {
             database,
             control,
             route,
-            device: Device::under(server.folder()),
+            device: Storage::under(server.folder()).device(),
             private: Some(server),
             login,
             processes,
@@ -104,6 +108,7 @@ impl<D: Database> GroupServer<D> {
             daemon,
             proved_at_rest: None,
             columns: study.arms.iter().find_map(|arm| arm.at_rest.columns),
+            changed: None,
             is_loaded: false,
         };
         server.describe()?;
@@ -142,6 +147,7 @@ impl<D: Database> GroupServer<D> {
             daemon: None,
             proved_at_rest: None,
             columns: None,
+            changed: None,
             is_loaded: false,
         };
         server.find_members()?;
@@ -256,6 +262,7 @@ impl<D: Database> GroupServer<D> {
         let at_rest = merged(columns, self.proved_at_rest.clone());
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
+        proved.proofs.extend(self.try_probe(arm)?);
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }

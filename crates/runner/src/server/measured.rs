@@ -8,6 +8,7 @@ use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
 use ciphertax_records::CpuTime;
 
 use crate::error::RunError;
+use crate::meter::ServedBy;
 
 /// The clock of those that work for the file system under one server's folder and for nobody else: its daemon, the thread of
 /// its journal.
@@ -32,6 +33,32 @@ pub(crate) trait Server {
     /// # Errors
     /// When it does not answer.
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// The first process of each of its servers, as far as they can be seen from here; none for a database in the load threads.
+    fn pids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Who serves its connections.
+    fn served_by(&self) -> ServedBy {
+        ServedBy::Threads
+    }
+
+    /// Changes it as the probe of an arm says, until [`Server::calm`]; nothing for an arm without one.
+    ///
+    /// # Errors
+    /// When it refuses or does not answer; some of it may be changed then.
+    fn perturb(&mut self, _arm: &Arm) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// Changes back what [`Server::perturb`] has changed.
+    ///
+    /// # Errors
+    /// When it refuses or does not answer.
+    fn calm(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// Reads what its processes use, where they run on this machine and can be found.
     fn meter(&self) -> &dyn Meter;

@@ -94,6 +94,24 @@ impl Processes {
         })
     }
 
+    /// The number of the first process of each, as far as they can be seen from here.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.meters.iter().map(ServerMeter::pid).collect()
+    }
+
+    /// Who serves their connections.
+    pub(super) fn served_by(&self) -> ServedBy {
+        self.meters
+            .first()
+            .map_or(ServedBy::Threads, ServerMeter::served_by)
+    }
+
+    /// Those that they have started to serve connections.
+    pub(super) fn started(&self) -> Vec<u32> {
+        let started = self.meters.iter().filter_map(|meter| meter.members().ok());
+        started.flatten().collect()
+    }
+
     /// Reads what all of them use.
     pub(super) fn meter(&self) -> &dyn Meter {
         match &self.unread {

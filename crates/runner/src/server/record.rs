@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ciphertax_lab::PrivateServer;
-use ciphertax_records::{ServerId, ServerPlacement, ServerRecord};
+use ciphertax_observe::Storage;
+use ciphertax_records::{LiesOn, ServerId, ServerPlacement, ServerRecord};
 
 use super::processes::Processes;
 use super::route::Route;
@@ -31,6 +32,7 @@ pub(super) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerReco
         settings: BTreeMap::new(),
         cpu_unread: None,
         link: None,
+        lies_on: None,
     }
 }
 
@@ -66,5 +68,14 @@ pub(super) fn described(
             None => description.settings,
         },
         link: None,
+        lies_on: private.map(|server| lies_on(&Storage::under(server.folder()))),
+    }
+}
+
+fn lies_on(storage: &Storage) -> LiesOn {
+    match storage {
+        Storage::Device(device) => LiesOn::Device(device.name().to_owned()),
+        Storage::Memory => LiesOn::Memory,
+        Storage::Unknown(why) => LiesOn::Unknown(why.clone()),
     }
 }

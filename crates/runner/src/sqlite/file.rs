@@ -80,6 +80,7 @@ impl SqliteFile {
             settings: private.settings().clone(),
             cpu_unread: None,
             link: None,
+            lies_on: None,
         };
         Ok(Self {
             record,

@@ -56,7 +56,13 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
                 arm.name
             )
         });
-        between.chain(beneath).collect::<Vec<_>>()
+        let probed = arm.probe.as_ref().map(|_| {
+            format!(
+                "arm {}: sqlite runs in its client, so there is no server that a probe could change; leave it out",
+                arm.name
+            )
+        });
+        between.chain(beneath).chain(probed).collect::<Vec<_>>()
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
     let of_columns = columns::refuse(study, cell, None);

@@ -1,5 +1,6 @@
 //! Slices of a load and a server whose every answer is known before.
 
+mod probes;
 mod rounds;
 
 use std::cell::Cell;
@@ -41,9 +42,18 @@ struct FakeServer {
     counters: VecDeque<Option<BTreeMap<String, i64>>>,
     meter: Box<dyn Meter>,
     death: Option<String>,
+    probed: probes::Probed,
 }
 
 impl Server for FakeServer {
+    fn perturb(&mut self, _arm: &Arm) -> Result<(), RunError> {
+        self.probed.perturb()
+    }
+
+    fn calm(&mut self) -> Result<(), RunError> {
+        self.probed.calm()
+    }
+
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
         let answer = self.counters.pop_front().expect("it is asked before and after");
         answer.ok_or_else(|| unusable("the server", "no answer"))
@@ -110,6 +120,7 @@ fn server() -> FakeServer {
             reason: "it is made up".into(),
         }),
         death: None,
+        probed: probes::Probed::default(),
     }
 }
 
@@ -181,17 +192,18 @@ fn measure(server: FakeServer, load: FakeLoad) -> Result<Sample, RunError> {
 }
 
 /// Measures while so much of each second of CPU time is stolen.
-fn measure_while_stolen(
-    steal_ns: u64,
-    mut server: FakeServer,
-    mut load: FakeLoad,
-) -> Result<Sample, RunError> {
+fn measure_while_stolen(steal_ns: u64, mut server: FakeServer, load: FakeLoad) -> Result<Sample, RunError> {
+    measure_on(steal_ns, &mut server, load)
+}
+
+fn measure_on(steal_ns: u64, server: &mut FakeServer, mut load: FakeLoad) -> Result<Sample, RunError> {
     let readings = Cell::new(0);
     let machine = || {
         readings.set(readings.get() + 1);
         Ok(SystemCpu {
             total_ns: readings.get() * 1_000_000_000,
             steal_ns: readings.get() * steal_ns,
+            idle_ns: 0,
         })
     };
     let study = Study::from_toml(STUDY).unwrap();
@@ -201,12 +213,14 @@ fn measure_while_stolen(
         arm: &arms[2],
         arm_index: 2,
         block: 4,
+        look: None,
         position: 1,
     };
     let mut meter = SliceMeter {
         began: Instant::now(),
-        server: &mut server,
+        server,
         load: &mut load,
+        looker: None,
         machine: &machine,
     };
     Ok(meter.slice(&id, study.slice())?.sample)

@@ -8,13 +8,14 @@ mod voids;
 use std::time::Duration;
 
 use ciphertax_model::Study;
+use ciphertax_records::why::{Look, SymbolTable};
 use ciphertax_records::{
     OpenLoopSample, OperationSample, QuietPhase, Round, RunFolder, RunStatus, Sample, SampleLog, ServerSide,
     VoidReason, Yield,
 };
 use ciphertax_stats::histogram;
 
-use super::{Course, Measure, Measured, PlannedSlice, Rounds};
+use super::{Course, Looked, Measure, Measured, PlannedSlice, Rounds};
 use crate::error::RunError;
 use crate::progress::{Headline, Progress, Stage};
 
@@ -129,6 +130,7 @@ struct Slot {
     block: u32,
     position: u32,
     arm: usize,
+    look: Option<Look>,
 }
 
 impl Measure for Mock<'_> {
@@ -176,6 +178,10 @@ impl Measure for Mock<'_> {
         }
     }
 
+    fn symbols(&self) -> &SymbolTable {
+        unimplemented!("nothing is seen")
+    }
+
     fn slice(&mut self, cell: usize, slice: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         assert_eq!(self.blocks.last(), Some(&cell), "its servers are ready");
         self.done.push(Done::Slice(slice.arm_index));
@@ -184,6 +190,7 @@ impl Measure for Mock<'_> {
             block: slice.block,
             position: slice.position,
             arm: slice.arm_index,
+            look: slice.look,
         });
         let made = (self.make)(slice);
         if made.fails {
@@ -219,6 +226,7 @@ impl Measure for Mock<'_> {
             quiet: None,
             others_worked: false,
             left_cached: None,
+            look: slice.look,
             void: made.void,
         };
         self.now += made.took;
@@ -226,6 +234,7 @@ impl Measure for Mock<'_> {
         Ok(Measured {
             sample,
             kept: Vec::new(),
+            looked: Looked::default(),
         })
     }
 }
@@ -277,19 +286,36 @@ fn run(study: &Study, make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made) -> Run {
     resume(study, SampleLog::default(), make)
 }
 
+/// A run of which some blocks are looked into.
+fn look(
+    study: &Study,
+    earlier: impl Into<SampleLog>,
+    make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made,
+) -> Run {
+    play(study, Some(Look::Full), earlier.into(), make)
+}
+
 /// A run that goes on after what was measured earlier.
 fn resume(
     study: &Study,
     earlier: impl Into<SampleLog>,
     make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made,
 ) -> Run {
-    let earlier = earlier.into();
+    play(study, None, earlier.into(), make)
+}
+
+fn play(
+    study: &Study,
+    look: Option<Look>,
+    earlier: SampleLog,
+    make: &mut dyn FnMut(&PlannedSlice<'_>) -> Made,
+) -> Run {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("run");
     let mut folder = RunFolder::create(&path).unwrap();
     let mut courses: Vec<Course<'_>> = (0..)
         .zip(&study.cells)
-        .map(|(number, cell)| Course::new(study, cell, SEED + number, &earlier).unwrap())
+        .map(|(number, cell)| Course::new(study, cell, SEED + number, look, &earlier).unwrap())
         .collect();
     let mut mock = Mock {
         now: super::time_of(&earlier),

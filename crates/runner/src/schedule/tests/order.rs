@@ -37,7 +37,7 @@ fn the_order_depends_on_the_seed_alone() {
     let study = study(36, &[("select", "")]);
     assert_eq!(run(&study, &mut noisy).log, run(&study, &mut noisy).log);
     let of_seed = |seed| {
-        let mut course = Course::new(&study, &study.cells[0], seed, &SampleLog::default()).unwrap();
+        let mut course = Course::new(&study, &study.cells[0], seed, None, &SampleLog::default()).unwrap();
         let first: Vec<usize> = course.next_block().iter().map(|slice| slice.arm_index).collect();
         first
     };
@@ -108,4 +108,68 @@ fn a_block_that_was_cut_off_is_not_measured_again() {
     assert_eq!(first.samples.len(), 8);
     let second = resume(&study, first.samples, &mut noisy);
     assert_eq!((second.log[0].block, second.log[0].position), (3, 0));
+}
+
+#[test]
+fn one_block_in_four_is_looked_into_and_the_others_keep_their_balance() {
+    let study = study(90, &[("select", "")]);
+    let run = look(&study, SampleLog::default(), &mut noisy);
+    run.assert_complete();
+    // 60 blocks of three slices.
+    let blocks: Vec<&[Slot]> = run.log.chunks(3).collect();
+    assert_eq!(blocks.len(), 60);
+    assert!(
+        blocks
+            .iter()
+            .all(|block| block.iter().all(|slot| slot.look == block[0].look))
+    );
+    let looked = |block: &&&[Slot]| block[0].look.is_some();
+    assert_eq!(
+        blocks[..5].iter().filter(looked).count(),
+        0,
+        "the first are left alone"
+    );
+    for group in blocks[5..].chunks_exact(4) {
+        assert_eq!(group.iter().filter(looked).count(), 1);
+    }
+    let others: Vec<_> = blocks.iter().filter(|block| block[0].look.is_none()).collect();
+    for arm in 0..3 {
+        for position in 0..3 {
+            // Whole pairs of squares.
+            let stands = others[..42].iter().filter(|block| block[position].arm == arm);
+            assert_eq!(stands.count(), 14, "{arm} at {position}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_looked_into_and_goes_on_has_the_orders_that_it_would_have_had() {
+    let study = study(60, &[("select", "")]);
+    let whole = look(&study, SampleLog::default(), &mut noisy);
+    let mut slices = 0;
+    let first = look(&study, SampleLog::default(), &mut |slice| {
+        slices += 1;
+        Made {
+            stops: slices == 12 * 3,
+            ..noisy(slice)
+        }
+    });
+    let second = look(&study, first.samples.clone(), &mut noisy);
+    let both = [first.log, second.log].concat();
+    assert_eq!(both, whole.log);
+}
+
+#[test]
+fn a_cell_that_is_precise_is_looked_into_until_it_can_say_why() {
+    let study = study(600, &[("select", "")]);
+    let run = look(&study, SampleLog::default(), &mut quiet);
+    run.assert_complete();
+    let blocks: Vec<bool> = run.log.chunks(3).map(|block| block[0].look.is_some()).collect();
+    let looked = blocks.iter().filter(|looked| **looked).count();
+    let unlooked = blocks.len() - looked;
+    assert_eq!((looked, unlooked), (6, 12), "{blocks:?}");
+    assert!(
+        blocks[blocks.len() - 3..].iter().all(|looked| *looked),
+        "the rest comes at the end"
+    );
 }

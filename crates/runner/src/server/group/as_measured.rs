@@ -10,11 +10,28 @@ use ciphertax_observe::{Device, Meter};
 use super::GroupServer;
 use crate::database::Database;
 use crate::error::RunError;
+use crate::meter::ServedBy;
 use crate::server::measured::{FileSystemClock, Server};
 
 impl<D: Database> Server for GroupServer<D> {
     fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
         self.database.counters(&mut self.control)
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        self.processes.pids()
+    }
+
+    fn served_by(&self) -> ServedBy {
+        self.processes.served_by()
+    }
+
+    fn perturb(&mut self, arm: &Arm) -> Result<(), RunError> {
+        arm.probe.as_ref().map_or(Ok(()), |probe| self.change(probe))
+    }
+
+    fn calm(&mut self) -> Result<(), RunError> {
+        self.change_back()
     }
 
     fn meter(&self) -> &dyn Meter {

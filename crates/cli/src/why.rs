@@ -1,0 +1,114 @@
+//! `ciphertax why`.
+
+use std::io::Write;
+use std::path::Path;
+
+use ciphertax_explain::explain;
+use ciphertax_model::Profiling;
+use ciphertax_records::why::{LookFiles, Looks};
+use ciphertax_records::{Head, Recorded, Run, write_whole};
+use ciphertax_report::{terminal, why};
+
+use crate::arguments::{WhyArguments, WhyFormat};
+use crate::exit::Exit;
+use crate::report::folder;
+use crate::show;
+
+pub(crate) fn run(arguments: &WhyArguments) -> Result<Exit, String> {
+    let folder = folder(&arguments.run);
+    let recorded = Recorded::open(&folder).map_err(|error| error.to_string())?;
+    let looks = recorded.looks().map_err(|error| error.to_string())?;
+    let results = explain(&recorded.head, &recorded.samples, &looks).map_err(|error| error.to_string())?;
+    let run = Run::new(recorded.head, results);
+    let chosen = why::Chosen {
+        cell: known(
+            "cell",
+            arguments.cell.as_deref(),
+            run.results.cells.iter().map(|cell| &*cell.name),
+        )?,
+        arm: known(
+            "arm",
+            arguments.arm.as_deref(),
+            run.head.arms.iter().map(|arm| &*arm.name),
+        )?,
+    };
+    let is_there = match arguments.format {
+        WhyFormat::Text | WhyFormat::Json => !run.results.why.is_empty(),
+        WhyFormat::Csv => !run.results.why.categories.is_empty(),
+        WhyFormat::Collapsed => looks.profiles().next().is_some(),
+        WhyFormat::Speedscope => looks.profiles().next().is_some() || looks.waits().next().is_some(),
+    };
+    if !is_there {
+        return Err(not_looked_into(&folder, &run.head, arguments.format));
+    }
+    let text = shown(&run, &looks, chosen, arguments)?;
+    match &arguments.output {
+        Some(path) => write_whole(path, |file| file.write_all(&text)).map_err(|error| error.to_string())?,
+        None => show::print(&String::from_utf8_lossy(&text))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn shown(
+    run: &Run,
+    looks: &LookFiles,
+    chosen: why::Chosen<'_>,
+    arguments: &WhyArguments,
+) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    let written = match arguments.format {
+        WhyFormat::Text => {
+            let style = match arguments.output {
+                Some(_) => terminal::Style {
+                    width: terminal::AS_WIDE_AS_NEEDED,
+                    colour: false,
+                },
+                None => show::style(),
+            };
+            text.write_all(terminal::why(run, chosen, style).as_bytes())
+        }
+        WhyFormat::Json => text.write_all(why::json(run, chosen).as_bytes()),
+        WhyFormat::Csv => text.write_all(why::csv(run, chosen).as_bytes()),
+        WhyFormat::Collapsed => why::collapsed(run, looks, chosen, &mut text),
+        WhyFormat::Speedscope => why::speedscope(run, looks, chosen, &mut text),
+    };
+    written.map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+/// The name, if the run has it.
+fn known<'a>(
+    what: &str,
+    name: Option<&'a str>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<Option<&'a str>, String> {
+    let names: Vec<&str> = names.collect();
+    match name {
+        Some(name) if !names.contains(&name) => Err(format!(
+            "the run has no {what} {name:?}; it has {}",
+            names.join(", ")
+        )),
+        name => Ok(name),
+    }
+}
+
+/// Why there is nothing to show, and what would change that.
+fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
+    let what = match format {
+        WhyFormat::Text | WhyFormat::Json => "was not looked into",
+        WhyFormat::Csv | WhyFormat::Collapsed | WhyFormat::Speedscope => "has no profile of CPU time",
+    };
+    let reason = match (&head.not_explained, head.study.profile) {
+        (Some(reason), _) => reason.trim_end_matches('.').to_owned(),
+        (None, Profiling::Off) => "its study asks for none; measure again with --profile=full".into(),
+        (None, Profiling::Waits) if what != "was not looked into" => {
+            "its study asks for waits alone; measure again with --profile=full".into()
+        }
+        (None, Profiling::Waits | Profiling::Full) => format!(
+            "it was measured by an earlier release, or was too short: the first {} blocks of a cell are not looked into; \
+             measure longer, with --time",
+            Profiling::BLOCKS_BEFORE
+        ),
+    };
+    format!("the run in {} {what}: {reason}", folder.display())
+}

@@ -1,0 +1,159 @@
+//! Why: what a report says of a server in which it is known what takes how long.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ciphertax_explain::why::categories::Rules;
+use ciphertax_records::why::{Looks, ProfiledSide};
+use ciphertax_records::{Recorded, Samples};
+use ciphertax_stats::MeanEstimate;
+use ciphertax_testkit::not_tested;
+
+use crate::common::{Running, Sandbox, record};
+
+const STUDY: &str = r#"
+name = "slowed"
+question = "Where does the time go?"
+time_s = 45
+slice_s = 0.25
+precision = { cpu = 0.001, throughput = 0.001 }
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls"
+transport = "tls1.3"
+
+[[cell]]
+name = "select"
+workload = "oltp_point_select"
+load = { connections = 2 }
+"#;
+
+/// What makes every `SSL_write` of a server slower, as a library to load before its others, and where it counts.
+struct SlowWrite {
+    folder: tempfile::TempDir,
+}
+
+impl SlowWrite {
+    fn build() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("ciphertax-test-")
+            .tempdir()
+            .unwrap();
+        // The server may be of another user.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let slow = Self { folder };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preloaded/slow_write.c");
+        let built = Command::new("cc")
+            .args(["-O2", "-shared", "-fPIC", "-o"])
+            .args([&slow.library(), &source])
+            .status();
+        assert!(built.unwrap().success());
+        fs::write(slow.truth(), [0; 16]).unwrap();
+        fs::set_permissions(slow.truth(), fs::Permissions::from_mode(0o666)).unwrap();
+        slow
+    }
+
+    fn library(&self) -> PathBuf {
+        self.folder.path().join("slow_write.so")
+    }
+
+    fn truth(&self) -> PathBuf {
+        self.folder.path().join("truth")
+    }
+
+    /// Microseconds of CPU time that it took each time.
+    fn us(&self) -> f64 {
+        let counts = fs::read(self.truth()).unwrap();
+        let count = |at: usize| u64::from_ne_bytes(counts[at..at + 8].try_into().unwrap());
+        count(8) as f64 / 1e3 / count(0) as f64
+    }
+}
+
+#[test]
+fn a_function_that_is_slower_by_a_known_time_is_found_in_its_category_with_that_time() {
+    let slow = SlowWrite::build();
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+    command
+        .env("LD_PRELOAD", slow.library())
+        .env("SLOW_WRITE_NS", "10000")
+        .env("SLOW_WRITE_TRUTH", slow.truth());
+    Running::start(command).finish().measured();
+
+    let run = record(&sandbox.run());
+    if let Some(reason) = &run.head.not_explained {
+        return not_tested(reason);
+    }
+    let found = spent_in(
+        &sandbox.run(),
+        "tls",
+        "slowed_by_the_test",
+        "TLS record: protocol",
+    );
+    let (truth, half_width) = (slow.us(), found.high - found.mean);
+    assert!(
+        (found.mean - truth).abs() < half_width.max(truth * 0.1),
+        "{found:?}, in truth {truth}"
+    );
+    let rows = run.results.why.categories.iter();
+    let row = rows
+        .filter(|row| row.arm == "tls" && row.side == ProfiledSide::Server)
+        .max_by(|one, other| one.variant_us.total_cmp(&other.variant_us))
+        .unwrap();
+    assert_eq!(row.category, "TLS record: protocol", "{row:?}");
+    assert!(
+        row.is_significant && row.difference.unwrap().value > 0.9 * truth,
+        "{row:?}"
+    );
+    sandbox.expect_nothing_left();
+}
+
+/// Microseconds of the server's CPU time that an operation of an arm spends in a function, block by block, of which all stacks must
+/// be of this category.
+fn spent_in(run: &Path, arm: &str, function: &str, category: &str) -> MeanEstimate {
+    let recorded = Recorded::open(run).unwrap();
+    let rules = Rules::of_server("10.11.0-MariaDB");
+    let cpu_of_an_operation: BTreeMap<u32, f64> = (0..recorded.samples.count())
+        .map(|index| recorded.samples.get(index).unwrap())
+        .filter(|sample| sample.slice.arm == arm && sample.is_valid())
+        .map(|sample| {
+            let cpu_ns = sample.server.server_cpu.unwrap().total_ns as f64;
+            (
+                sample.slice.block,
+                cpu_ns / 1e3 / sample.load.operation_count() as f64,
+            )
+        })
+        .collect();
+    let looks = recorded.looks().unwrap();
+    let profiles = looks.profiles().map(|profile| profile.unwrap().into_owned());
+    let spent: Vec<f64> = profiles
+        .filter(|profile| profile.slice.arm == arm)
+        .filter_map(|profile| {
+            let cpu = cpu_of_an_operation.get(&profile.slice.block)?;
+            let server = &profile.sides[&ProfiledSide::Server];
+            let mut seen = 0;
+            for (stack, count) in &server.stacks {
+                let names: Vec<(&str, &str)> = looks.symbols().names(*stack).collect();
+                // Interrupts come on top of it.
+                let own = names.iter().find(|(_, module)| *module != "[kernel]");
+                if own.is_some_and(|(name, _)| *name == function) {
+                    seen += count;
+                    if names[0].0 == function {
+                        assert_eq!(rules.category(&names), Some(category), "{names:?}");
+                    }
+                }
+            }
+            Some(seen as f64 / server.samples as f64 * cpu)
+        })
+        .collect();
+    assert!(spent.len() > 5, "{spent:?}");
+    MeanEstimate::of(&spent).unwrap()
+}

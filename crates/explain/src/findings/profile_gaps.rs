@@ -1,0 +1,108 @@
+//! Profiles that leave too much untold.
+
+use std::collections::BTreeMap;
+
+use ciphertax_records::why::{DifferenceOfSide, ProfiledSide};
+use ciphertax_records::{Finding, Run, Severity};
+use ciphertax_stats::format::{count, rounded};
+
+use super::finding::finding;
+
+/// Less than this part of the samples complete, or with a category, is worth a warning.
+const ENOUGH: f64 = 0.97;
+/// With fewer samples the parts themselves are not known so well.
+const FEWEST_SAMPLES: u64 = 500;
+
+/// One finding for each side of a cell, by its worst arm.
+pub(super) fn profile_gaps(run: &Run) -> impl Iterator<Item = Finding> {
+    let mut worst: BTreeMap<(&str, ProfiledSide), &DifferenceOfSide> = BTreeMap::new();
+    let told = run.results.why.differences.iter();
+    for row in told.filter(|row| row.samples >= FEWEST_SAMPLES && part(row) < ENOUGH) {
+        let known = worst.entry((&row.cell, row.side)).or_insert(row);
+        if part(row) < part(known) {
+            *known = row;
+        }
+    }
+    worst.into_values().map(|row| {
+        let side = match row.side {
+            ProfiledSide::Server => "server",
+            ProfiledSide::Client => "client",
+        };
+        finding(
+            "profile-gaps",
+            Severity::Suspicion,
+            format!(
+                "{}: {} of the {side}'s CPU samples cannot be told apart: what a category takes may be more than it says, by up \
+                 to the unclassified part.",
+                row.cell,
+                rounded::share(1.0 - part(row))
+            ),
+            format!(
+                "{}: of {} samples {} were unwound to their end, {} have a category",
+                row.arm,
+                count(row.samples as f64),
+                rounded::share(row.complete),
+                rounded::share(row.classified)
+            ),
+        )
+    })
+}
+
+/// The part that is known of what is known least.
+fn part(row: &DifferenceOfSide) -> f64 {
+    row.complete.min(row.classified)
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::Study;
+    use ciphertax_records::Results;
+    use ciphertax_records::why::Complete;
+
+    use super::*;
+    use crate::why::tests::made_up::{STUDY, head};
+
+    fn row(arm: &str, complete: f64, classified: f64, samples: u64) -> DifferenceOfSide {
+        DifferenceOfSide {
+            cell: "select".into(),
+            arm: arm.into(),
+            side: ProfiledSide::Server,
+            measured: None,
+            estimated: None,
+            sum_us: 0.0,
+            blocks: 9,
+            samples,
+            complete,
+            classified,
+            comprises: Complete::Whole,
+        }
+    }
+
+    fn found(rows: Vec<DifferenceOfSide>) -> Vec<Finding> {
+        let mut results = Results::default();
+        results.why.differences = rows;
+        profile_gaps(&Run::new(head(Study::from_toml(STUDY).unwrap()), results)).collect()
+    }
+
+    #[test]
+    fn samples_without_a_category_are_warned_of_once_a_cell() {
+        let found = found(vec![
+            row("baseline again", 1.0, 0.96, 9_000),
+            row("tls", 0.99, 0.91, 9_000),
+        ]);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(
+            found[0].summary.starts_with("select: 9.0 % of the server's"),
+            "{found:?}"
+        );
+        assert!(
+            found[0].evidence.contains("9,000") && found[0].evidence.contains("91 %"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn enough_of_them_and_too_few_to_tell_are_not() {
+        assert!(found(vec![row("tls", 0.99, 0.98, 9_000), row("tls", 0.5, 0.5, 100)]).is_empty());
+    }
+}

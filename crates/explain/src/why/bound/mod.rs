@@ -1,0 +1,54 @@
+//! What bounds the speed of an arm: the first that holds of what could.
+
+mod decide;
+mod follows;
+mod tried;
+mod usage;
+mod words;
+
+pub(crate) use words::in_words;
+
+use ciphertax_model::Metric;
+use ciphertax_records::why::BoundRow;
+use ciphertax_records::{Head, Results};
+
+use self::usage::Usage;
+use super::counted::Profiles;
+use super::slices::CellSlices;
+use super::states::Seen;
+use crate::cell::AGAIN;
+use crate::error::ExplainError;
+
+/// Of each arm of one cell of which enough was seen.
+pub(super) fn of_cell(
+    index: usize,
+    cell: &CellSlices<'_>,
+    seen: &Seen,
+    profiles: &Profiles,
+    head: &Head,
+    results: &Results,
+) -> Result<Vec<BoundRow>, ExplainError> {
+    let mut rows = Vec::new();
+    for (arm, name) in cell.arms.iter().enumerate() {
+        let Some(usage) = Usage::of(index, cell, arm, seen, profiles, head)? else {
+            continue;
+        };
+        let decided = decide::decide(&usage, cell.cell);
+        let follows = match arm > AGAIN {
+            true => follows::follows(&decided, &usage, results, cell.cell, name),
+            false => None,
+        };
+        let speed = (cell.cell.name.as_str(), Metric::speed(cell.cell.load.pace()));
+        let confirmation = tried::tried(decided.bound, name, speed, &head.study, results);
+        rows.push(BoundRow {
+            cell: cell.cell.name.clone(),
+            arm: name.clone(),
+            bound: decided.bound,
+            of: decided.of,
+            evidence: decided.evidence,
+            follows,
+            confirmation,
+        });
+    }
+    Ok(rows)
+}

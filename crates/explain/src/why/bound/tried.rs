@@ -1,0 +1,106 @@
+//! Whether a bound was taken away by an arm with a probe, and what came of it.
+
+use ciphertax_model::{Arm, Metric, Perturbation, Study};
+use ciphertax_records::Results;
+use ciphertax_records::why::{Bound, Confirmation};
+use ciphertax_stats::Interval;
+
+use crate::why::confirm::confirmation;
+
+/// The variables of servers that take a bound away.
+const OF_LOG: [&str; 2] = ["sync_binlog", "innodb_flush_log_at_trx_commit"];
+const OF_READS: [&str; 1] = ["innodb_buffer_pool_size"];
+const OF_LOCKS: [&str; 1] = ["innodb_adaptive_hash_index"];
+
+/// Of an arm in a cell whose speed is this metric. Arms are compared with the baseline, so that one alone can be confirmed.
+pub(super) fn tried(
+    bound: Bound,
+    arm: &str,
+    (cell, speed): (&str, Metric),
+    study: &Study,
+    results: &Results,
+) -> Confirmation {
+    let Some(arm) = study.arms.first().filter(|baseline| baseline.name == arm) else {
+        return Confirmation::NotTried;
+    };
+    let changes = study.arms.iter().filter_map(|other| {
+        let probe = other.probe.as_ref()?;
+        let is_arm_but_for_it = Arm {
+            name: arm.name.clone(),
+            probe: arm.probe.clone(),
+            ..other.clone()
+        } == *arm;
+        if !is_arm_but_for_it {
+            return None;
+        }
+        let tightens = addresses(bound, probe.perturbation()?)?;
+        let row = results.estimate(cell, &other.name, speed)?;
+        let change = match tightens {
+            true => without(row.interval()),
+            false => row.interval(),
+        };
+        Some(confirmation(change, row.floor.unwrap_or(0.0)))
+    });
+    // One that shows it is enough; of several that do not, the clearest word counts.
+    let order = [
+        Confirmation::Confirmed,
+        Confirmation::Refuted,
+        Confirmation::CannotTell,
+    ];
+    let found: Vec<Confirmation> = changes.collect();
+    let first = order.into_iter().find(|word| found.contains(word));
+    first.unwrap_or_default()
+}
+
+/// Whether a probe is about a bound: `true` if it tightens it, `false` if it takes it away.
+fn addresses(bound: Bound, perturbation: Perturbation<'_>) -> Option<bool> {
+    match (bound, perturbation) {
+        (Bound::ServerCpu | Bound::Spinning, Perturbation::Cpus(_)) => Some(true),
+        (Bound::LogFlush, Perturbation::Variable(name, _)) if OF_LOG.contains(&name) => Some(false),
+        (Bound::DeviceReads, Perturbation::Variable(name, _)) if OF_READS.contains(&name) => Some(false),
+        (Bound::Lock | Bound::Spinning, Perturbation::Variable(name, _)) if OF_LOCKS.contains(&name) => {
+            Some(false)
+        }
+        _ => None,
+    }
+}
+
+/// From the change that a probe makes to the change that its absence makes.
+fn without(change: Interval) -> Interval {
+    let inverse = |change: f64| 1.0 / (1.0 + change) - 1.0;
+    Interval {
+        value: inverse(change.value),
+        low: inverse(change.high),
+        high: inverse(change.low),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_model::ProbeValue;
+
+    use super::*;
+
+    #[test]
+    fn a_probe_is_about_the_bound_that_it_changes_alone() {
+        let off = ProbeValue::Whole(0);
+        let sync = Perturbation::Variable("sync_binlog", &off);
+        assert_eq!(addresses(Bound::LogFlush, sync), Some(false));
+        assert_eq!(addresses(Bound::ServerCpu, sync), None);
+        assert_eq!(addresses(Bound::ServerCpu, Perturbation::Cpus(1)), Some(true));
+        assert_eq!(addresses(Bound::RoundTrips, Perturbation::Cpus(1)), None);
+        let latch = Perturbation::Variable("innodb_adaptive_hash_index", &off);
+        assert_eq!(addresses(Bound::Lock, latch), Some(false));
+    }
+
+    #[test]
+    fn half_the_speed_with_a_probe_is_twice_the_speed_without() {
+        let change = without(Interval {
+            value: -0.5,
+            low: -0.6,
+            high: -0.2,
+        });
+        assert!((change.value - 1.0).abs() < 1e-9);
+        assert!((change.low - 0.25).abs() < 1e-9 && (change.high - 1.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,222 @@
+//! What an arm's operations and the CPUs do, with how sure that is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ciphertax_model::{Link, Placement};
+use ciphertax_records::Head;
+use ciphertax_records::why::ProfiledSide;
+use ciphertax_stats::{FEWEST_BLOCKS, MeanEstimate};
+
+use crate::error::ExplainError;
+use crate::why::counted::{Counted, Profiles};
+use crate::why::names::UNCLASSIFIED;
+use crate::why::slices::{CellSlices, Slice};
+use crate::why::states::{InState, Seen, State};
+
+/// A fraction over blocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fraction {
+    pub(super) value: f64,
+    /// Lower bound of its 95 % interval.
+    pub(super) low: f64,
+}
+
+/// Of one arm in one cell.
+pub(super) struct Usage {
+    /// Of the load threads, of the CPUs that they may use; `None` where that is not known.
+    pub(super) client: Option<Fraction>,
+    /// Of the CPUs that the server may use, whoever uses them; `None` for a server elsewhere.
+    pub(super) cpus: Option<Fraction>,
+    /// How many those are.
+    pub(super) cpu_count: u32,
+    /// The time of an operation, in microseconds.
+    pub(super) round_trip_us: f64,
+    /// Of the round trip, what is spent on a CPU or waiting for one.
+    pub(super) running: Fraction,
+    /// Of the round trip, each state.
+    states: Vec<(State, Fraction)>,
+    /// Each with what is waited for.
+    details: Vec<(InState, Fraction)>,
+    /// Of the server's samples, each category, the largest first.
+    pub(super) categories: Vec<(&'static str, Fraction)>,
+    /// The lock that is spun for most.
+    pub(super) spins_for: Option<String>,
+    pub(super) link: Option<Link>,
+}
+
+impl Fraction {
+    fn of(series: &[f64]) -> Result<Option<Self>, ExplainError> {
+        if series.len() < FEWEST_BLOCKS as usize {
+            return Ok(None);
+        }
+        let estimate = MeanEstimate::of(series)?;
+        Ok(Some(Self {
+            value: estimate.mean,
+            low: estimate.low,
+        }))
+    }
+}
+
+impl Usage {
+    /// `None` where too few blocks were looked into.
+    pub(super) fn of(
+        index: usize,
+        cell: &CellSlices<'_>,
+        arm: usize,
+        seen: &Seen,
+        profiles: &Profiles,
+        head: &Head,
+    ) -> Result<Option<Self>, ExplainError> {
+        let blocks = cell.blocks.keys().copied();
+        let states: Vec<&BTreeMap<InState, f64>> =
+            blocks.filter_map(|block| seen.get(index, block, arm)).collect();
+        if states.len() < FEWEST_BLOCKS as usize {
+            return Ok(None);
+        }
+        let round_trips: Vec<f64> = states.iter().map(|states| states.values().sum()).collect();
+        let share = |of: &dyn Fn(&InState) -> bool| -> Result<Fraction, ExplainError> {
+            let shares = states.iter().zip(&round_trips).map(|(states, all)| {
+                let those = states.iter().filter(|(state, _)| of(state)).map(|(_, us)| us);
+                those.sum::<f64>() / all.max(f64::MIN_POSITIVE)
+            });
+            Ok(Fraction::of(&shares.collect::<Vec<_>>())?.unwrap_or_default())
+        };
+        let all: BTreeSet<&InState> = states.iter().flat_map(|states| states.keys()).collect();
+        let kinds: BTreeSet<State> = all.iter().map(|(state, _)| *state).collect();
+        let by_state = kinds
+            .iter()
+            .map(|state| Ok((*state, share(&|(other, _)| other == state)?)));
+        let by_detail = all
+            .iter()
+            .map(|state| Ok(((*state).clone(), share(&|other| other == *state)?)));
+        let mut usage = Self {
+            client: None,
+            cpus: None,
+            cpu_count: cpus_of_server(head),
+            round_trip_us: round_trips.iter().sum::<f64>() / round_trips.len() as f64,
+            running: share(&|(state, _)| matches!(state, State::OnCpu | State::Runnable))?,
+            states: by_state.collect::<Result<_, ExplainError>>()?,
+            details: by_detail.collect::<Result<_, ExplainError>>()?,
+            categories: Vec::new(),
+            spins_for: None,
+            link: head.study.link(cell.cell),
+        };
+        usage.read_cpus(cell, arm, head)?;
+        usage.read_profiles(index, cell, arm, profiles)?;
+        Ok(Some(usage))
+    }
+
+    /// Slices that were not looked into tell how busy CPUs are.
+    fn read_cpus(&mut self, cell: &CellSlices<'_>, arm: usize, head: &Head) -> Result<(), ExplainError> {
+        let slices = || {
+            let of_arm = cell.blocks.values().filter_map(|block| block[arm].as_ref());
+            of_arm.filter(|slice| slice.look.is_none() && slice.duration_ns > 0.0)
+        };
+        let client: Vec<f64> = slices()
+            .filter(|slice| slice.workers > 0)
+            .map(|slice| slice.client_cpu.total_ns as f64 / slice.duration_ns / f64::from(slice.workers))
+            .collect();
+        self.client = Fraction::of(&client)?;
+        let is_here = head.servers.iter().all(|server| server.same_host);
+        if is_here {
+            let is_alone = head.study.placement == Placement::Free;
+            let cpus: Vec<f64> = slices()
+                .map(|slice| busy(slice, self.cpu_count, is_alone))
+                .collect();
+            self.cpus = Fraction::of(&cpus)?;
+        }
+        Ok(())
+    }
+
+    fn read_profiles(
+        &mut self,
+        index: usize,
+        cell: &CellSlices<'_>,
+        arm: usize,
+        profiles: &Profiles,
+    ) -> Result<(), ExplainError> {
+        let blocks = cell.blocks.keys();
+        let counted: Vec<_> = blocks
+            .filter_map(|block| profiles.get(index, *block, arm, ProfiledSide::Server))
+            .collect();
+        let categories: BTreeSet<&'static str> = counted
+            .iter()
+            .flat_map(|counted| counted.by_category.keys().copied())
+            .collect();
+        for category in categories
+            .into_iter()
+            .filter(|category| *category != UNCLASSIFIED)
+        {
+            let share = |counted: &&Counted| {
+                let count = counted.by_category.get(category).copied().unwrap_or(0);
+                count as f64 / counted.samples as f64
+            };
+            let shares: Vec<f64> = counted.iter().map(share).collect();
+            self.categories
+                .extend(Fraction::of(&shares)?.map(|share| (category, share)));
+        }
+        self.categories
+            .sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
+        let mut locks: BTreeMap<&str, u64> = BTreeMap::new();
+        for (lock, count) in counted.iter().flat_map(|counted| &counted.spinning) {
+            *locks.entry(lock).or_default() += count;
+        }
+        let most = locks.into_iter().max_by_key(|(_, count)| *count);
+        self.spins_for = most
+            .map(|(lock, _)| lock.to_owned())
+            .filter(|lock| !lock.is_empty());
+        Ok(())
+    }
+
+    /// What part of the round trip a state takes.
+    pub(super) fn share(&self, state: State) -> Fraction {
+        let mut states = self.states.iter();
+        states
+            .find(|(other, _)| *other == state)
+            .map_or(Fraction::default(), |(_, share)| *share)
+    }
+
+    /// What is waited for in a state, the most first.
+    pub(super) fn details(&self, state: State) -> Vec<(&str, Fraction)> {
+        let details = self.details.iter().filter(|((other, _), _)| *other == state);
+        let named = details.filter_map(|((_, detail), share)| Some((detail.as_deref()?, *share)));
+        let mut named: Vec<(&str, Fraction)> = named.collect();
+        named.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
+        named
+    }
+
+    /// The lock that takes most of the round trip.
+    pub(super) fn lock(&self) -> Option<(&InState, Fraction)> {
+        let locks = self.details.iter().filter(|((state, _), _)| state.is_lock());
+        let most = locks.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+        most.map(|(state, share)| (state, *share))
+    }
+
+    /// The states, that which takes most first.
+    pub(super) fn largest(&self) -> Vec<(State, Fraction)> {
+        let mut states = self.states.clone();
+        states.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
+        states
+    }
+}
+
+/// How many CPUs the server may use.
+fn cpus_of_server(head: &Head) -> u32 {
+    match head.study.placement {
+        Placement::Together => 1,
+        Placement::Free => head.host.cpus.max(1),
+    }
+}
+
+/// The part of the CPUs that was used: by anybody where they are all of the machine's and it says so, else by whom the run knows.
+fn busy(slice: &Slice, cpus: u32, are_all: bool) -> f64 {
+    let time = slice.duration_ns * f64::from(cpus);
+    let used = match slice.idle_ns.filter(|_| are_all) {
+        Some(idle_ns) => time - idle_ns as f64,
+        None => {
+            let server = slice.server_cpu.map_or(0, |cpu| cpu.total_ns);
+            server as f64 + slice.client_cpu.total_ns as f64 + slice.beside_cpu_ns as f64
+        }
+    };
+    (used / time).clamp(0.0, 1.0)
+}

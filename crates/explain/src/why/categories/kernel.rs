@@ -1,0 +1,71 @@
+//! The functions of Linux, as `/proc/kallsyms` names them (seen in 6.1 and 6.18).
+//!
+//! What is not here belongs to what calls it: slabs, reference counts, spin locks and copies serve everything.
+
+use super::names::*;
+use super::rule::Table;
+use super::rule::Work::Of;
+
+pub(super) const TABLE: Table = &[
+    // Of what the kernel computes by itself only the encryption of files is seen in a server's threads.
+    (
+        Of(AT_REST_CIPHER),
+        "aes_* aesni_* crypto_* xts_* fscrypt_*crypt_*",
+    ),
+    (
+        Of(KERNEL_INTERRUPTS),
+        "asm_sysvec_* asm_common_interrupt common_interrupt sysvec_* __irq_exit_rcu irqentry_* exit_to_user_mode_loop
+         handle_softirqs __do_softirq rcu_* run_timer_softirq hrtimer_interrupt __x86_indirect_*",
+    ),
+    (
+        Of(KERNEL_SCHEDULER),
+        "finish_task_switch* __schedule schedule* try_to_wake_up ttwu_* wake_up_q wake_up_var __wake_up* default_wake_function
+         autoremove_wake_function woken_wake_function wait_woken select_task_rq* select_idle_* select_estimate_accuracy
+         enqueue_task* dequeue_task* enqueue_entity dequeue_entit* pick_* put_prev_* set_next_* update_curr update_load_avg
+         __x64_sys_sched_yield do_sched_yield __rseq_handle_notify_resume hrtimer_nanosleep",
+    ),
+    (
+        Of(KERNEL_FUTEX),
+        "futex_* __futex_* do_futex __x64_sys_futex",
+    ),
+    (
+        Of(KERNEL_POLLING),
+        "do_sys_poll do_pollfd __x64_sys_poll __x64_sys_ppoll poll_* __pollwait do_epoll_* ep_* __x64_sys_epoll_*
+         eventpoll_release_file eventfd_* do_select core_sys_select set_user_sigmask",
+    ),
+    (
+        Of(KERNEL_NETWORK),
+        "tcp_* __tcp_* bbr_* cubictcp_* ip_* __ip_* ipv4_* inet_* __inet_* inet6_* fib_* sock_* __sock_* sk_* __sk_* skb_*
+         __skb_* __alloc_skb __kfree_skb kfree_skb* napi_* __napi_* net_rx_action process_backlog enqueue_to_backlog netif_*
+         __netif_* dev_* __dev_* loopback_xmit validate_xmit_skb* eth_type_trans release_sock __release_sock lock_sock_nested
+         unix_* raw_local_deliver security_sock* __local_bh_enable_ip do_softirq* ____sys_*msg ___sys_*msg __sys_sendto
+         __sys_recvfrom __sys_sendmsg __sys_recvmsg __x64_sys_sendto __x64_sys_recvfrom __x64_sys_sendmsg __x64_sys_recvmsg
+         __sys_socket __sys_connect __sys_accept4* do_accept __sys_shutdown __sys_getpeername __sys_getsockname
+         __sys_getsockopt do_sock_* __sys_setsockopt __x64_sys_accept* __x64_sys_connect __x64_sys_socket __x64_sys_setsockopt
+         __x64_sys_shutdown",
+    ),
+    (
+        Of(KERNEL_THREADS),
+        "copy_process kernel_clone __do_sys_clone* __x64_sys_clone* wake_up_new_task dup_mm* copy_page_range ret_from_fork*
+         do_exit do_group_exit exit_mm* mmput release_task wait_consider_task do_wait* __x64_sys_exit*
+         __x64_sys_set_robust_list begin_new_exec load_elf_binary",
+    ),
+    (
+        Of(KERNEL_MEMORY),
+        "handle_mm_fault __handle_mm_fault filemap_map_pages filemap_fault next_uptodate_folio do_anonymous_page
+         do_user_addr_fault exc_page_fault asm_exc_page_fault do_fault* do_wp_page wp_page_copy clear_page* do_mmap mmap_region
+         vm_mmap_pgoff ksys_mmap_pgoff __x64_sys_mmap __vm_munmap do_munmap do_vmi_*munmap unmap_* __x64_sys_munmap do_madvise*
+         madvise_* __x64_sys_madvise do_mprotect_pkey mprotect_fixup __x64_sys_mprotect __x64_sys_brk zap_* tlb_* flush_tlb_*",
+    ),
+    (
+        Of(KERNEL_FILES),
+        "vfs_* ksys_* __x64_sys_read __x64_sys_write __x64_sys_p*64 ext4_* __ext4_* jbd2_* iomap_* xfs_* btrfs_* ovl_* fuse_*
+         filemap_get_pages filemap_read filemap_write_and_wait_range filemap_fdatawrite* __filemap_* generic_*
+         balance_dirty_pages* write_cache_pages __writeback_single_inode do_writepages file_write_and_wait_range do_fsync
+         __x64_sys_f*sync blk_* __blk_* bio_* __bio_* submit_bio* virtblk_* virtqueue_* vring_* loop_* aio_* io_submit_one
+         __x64_sys_io_* do_io_getevents read_events io_uring_* __io_* __do_sys_io_uring_* io_* do_filp_open path_*
+         link_path_walk walk_component filename_lookup do_sys_openat2 __x64_sys_openat user_path_at* do_faccessat __fput dput
+         __dentry_kill evict alloc_empty_file do_iter_* seq_* proc_* __x64_sys_close __x64_sys_getdents64 __x64_sys_fcntl
+         __x64_sys_access __x64_sys_*stat*",
+    ),
+];

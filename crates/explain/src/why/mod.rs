@@ -1,0 +1,67 @@
+//! Why: from profiles and waits to where CPU time goes, what sessions wait for, and what bounds a cell.
+
+mod bound;
+pub mod categories;
+mod confirm;
+mod cost;
+mod counted;
+pub mod course;
+mod differences;
+pub mod flame;
+mod names;
+mod paired;
+mod slices;
+mod states;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use bound::in_words;
+pub use confirm::confirmation;
+
+use ciphertax_records::why::{Looks, Why};
+use ciphertax_records::{Head, Results, Samples};
+
+use self::counted::Profiles;
+use self::names::{ByRules, Classify};
+use self::states::Seen;
+use crate::error::ExplainError;
+
+/// Why the arms cost what they do; `results` are those of the same samples so far.
+///
+/// # Errors
+/// When samples or looks are damaged.
+pub fn why(
+    head: &Head,
+    results: &Results,
+    samples: &(impl Samples + ?Sized),
+    looks: &dyn Looks,
+) -> Result<Why, ExplainError> {
+    classified_by(&ByRules::of_run(head), head, results, samples, looks)
+}
+
+fn classified_by(
+    classify: &dyn Classify,
+    head: &Head,
+    results: &Results,
+    samples: &(impl Samples + ?Sized),
+    looks: &dyn Looks,
+) -> Result<Why, ExplainError> {
+    if looks.profiles().next().is_none() && looks.waits().next().is_none() {
+        return Ok(Why::default());
+    }
+    let cells = slices::read(head, samples)?;
+    let profiles = Profiles::read(head, &cells, looks, classify)?;
+    let seen = Seen::read(head, &cells, looks)?;
+    let mut why = Why::default();
+    for (index, cell) in cells.iter().enumerate() {
+        let differences = differences::of_cell(index, cell, &profiles, results)?;
+        why.categories.extend(differences.categories);
+        why.differences.extend(differences.sides);
+        why.states.extend(states::rows(index, cell, &seen)?);
+        let bounds = bound::of_cell(index, cell, &seen, &profiles, head, results)?;
+        why.bounds.extend(bounds);
+        why.costs.extend(cost::of_cell(cell)?);
+    }
+    Ok(why)
+}

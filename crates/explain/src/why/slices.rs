@@ -1,0 +1,127 @@
+//! The slices of a run as far as they say why, block by block.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use ciphertax_model::Cell;
+use ciphertax_records::why::{Look, ProfiledSide};
+use ciphertax_records::{CpuTime, Head, Sample, Samples, ServerRecord, SliceId};
+
+/// What one valid slice yielded and took.
+#[derive(Debug, Clone)]
+pub(super) struct Slice {
+    pub(super) look: Option<Look>,
+    /// Above zero.
+    pub(super) operations: f64,
+    pub(super) duration_ns: f64,
+    pub(super) client_cpu: CpuTime,
+    /// CPUs that the load threads may use; 0 where that is not known.
+    pub(super) workers: u32,
+    pub(super) server_cpu: Option<CpuTime>,
+    /// Of tunnel and pooler.
+    pub(super) beside_cpu_ns: u64,
+    /// How long the server's threads waited for a CPU.
+    pub(super) server_wait_ns: Option<u64>,
+    /// CPU time of this machine that nobody used.
+    pub(super) idle_ns: Option<u64>,
+}
+
+/// The slices of one cell that count. Arms are known by their index: 0 is the baseline, 1 the baseline again.
+pub(super) struct CellSlices<'a> {
+    pub(super) cell: &'a Cell,
+    pub(super) arms: Vec<String>,
+    /// By number; within a block by arm.
+    pub(super) blocks: BTreeMap<u32, Vec<Option<Slice>>>,
+}
+
+impl Slice {
+    fn of(sample: &Sample) -> Self {
+        let (load, server) = (&sample.load, &sample.server);
+        let total = |cpu: Option<CpuTime>| cpu.map_or(0, |cpu| cpu.total_ns);
+        Self {
+            look: sample.look,
+            operations: load.operation_count() as f64,
+            duration_ns: load.duration_ns as f64,
+            client_cpu: load.client_cpu,
+            workers: load.workers,
+            server_cpu: server.server_cpu,
+            beside_cpu_ns: total(server.tunnel_cpu).saturating_add(total(server.pooler_cpu)),
+            server_wait_ns: server.server_run_queue_wait_ns,
+            idle_ns: server.cpu_idle_ns,
+        }
+    }
+
+    /// CPU time of a side by the meters; `None` where it cannot be seen.
+    pub(super) fn cpu(&self, side: ProfiledSide) -> Option<CpuTime> {
+        match side {
+            ProfiledSide::Server => self.server_cpu,
+            ProfiledSide::Client => Some(self.client_cpu),
+        }
+    }
+
+    /// So many nanoseconds of the slice as microseconds of an operation.
+    pub(super) fn us_of(&self, ns: f64) -> f64 {
+        ns / 1e3 / self.operations
+    }
+}
+
+impl CellSlices<'_> {
+    /// The slice of an arm in a block, if it counts.
+    pub(super) fn get(&self, block: u32, arm: usize) -> Option<&Slice> {
+        self.blocks.get(&block)?.get(arm)?.as_ref()
+    }
+}
+
+/// The slices of every cell.
+pub(super) fn read<'a>(head: &'a Head, samples: &(impl Samples + ?Sized)) -> io::Result<Vec<CellSlices<'a>>> {
+    let study = &head.study;
+    let of_cell = |cell: &'a Cell| CellSlices {
+        cell,
+        arms: study
+            .measured_arms_of(cell)
+            .into_iter()
+            .map(|arm| arm.name)
+            .collect(),
+        blocks: BTreeMap::new(),
+    };
+    let mut cells: Vec<CellSlices<'_>> = study.cells.iter().map(of_cell).collect();
+    for index in 0..samples.count() {
+        let sample = samples.get(index)?;
+        if !sample.is_valid() || sample.load.operation_count() == 0 {
+            continue;
+        }
+        if let Some((cell, arm)) = place(&cells, &sample.slice) {
+            let cell = &mut cells[cell];
+            let empty = || cell.arms.iter().map(|_| None).collect();
+            cell.blocks.entry(sample.slice.block).or_insert_with(empty)[arm] = Some(Slice::of(&sample));
+        }
+    }
+    Ok(cells)
+}
+
+/// Which cell and which arm a slice is of.
+pub(super) fn place(cells: &[CellSlices<'_>], slice: &SliceId) -> Option<(usize, usize)> {
+    let cell = cells.iter().position(|cell| cell.cell.name == slice.cell)?;
+    Some((cell, cells[cell].arms.iter().position(|arm| *arm == slice.arm)?))
+}
+
+/// What the server that an arm was measured on says of its product and version; empty where it is not known.
+pub(super) fn product(head: &Head, cell: &Cell, arm: &str) -> String {
+    let of_cell = || {
+        let servers = head.servers.iter();
+        servers.filter(|server| server.cells.is_empty() || server.cells.contains(&cell.name))
+    };
+    let sessions = head.arms.iter().filter(|record| record.name == arm);
+    let mut sessions = sessions.flat_map(|record| &record.sessions);
+    let of_arm = sessions.find_map(|session| {
+        let is_its = |server: &&ServerRecord| server.id == session.server_id && server.name == session.server;
+        of_cell().find(is_its)
+    });
+    let Some(server) = of_arm.or_else(|| of_cell().next()) else {
+        return String::new();
+    };
+    match server.version.contains(&server.product) {
+        true => server.version.clone(),
+        false => format!("{} {}", server.product, server.version),
+    }
+}

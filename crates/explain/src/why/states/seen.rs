@@ -1,0 +1,102 @@
+//! What sessions were seen to do in the slices of a run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use ciphertax_records::Head;
+use ciphertax_records::why::{Looks, Waits};
+
+use super::blocked::Family;
+use super::state::State;
+use crate::why::slices::{self, CellSlices, Slice, place};
+
+/// A state, and what is waited for in it.
+pub(in crate::why) type InState = (State, Option<String>);
+
+/// Microseconds of an operation by state, in each slice that was looked at, by cell, block and arm.
+#[derive(Default)]
+pub(in crate::why) struct Seen {
+    slices: HashMap<(usize, u32, usize), BTreeMap<InState, f64>>,
+}
+
+impl Seen {
+    pub(in crate::why) fn read(head: &Head, cells: &[CellSlices<'_>], looks: &dyn Looks) -> io::Result<Self> {
+        let mut all = Self::default();
+        let mut families = HashMap::new();
+        for waits in looks.waits() {
+            let waits = waits?;
+            let Some((cell, arm)) = place(cells, &waits.slice) else {
+                continue;
+            };
+            let of = &cells[cell];
+            let block = waits.slice.block;
+            let Some(slice) = of.get(block, arm).filter(|slice| slice.look.is_some()) else {
+                continue;
+            };
+            if waits.rounds == 0 || slice.duration_ns <= 0.0 {
+                continue;
+            }
+            let family = families
+                .entry((cell, arm))
+                .or_insert_with(|| Family::of(&slices::product(head, of.cell, &of.arms[arm])));
+            let states = states(slice, f64::from(of.cell.load.connections), &waits, *family, looks);
+            all.slices.insert((cell, block, arm), states);
+        }
+        Ok(all)
+    }
+
+    /// What was seen in a slice; `None` where nobody looked.
+    pub(in crate::why) fn get(&self, cell: usize, block: u32, arm: usize) -> Option<&BTreeMap<InState, f64>> {
+        self.slices.get(&(cell, block, arm))
+    }
+}
+
+/// By Little's law a session's share of the time in a state, times the slice's length, is shared by its operations. What runs is
+/// told by the meters, which know it to the nanosecond; what waits by the looks; whoever does neither is with the network or the
+/// client. So all of them add up to the connections' time.
+fn states(
+    slice: &Slice,
+    connections: f64,
+    waits: &Waits,
+    family: Family,
+    looks: &dyn Looks,
+) -> BTreeMap<InState, f64> {
+    let us = |seen: u64| slice.us_of(slice.duration_ns * seen as f64 / waits.rounds as f64);
+    let all = slice.us_of(slice.duration_ns * connections);
+    let mut states: BTreeMap<InState, f64> = BTreeMap::new();
+    let mut add = |state: InState, us: f64| *states.entry(state).or_default() += us;
+    let running = us(waits.running);
+    // Threads that serve no session run too.
+    let looks_at_running = (waits.running.saturating_add(waits.background_running)) as f64;
+    let of_sessions = match looks_at_running > 0.0 {
+        true => waits.running as f64 / looks_at_running,
+        false => 1.0,
+    };
+    let on_cpu = match slice.server_cpu {
+        Some(cpu) => slice.us_of(cpu.total_ns as f64 * of_sessions),
+        None => running,
+    };
+    let runnable = match slice.server_wait_ns {
+        Some(wait_ns) => slice.us_of(wait_ns as f64 * of_sessions),
+        None => (running - on_cpu).max(0.0),
+    };
+    add((State::OnCpu, None), on_cpu);
+    add((State::Runnable, None), runnable);
+    add((State::Other, None), us(waits.inconsistent));
+    for blocked in waits.blocked.iter().filter(|blocked| !blocked.background) {
+        let stack: Vec<(&str, &str)> = looks.symbols().names(blocked.stack).collect();
+        if family.is_parked(blocked.object.as_deref(), &stack) {
+            continue;
+        }
+        let state = family.state(&blocked.call, blocked.object.as_deref(), &stack);
+        add(state, us(blocked.seen));
+    }
+    let seen: f64 = states.values().sum();
+    if seen > all {
+        // Meters and looks are not of the same moment.
+        states.values_mut().for_each(|us| *us *= all / seen);
+    }
+    states.insert((State::Network, None), (all - seen).max(0.0));
+    states.retain(|(state, _), us| *us > 0.0 || *state == State::Network);
+    states
+}

@@ -1,0 +1,99 @@
+//! The time of an operation by state.
+
+use ciphertax_records::why::{StateRow, Why};
+
+use super::made_up::{MadeUp, STUDY, Truth};
+
+const GROUP_COMMIT: &[&str] = &[
+    "THD::wait_for_wakeup_ready",
+    "MYSQL_BIN_LOG::write_transaction_to_binlog_events",
+];
+const REDO: &[&str] = &["log_write_up_to", "ha_commit_trans"];
+
+/// A durable update.
+pub(super) fn durable() -> Truth {
+    Truth {
+        server: vec![("SQL", 60.0), ("network", 18.0)],
+        client_us: 30.0,
+        runnable_us: 465.0,
+        waits: vec![("futex", GROUP_COMMIT, 518.0), ("fdatasync", REDO, 481.0)],
+        network_us: 262.0,
+        idle: 0.35,
+    }
+}
+
+fn of<'a>(why: &'a Why, arm: &'a str, state: &'a str, detail: Option<&'a str>) -> &'a StateRow {
+    let mut rows = why.states.iter();
+    rows.find(|row| row.arm == arm && row.state == state && row.detail.as_deref() == detail)
+        .unwrap()
+}
+
+#[test]
+fn the_states_of_an_arm_add_up_to_its_connections_by_its_throughput() {
+    let truth = durable();
+    let tls = truth.clone().with("record", 13.0);
+    let made = MadeUp::run(STUDY, [&truth, &truth, &tls], 61, 5);
+    let why = made.why();
+    for arm in super::made_up::ARMS {
+        let sum: f64 = why
+            .states
+            .iter()
+            .filter(|row| row.arm == arm)
+            .map(|row| row.us)
+            .sum();
+        let looked = made
+            .samples
+            .iter()
+            .filter(|sample| sample.look.is_some() && sample.slice.arm == arm);
+        let (time_ns, operations) = looked.fold((0, 0), |(time, operations), sample| {
+            (
+                time + sample.load.duration_ns,
+                operations + sample.load.operation_count(),
+            )
+        });
+        let expected = 8.0 * time_ns as f64 / 1e3 / operations as f64;
+        assert!(
+            (sum / expected - 1.0).abs() < 1e-9,
+            "{arm}: {sum} against {expected}"
+        );
+    }
+}
+
+#[test]
+fn what_is_waited_for_takes_what_it_takes_and_more_cpu_time_is_found_beside_it() {
+    let truth = durable();
+    let tls = truth.clone().with("record", 13.0);
+    let why = MadeUp::run(STUDY, [&truth, &truth, &tls], 121, 5).why();
+    let near = |row: &StateRow, us: f64| assert!((row.us / us - 1.0).abs() < 0.15, "{row:?} should be {us}");
+    near(of(&why, "plain", "log flush", Some("group commit")), 518.0);
+    near(of(&why, "plain", "log flush", Some("redo log")), 481.0);
+    near(of(&why, "plain", "runnable", None), 465.0);
+    near(of(&why, "plain", "network and client", None), 262.0);
+    assert!(of(&why, "plain", "on CPU", None).difference.is_none());
+    let on_cpu = of(&why, "tls", "on CPU", None).difference.unwrap();
+    assert!(
+        on_cpu.low < 13.0 && 13.0 < on_cpu.high && on_cpu.low > 5.0,
+        "{on_cpu:?}"
+    );
+}
+
+#[test]
+fn looks_at_threads_that_serve_nobody_are_no_sessions() {
+    let truth = durable();
+    let mut made = MadeUp::run(STUDY, [&truth, &truth, &truth], 61, 5);
+    let before = made.why();
+    for waits in &mut made.looks.waits {
+        let mut background = waits.blocked[0].clone();
+        background.background = true;
+        background.seen = 1_000;
+        waits.blocked.push(background);
+        waits.background_running = waits.running;
+    }
+    let after = made.why();
+    assert_eq!(
+        of(&before, "plain", "log flush", Some("group commit")).us,
+        of(&after, "plain", "log flush", Some("group commit")).us
+    );
+    let ratio = of(&after, "plain", "on CPU", None).us / of(&before, "plain", "on CPU", None).us;
+    assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");
+}

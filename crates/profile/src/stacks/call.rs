@@ -1,0 +1,100 @@
+//! Calls, as they stand before the address that they return to, and jumps from function to function.
+
+use std::ops::Range;
+
+use super::source::u32_at;
+
+/// So many bytes before a return address tell whether a call is there.
+pub(super) const LONGEST: usize = 7;
+
+/// A call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// Of the function at this address.
+    Direct(u64),
+    /// Of whatever a register or memory says.
+    Indirect,
+}
+
+/// The call that ends with the code, behind which is `address`.
+pub(super) fn before(code: &[u8; LONGEST], address: u64) -> Option<Call> {
+    if code[2] == 0xe8 {
+        let offset = u32_at(code, 3)? as i32;
+        return Some(Call::Direct(address.wrapping_add_signed(offset.into())));
+    }
+    let is_indirect = (2..=LONGEST).any(|length| indirect_length(&code[LONGEST - length..]) == Some(length));
+    is_indirect.then_some(Call::Indirect)
+}
+
+/// How long an indirect call (`ff /2`) at the begin of the code is.
+fn indirect_length(code: &[u8]) -> Option<usize> {
+    let [0xff, modes, ..] = *code else { return None };
+    let (mode, operation, register) = (modes >> 6, (modes >> 3) & 7, modes & 7);
+    if operation != 2 {
+        return None;
+    }
+    let index = usize::from(mode != 3 && register == 4);
+    let offset = match mode {
+        0 if register == 5 || (register == 4 && code.get(2)? & 7 == 5) => 4,
+        1 => 1,
+        2 => 4,
+        _ => 0,
+    };
+    Some(2 + index + offset)
+}
+
+/// True if code from `address` on seems to have a jump, with or without a condition, to one of these addresses.
+pub(super) fn jumps_into(code: &[u8], address: u64, targets: &Range<u64>) -> bool {
+    (0..code.len()).any(|at| {
+        let length = match code[at..] {
+            [0xe9, ..] => 1,
+            [0x0f, 0x80..=0x8f, ..] => 2,
+            _ => return false,
+        };
+        let Some(offset) = u32_at(code, at + length) else {
+            return false;
+        };
+        let behind = address.wrapping_add((at + length + 4) as u64);
+        targets.contains(&behind.wrapping_add_signed((offset as i32).into()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_every_form_are_found_and_other_code_is_not() {
+        for (code, expected) in [
+            (
+                &[0xe8, 0xfb, 0xff, 0xff, 0xff][..],
+                Some(Call::Direct(0x1000 - 5)),
+            ),
+            (&[0xff, 0xd0], Some(Call::Indirect)),
+            (&[0x41, 0xff, 0xd4], Some(Call::Indirect)),
+            (&[0xff, 0x50, 0x18], Some(Call::Indirect)),
+            (&[0xff, 0x90, 0x18, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x15, 0x18, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x14, 0xc7], Some(Call::Indirect)),
+            (&[0xff, 0x54, 0x24, 0x08], Some(Call::Indirect)),
+            (&[0xff, 0x94, 0x24, 8, 1, 0, 0], Some(Call::Indirect)),
+            (&[0xff, 0x14, 0xc5, 0, 0x10, 0x40, 0], Some(Call::Indirect)),
+            (&[0xff, 0x25, 0x18, 1, 0, 0], None),
+            (&[0x48, 0x89, 0xe5], None),
+            (&[0xff, 0x50], None),
+        ] {
+            let mut bytes = [0x90; LONGEST];
+            bytes[LONGEST - code.len()..].copy_from_slice(code);
+            assert_eq!(before(&bytes, 0x1000), expected, "{code:x?}");
+        }
+    }
+
+    #[test]
+    fn jumps_out_of_a_function_are_found() {
+        let code = [0x90, 0x0f, 0x85, 0xf9, 0x0f, 0, 0, 0xe9, 0xf4, 0xff, 0xff, 0xff];
+        assert!(jumps_into(&code, 0x1000, &(0x2000..0x2001)));
+        assert!(jumps_into(&code, 0x1000, &(0x1000..0x1001)));
+        assert!(!jumps_into(&code, 0x1000, &(0x2001..0x3000)));
+        assert!(!jumps_into(&code[..10], 0x1000, &(0x1000..0x1001)));
+    }
+}

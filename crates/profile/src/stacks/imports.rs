@@ -1,0 +1,190 @@
+//! What a file calls in others: the slots that the loader fills with the addresses of what it chose, and the stubs that jump there.
+
+use object::elf;
+
+use super::layout::{Layout, Section};
+use super::source::{Source, u32_at, u64_at};
+use super::symbols::Symbols;
+
+const ENTRY: u64 = 24;
+const PIECE: u64 = 4096;
+/// More entries than the largest programs have.
+const MAXIMUM: u64 = 8_000_000;
+/// Longest piece of memory with slots that is read at once.
+const MAXIMUM_RUN: u64 = 1 << 20;
+
+/// What a slot stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Import {
+    /// The exported or imported symbol of this number.
+    Symbol(u32),
+    /// What the function at this address chooses.
+    Resolver(u64),
+}
+
+/// The slots of a file, by their addresses before it is loaded.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    slots: Vec<(u64, Import)>,
+}
+
+impl Imports {
+    /// Of a file; empty if it has none.
+    pub(super) fn read(source: &Source, layout: &Layout) -> Self {
+        let mut imports = Self::default();
+        let tables = layout.sections.iter();
+        for table in tables.filter(|table| table.kind == elf::SHT_RELA.0 && table.address != 0) {
+            // A table that breaks off has the slots before.
+            let _ = imports.read_table(source, table);
+        }
+        imports.slots.sort_unstable_by_key(|(address, _)| *address);
+        imports.slots.dedup_by_key(|(address, _)| *address);
+        imports.slots.shrink_to_fit();
+        imports
+    }
+
+    fn read_table(&mut self, source: &Source, table: &Section) -> Option<()> {
+        let count = (table.size / ENTRY).min(MAXIMUM);
+        let mut done = 0;
+        while done < count {
+            let piece = PIECE.min(count - done);
+            let bytes = source.read(table.offset.checked_add(done * ENTRY)?, piece * ENTRY)?;
+            for entry in bytes.chunks_exact(ENTRY as usize) {
+                let (kind, symbol) = (u32_at(entry, 8)?, u32_at(entry, 12)?);
+                let import = if kind == elf::R_X86_64_JUMP_SLOT.0 || kind == elf::R_X86_64_GLOB_DAT.0 {
+                    Import::Symbol(symbol)
+                } else if kind == elf::R_X86_64_IRELATIVE.0 {
+                    Import::Resolver(u64_at(entry, 16)?)
+                } else {
+                    continue;
+                };
+                self.slots.push((u64_at(entry, 0)?, import));
+            }
+            done += piece;
+        }
+        Some(())
+    }
+
+    /// Every slot with the address that the loader put there, of a file that is loaded with this bias. `memory` reads the
+    /// process's memory.
+    pub(super) fn targets(
+        &self,
+        bias: u64,
+        mut memory: impl FnMut(u64, &mut [u8]) -> bool,
+    ) -> Vec<(u64, u64)> {
+        let mut targets = Vec::new();
+        let mut rest = &self.slots[..];
+        while let Some((first, _)) = rest.first() {
+            let near = |(at, _): &&(u64, Import)| at.wrapping_sub(*first) < MAXIMUM_RUN;
+            // Slots stand close together; a gap of more than a page ends a piece.
+            let mut last = *first;
+            let run = rest.iter().take_while(near).take_while(|(at, _)| {
+                let is_close = at - last <= 4096;
+                last = *at;
+                is_close
+            });
+            let (run, after) = rest.split_at(run.count().max(1));
+            rest = after;
+            let length = run.last().map_or(0, |(at, _)| at - first) + 8;
+            let mut bytes = vec![0; length as usize];
+            if memory(first.wrapping_add(bias), &mut bytes) {
+                let values = run
+                    .iter()
+                    .filter_map(|(at, _)| Some((*at, u64_at(&bytes, (at - first) as usize)?)));
+                targets.extend(values);
+            }
+        }
+        targets
+    }
+
+    /// The name of what a slot stands for, as the file has it.
+    pub(super) fn name(&self, source: &Source, symbols: &Symbols, slot: u64) -> Option<String> {
+        let at = self.slots.binary_search_by_key(&slot, |(at, _)| *at).ok()?;
+        match self.slots[at].1 {
+            Import::Symbol(number) => symbols.exported_name(source, number),
+            Import::Resolver(address) => {
+                let symbol = symbols.function(address, address, true)?;
+                symbols.name(source, symbol, false)
+            }
+        }
+    }
+
+    /// Where the stub at an address begins and the name of what it jumps to; nothing if there is no stub.
+    pub(super) fn stub(
+        &self,
+        source: &Source,
+        layout: &Layout,
+        symbols: &Symbols,
+        address: u64,
+    ) -> Option<(u64, Option<String>)> {
+        let section = layout.code_at(address)?;
+        if !is_stubs(section) {
+            return None;
+        }
+        let size = match section.entry_size {
+            size @ (8 | 16) => size,
+            _ => 16,
+        };
+        let start = address - (address - section.address) % size;
+        let code = source.read(layout.offset_of(start)?, size)?;
+        let name = jump_through(&code, start).and_then(|slot| self.name(source, symbols, slot));
+        Some((start, name))
+    }
+}
+
+/// True of a section of stubs.
+pub(super) fn is_stubs(section: &Section) -> bool {
+    section.name.starts_with(".plt") || &*section.name == ".iplt"
+}
+
+/// The address of the slot that the first `jmp *OFFSET(%rip)` of the code goes through.
+fn jump_through(code: &[u8], address: u64) -> Option<u64> {
+    let at = code.windows(2).position(|bytes| bytes == [0xff, 0x25])?;
+    let offset = u32_at(code, at + 2)? as i32;
+    Some(
+        address
+            .wrapping_add(at as u64 + 6)
+            .wrapping_add_signed(offset.into()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_read_in_few_pieces_and_those_that_cannot_be_read_are_left_out() {
+        let slot = |at| (at, Import::Symbol(0));
+        let imports = Imports {
+            slots: vec![
+                slot(0x1000),
+                slot(0x1008),
+                slot(0x1020),
+                slot(0x9000),
+                slot(u64::MAX - 3),
+            ],
+        };
+        let mut pieces = Vec::new();
+        let targets = imports.targets(0x10_0000, |address, bytes| {
+            pieces.push((address, bytes.len()));
+            bytes.fill(7);
+            address < 0x20_0000
+        });
+        assert_eq!(pieces[..2], [(0x10_1000, 0x28), (0x10_9000, 8)]);
+        let value = 0x0707_0707_0707_0707;
+        assert_eq!(
+            targets[..4],
+            [(0x1000, value), (0x1008, value), (0x1020, value), (0x9000, value)]
+        );
+    }
+
+    #[test]
+    fn stubs_with_and_without_a_landing_place_jump_through_their_slot() {
+        let plain = [0xff, 0x25, 0x02, 0x01, 0, 0, 0x68, 0, 0, 0, 0];
+        assert_eq!(jump_through(&plain, 0x1000), Some(0x1108));
+        let marked = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf0, 0xff, 0xff, 0xff];
+        assert_eq!(jump_through(&marked, 0x1000), Some(0xffb));
+        assert_eq!(jump_through(&[0xff, 0x25, 1], 0), None);
+        assert_eq!(jump_through(&[0xe9, 0, 0, 0, 0], 0), None);
+    }
+}

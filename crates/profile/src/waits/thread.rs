@@ -1,0 +1,234 @@
+//! One thread of a server, and one look at it.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, pread};
+
+use super::call::{self, Call, State};
+use super::memory;
+
+/// How much of a stack is copied, from its pointer upwards. Those of servers are 11 to 17 KiB deep on average.
+pub(super) const MOST_STACK: usize = 32 << 10;
+
+/// A thread, or a process of one that serves a connection.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// The process whose memory it works with.
+    pub(super) process: u32,
+    /// Its number.
+    pub(super) tid: u32,
+    /// When it began, in clock ticks since the machine did: numbers are given again.
+    pub(super) start: u64,
+    /// What it is called.
+    pub(super) name: Box<str>,
+    /// Of a process that the server started: whether it began with a client's connection.
+    pub(super) has_client: bool,
+    /// Its index among the threads that were seen in this slice, once it was.
+    pub(super) seen_as: Option<usize>,
+    /// The number of the round that it was looked at in.
+    pub(super) round: u64,
+    files: Option<Files>,
+    copied: Option<(Call, u64)>,
+    idle: Option<Call>,
+}
+
+/// Its files in `/proc`, open so that a look need not open them.
+#[derive(Debug)]
+struct Files {
+    call: OwnedFd,
+    turns: OwnedFd,
+    _one_of_few: Rc<()>,
+}
+
+/// How many threads' files may be open at once.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    each: Rc<()>,
+    most: usize,
+}
+
+/// What a look found.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// It runs or could run.
+    Running,
+    /// It waits for a client.
+    Idle(Call),
+    /// It waits, and has not run since its stack was copied.
+    AsBefore,
+    /// It waits.
+    Waiting(Call, Box<[u8]>),
+    /// It waited, and went on before its stack was copied.
+    Inconsistent,
+    /// It waits, but its stack cannot be read.
+    Unreadable,
+    /// It has no stack, or is about to end.
+    Nothing,
+    /// It has ended.
+    Ended,
+}
+
+impl Thread {
+    /// That of a process, if it has not ended.
+    pub(super) fn open(process: u32, tid: u32, files: &OpenFiles) -> Option<Self> {
+        let (name, start) = name_and_start(process, tid)?;
+        Some(Self {
+            process,
+            tid,
+            start,
+            name,
+            has_client: false,
+            seen_as: None,
+            round: 0,
+            files: files.open(process, tid),
+            copied: None,
+            idle: None,
+        })
+    }
+
+    /// Forgets what was seen in the slice before. False if it has ended.
+    pub(super) fn begin(&mut self) -> bool {
+        self.seen_as = None;
+        self.copied = None;
+        name_and_start(self.process, self.tid).is_some_and(|(name, start)| {
+            // A thread gets its name when it takes up its work.
+            self.name = name;
+            start == self.start
+        })
+    }
+
+    /// What it does now. `awaits_client` says whether a call waits for a client; `buffer` is of [`MOST_STACK`] bytes.
+    pub(super) fn look(&mut self, buffer: &mut [u8], awaits_client: impl FnOnce(&Call) -> bool) -> Look {
+        let call = match self.state() {
+            Ok(State::Running) => return Look::Running,
+            Ok(State::WithoutStack) => return Look::Nothing,
+            Ok(State::Waiting(call)) => call,
+            Err(Errno::SRCH | Errno::NOENT) => return Look::Ended,
+            Err(_) => return Look::Unreadable,
+        };
+        // The same call from the same place with the same arguments has the same meaning.
+        if self.idle == Some(call) || awaits_client(&call) {
+            self.idle = Some(call);
+            return Look::Idle(call);
+        }
+        let turns = self.turns();
+        if turns.is_some_and(|turns| self.copied == Some((call, turns))) {
+            return Look::AsBefore;
+        }
+        let copied = memory::read(self.process, call.stack_pointer, buffer);
+        if self.state() != Ok(State::Waiting(call)) {
+            return Look::Inconsistent;
+        }
+        match copied {
+            Ok(length) if length > 0 => {
+                self.copied = turns.map(|turns| (call, turns));
+                Look::Waiting(call, buffer[..length].into())
+            }
+            _ => Look::Unreadable,
+        }
+    }
+
+    /// The stack of a thread that waits, unless it goes on meanwhile.
+    pub(super) fn stack(&self, call: &Call, buffer: &mut [u8]) -> Option<Box<[u8]>> {
+        let length = memory::read(self.process, call.stack_pointer, buffer).ok()?;
+        (self.state() == Ok(State::Waiting(*call))).then(|| buffer[..length].into())
+    }
+
+    /// Whether it runs, or in which call it waits.
+    pub(super) fn state(&self) -> Result<State, Errno> {
+        let mut text = [0; 256];
+        let length = match &self.files {
+            Some(files) => pread(&files.call, &mut text, 0)?,
+            None => pread(&open(self.process, self.tid, "syscall")?, &mut text, 0)?,
+        };
+        call::parse(&text[..length]).ok_or(Errno::INVAL)
+    }
+
+    /// How often it was given a CPU; `None` if the kernel does not count that.
+    fn turns(&self) -> Option<u64> {
+        let mut text = [0; 96];
+        let length = match &self.files {
+            Some(files) => pread(&files.turns, &mut text, 0).ok()?,
+            None => pread(&open(self.process, self.tid, "schedstat").ok()?, &mut text, 0).ok()?,
+        };
+        let last = text[..length].trim_ascii().rsplit(|byte| *byte == b' ').next()?;
+        let turns: u64 = std::str::from_utf8(last).ok()?.parse().ok()?;
+        (turns > 0).then_some(turns)
+    }
+}
+
+impl OpenFiles {
+    /// For so many threads.
+    pub(super) fn at_most(threads: usize) -> Self {
+        Self {
+            each: Rc::new(()),
+            most: threads,
+        }
+    }
+
+    fn open(&self, process: u32, tid: u32) -> Option<Files> {
+        if Rc::strong_count(&self.each) > self.most {
+            return None;
+        }
+        Some(Files {
+            call: open(process, tid, "syscall").ok()?,
+            turns: open(process, tid, "schedstat").ok()?,
+            _one_of_few: Rc::clone(&self.each),
+        })
+    }
+}
+
+fn open(process: u32, tid: u32, file: &str) -> Result<OwnedFd, Errno> {
+    let path = format!("/proc/{process}/task/{tid}/{file}");
+    openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// What a thread is called and when it began; `None` if it has ended.
+fn name_and_start(process: u32, tid: u32) -> Option<(Box<str>, u64)> {
+    let text = fs::read(format!("/proc/{process}/task/{tid}/stat")).ok()?;
+    let (begin, end) = (
+        text.iter().position(|byte| *byte == b'(')?,
+        text.iter().rposition(|byte| *byte == b')')?,
+    );
+    let name = String::from_utf8_lossy(text.get(begin + 1..end)?);
+    // The third field of the file is the first behind the name, and the start its 22nd.
+    let mut fields = text.get(end + 1..)?.trim_ascii().split(|byte| *byte == b' ');
+    if matches!(fields.next()?, b"Z" | b"X") {
+        return None;
+    }
+    let start = std::str::from_utf8(fields.nth(18)?).ok()?.parse().ok()?;
+    Some((name.into(), start))
+}
+
+/// The parent of a process; `None` if the process has ended.
+pub(super) fn parent_of(pid: u32) -> Option<u32> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let parent = text
+        .get(end + 1..)?
+        .trim_ascii()
+        .split(|byte| *byte == b' ')
+        .nth(1)?;
+    std::str::from_utf8(parent).ok()?.parse().ok()
+}
+
+/// Whether this user may look at a process at all.
+///
+/// # Errors
+/// If it may not, with the system's word.
+pub(super) fn permission(pid: u32) -> io::Result<()> {
+    let mut text = [0; 256];
+    let length = pread(&open(pid, pid, "syscall")?, &mut text, 0)?;
+    let Some(State::Waiting(call)) = call::parse(&text[..length]) else {
+        return Ok(());
+    };
+    match memory::read(pid, call.stack_pointer, &mut [0; 8]) {
+        Err(cause) if matches!(cause.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) => Err(cause),
+        // It went on.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,89 @@
+//! What stays open, and what an error leaves.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_profile::{ProfileError, Watched};
+use ciphertax_records::why::ProfiledSide;
+
+use crate::common::{Bed, side, this_thread};
+
+/// The variable that says that this is a process of the test's own.
+const IN_ITS_OWN: &str = "CIPHERTAX_PROFILE_OWN_PROCESS";
+
+#[test]
+fn nothing_stays_open_or_mapped() {
+    // In a process of its own, since other tests open files meanwhile.
+    if std::env::var_os(IN_ITS_OWN).is_none() {
+        let output = Command::new("/proc/self/exe")
+            .args([
+                "left_behind::nothing_stays_open_or_mapped",
+                "--exact",
+                "--nocapture",
+            ])
+            .env(IN_ITS_OWN, "")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        return;
+    }
+    let open = || {
+        let files = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+        let events = links
+            .filter(|link| link.to_string_lossy().contains("perf_event"))
+            .count();
+        let mapped = fs::read_to_string("/proc/self/maps")
+            .unwrap()
+            .matches("perf_event")
+            .count();
+        (events, mapped, fs::read_dir("/proc/self/task").unwrap().count())
+    };
+    let before = open();
+    let Some(mut bed) = Bed::new() else { return };
+    assert!(open().0 > 0);
+    let watched = Watched {
+        server: vec![std::process::id()],
+        with_children: true,
+        client: vec![this_thread()],
+    };
+    let during = (0..3).map(|_| bed.profile(&watched, open).1).last().unwrap();
+    assert!(
+        during.0 > before.0 && during.1 > before.1 && during.2 == before.2 + 1,
+        "{during:?}"
+    );
+    assert_eq!(open().2, before.2, "its thread ends with the slice");
+    bed.profiler.begin(&watched, &mut bed.stacks).unwrap();
+    drop(bed);
+    assert_eq!(open(), before);
+}
+
+#[test]
+fn a_process_that_never_was_is_an_error() {
+    let Some(mut bed) = Bed::new() else { return };
+    let watched = Watched {
+        server: vec![i32::MAX as u32],
+        ..Watched::default()
+    };
+    let begun = bed.profiler.begin(&watched, &mut bed.stacks);
+    assert!(
+        matches!(begun, Err(ProfileError::ProcessEnded { .. })),
+        "{begun:?}"
+    );
+    // And the profiler goes on.
+    let watched = Watched {
+        client: vec![this_thread()],
+        ..Watched::default()
+    };
+    let (profile, ()) = bed.profile(&watched, || thread::sleep(Duration::from_millis(5)));
+    assert_eq!(
+        side(&profile, ProfiledSide::Client).comprises,
+        bed.profiler.comprises()
+    );
+}

@@ -1,0 +1,113 @@
+//! Every kind of server: whose threads serve sessions.
+
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::{
+    Entry, MARIADB, MARIADB_10_2, MARIADB_11_8, MONGODB, MYSQL, MYSQL_5_6, POSTGRESQL_18,
+};
+use ciphertax_testkit::fetched;
+
+use crate::common::{Client, Looker, assert_near, complete, of_sessions};
+
+/// Five sessions idle and one asleep, then fewer, whose threads the server keeps for later connections, and one that is new.
+fn look_at(entry: &'static Entry) {
+    if fetched(entry).is_none() {
+        return;
+    }
+    println!("{entry}");
+    let server = PrivateServer::builder(entry)
+        .option("--thread-cache-size=20")
+        .start()
+        .unwrap();
+    let mut looker = Looker::at(server.pids(), false);
+    let mut clients: Vec<Client> = (0..6).map(|_| Client::mysql(&server)).collect();
+    clients[5].begin("SELECT SLEEP(1.5)");
+    thread::sleep(Duration::from_millis(200));
+    let waits = looker.look(Duration::from_millis(700));
+    looker.print(&waits);
+    let rounds = waits.rounds as f64;
+    assert_near(waits.idle, 5.0 * rounds, 0.02);
+    assert_near(of_sessions(&waits), 6.0 * rounds, 0.02);
+    assert!(complete(&waits) >= 0.99);
+    clients[5].end();
+    clients.truncate(2);
+    clients.push(Client::mysql(&server));
+    thread::sleep(Duration::from_millis(300));
+    let waits = looker.look(Duration::from_millis(500));
+    looker.print(&waits);
+    assert_eq!(waits.idle, 3 * waits.rounds);
+    assert_eq!(
+        of_sessions(&waits),
+        3 * waits.rounds,
+        "kept threads are no sessions"
+    );
+    // Whoever looks for the first time knows no more than what is to be seen.
+    let mut looker = Looker::at(server.pids(), false);
+    let waits = looker.look(Duration::from_millis(300));
+    assert_eq!(
+        of_sessions(&waits),
+        3 * waits.rounds,
+        "kept threads are no sessions"
+    );
+}
+
+#[test]
+fn mariadb_10_11() {
+    look_at(&MARIADB);
+}
+
+#[test]
+fn mariadb_10_2() {
+    look_at(&MARIADB_10_2);
+}
+
+#[test]
+fn mariadb_11_8() {
+    look_at(&MARIADB_11_8);
+}
+
+#[test]
+fn mysql() {
+    look_at(&MYSQL);
+}
+
+#[test]
+fn mysql_5_6() {
+    look_at(&MYSQL_5_6);
+}
+
+#[test]
+fn mongodb() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
+    let server = PrivateServer::builder(&MONGODB).start().unwrap();
+    let mut looker = Looker::at(server.pids(), false);
+    let clients: Vec<Client> = (0..5).map(|_| Client::mongodb(&server)).collect();
+    thread::sleep(Duration::from_millis(200));
+    let waits = looker.look(Duration::from_millis(700));
+    looker.print(&waits);
+    assert_near(waits.idle, 5.0 * waits.rounds as f64, 0.02);
+    assert_near(of_sessions(&waits), 5.0 * waits.rounds as f64, 0.02);
+    drop(clients);
+}
+
+#[test]
+fn postgresql_18() {
+    if fetched(&POSTGRESQL_18).is_none() {
+        return;
+    }
+    let server = PrivateServer::builder(&POSTGRESQL_18).start().unwrap();
+    let mut looker = Looker::at(server.pids(), true);
+    let clients: Vec<Client> = (0..5).map(|_| Client::postgresql(&server)).collect();
+    clients[4].begin("SELECT pg_sleep(1.5)");
+    thread::sleep(Duration::from_millis(200));
+    let waits = looker.look(Duration::from_millis(700));
+    looker.print(&waits);
+    assert_near(waits.idle, 4.0 * waits.rounds as f64, 0.02);
+    assert_near(of_sessions(&waits), 5.0 * waits.rounds as f64, 0.02);
+    assert!(complete(&waits) >= 0.99);
+    clients[4].end();
+}

@@ -1,0 +1,202 @@
+//! Files of lines: the first says the version of the format, a last one that a crash cut off is passed over.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::RecordError;
+use crate::folder::{cut_to_whole_lines, unwritable};
+use crate::samples::line_of;
+
+/// No line that is written comes near it; one that is longer is damage, and is not read into memory.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// What a file of lines is called, and the version of its format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Format {
+    pub(super) name: &'static str,
+    pub(super) schema: &'static str,
+}
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct Version<'a> {
+    #[serde(borrow)]
+    schema: Cow<'a, str>,
+}
+
+/// A file of lines that is written, from its first line on.
+#[derive(Debug)]
+pub(super) struct Appended {
+    format: Format,
+    path: PathBuf,
+    file: Option<File>,
+    /// Bytes of the lines that were written as a whole.
+    whole: u64,
+}
+
+impl Appended {
+    /// The file in a folder, which need not be there yet.
+    pub(super) fn in_folder(folder: &Path, format: Format) -> Self {
+        Self {
+            format,
+            path: folder.join(format.name),
+            file: None,
+            whole: 0,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes a last line that was cut off, where the file is there.
+    ///
+    /// # Errors
+    /// When it cannot be read or cut.
+    pub(super) fn cut(&self) -> Result<(), RecordError> {
+        match self.path.exists() {
+            true => cut_to_whole_lines(&self.path).map_err(unwritable(&self.path)),
+            false => Ok(()),
+        }
+    }
+
+    /// Appends whole lines in one write. What cannot be written as a whole is not written.
+    ///
+    /// # Errors
+    /// When they cannot be written, for example because the disk is full.
+    pub(super) fn append(&mut self, lines: &[u8]) -> Result<(), RecordError> {
+        self.write(lines).map_err(unwritable(&self.path))
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => {
+                let file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+                self.whole = file.metadata()?.len();
+                file
+            }
+        };
+        let version;
+        let (first, lines) = match self.whole {
+            0 => {
+                version = [&self.format.first_line()?, lines].concat();
+                (true, &version[..])
+            }
+            _ => (false, lines),
+        };
+        let written = file.write_all(lines);
+        match written {
+            Ok(()) => self.whole += lines.len() as u64,
+            // The error of writing matters more than one of tidying up.
+            Err(_) if first => drop(std::fs::remove_file(&self.path)),
+            Err(_) => drop(file.set_len(self.whole)),
+        }
+        if written.is_ok() || !first {
+            self.file = Some(file);
+        }
+        written
+    }
+}
+
+impl Format {
+    fn first_line(&self) -> io::Result<Vec<u8>> {
+        line_of(&Version {
+            schema: self.schema.into(),
+        })
+    }
+
+    /// The lines of the file in a folder after the first; none where there is no file.
+    pub(super) fn lines<T: DeserializeOwned>(self, folder: &Path) -> io::Result<Lines<T>> {
+        let file = match File::open(folder.join(self.name)) {
+            Ok(file) => Some(BufReader::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let mut lines = Lines {
+            file,
+            line: Vec::new(),
+            number: 0,
+            holds: std::marker::PhantomData,
+        };
+        lines.check_version(self.schema)?;
+        Ok(lines)
+    }
+}
+
+/// The values of a file of lines, each with the number of its line, from 1.
+#[derive(Debug)]
+pub(super) struct Lines<T> {
+    /// Absent after the last line and after the first error.
+    file: Option<BufReader<File>>,
+    line: Vec<u8>,
+    number: usize,
+    holds: std::marker::PhantomData<T>,
+}
+
+impl<T> Lines<T> {
+    fn check_version(&mut self, schema: &str) -> io::Result<()> {
+        if !self.next_line()? {
+            return Ok(());
+        }
+        let Version { schema: found } = serde_json::from_slice(&self.line)
+            .map_err(|error| damaged(1, format_args!("does not say its version: {error}")))?;
+        match found == schema {
+            true => Ok(()),
+            false => Err(io::Error::other(format!(
+                "it has the format {found:?}; this version reads {schema:?}"
+            ))),
+        }
+    }
+
+    /// Reads the next line, if there is one that is whole.
+    fn next_line(&mut self) -> io::Result<bool> {
+        let Some(file) = &mut self.file else {
+            return Ok(false);
+        };
+        self.line.clear();
+        self.number += 1;
+        let read = file.take(LONGEST_LINE).read_until(b'\n', &mut self.line);
+        let is_whole = self.line.last() == Some(&b'\n');
+        if !is_whole {
+            self.file = None;
+        }
+        match read? {
+            _ if is_whole => Ok(true),
+            read if read as u64 == LONGEST_LINE => {
+                let limit = LONGEST_LINE >> 20;
+                Err(damaged(self.number, format_args!("has more than {limit} MiB")))
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Iterator for Lines<T> {
+    type Item = io::Result<(usize, T)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_line() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => return Some(Err(error)),
+        }
+        let number = self.number;
+        let value = serde_json::from_slice(&self.line);
+        let value = value.map_err(|error| damaged(number, format_args!("cannot be read: {error}")));
+        if value.is_err() {
+            self.file = None;
+        }
+        Some(value.map(|value| (number, value)))
+    }
+}
+
+/// What is wrong with a line.
+pub(super) fn damaged(line: usize, problem: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("line {line} {problem}"))
+}

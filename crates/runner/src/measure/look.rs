@@ -1,0 +1,146 @@
+//! Looking into slices: which code uses CPU time, and what the server's threads wait for.
+
+use std::fs;
+use std::time::Duration;
+
+use ciphertax_engine::THREAD_NAME;
+use ciphertax_model::Profiling;
+use ciphertax_profile::{CpuProfiler, Stacks, WaitSampler, Watched};
+use ciphertax_records::SliceId;
+use ciphertax_records::why::{Look, SymbolTable};
+
+use crate::schedule::Looked;
+
+/// Samples of CPU time a second: a prime, so that nothing that comes back regularly is always or never seen.
+const CPU_HZ: u32 = 997;
+/// Looks a second at all threads.
+const WAITS_HZ: u32 = 97;
+
+/// Looks into the slices of a run.
+pub(crate) struct Looker {
+    cpu: Option<CpuProfiler>,
+    waits: WaitSampler,
+    stacks: Stacks,
+    symbols: SymbolTable,
+    /// Which of them look now.
+    at_work: AtWork,
+}
+
+#[derive(Clone, Copy, Default)]
+struct AtWork {
+    cpu: bool,
+    waits: bool,
+}
+
+/// What can be looked into, and why no more.
+pub(crate) struct Looking {
+    pub(crate) looker: Option<Looker>,
+    /// What the user could do to see more.
+    pub(crate) refused: Option<String>,
+}
+
+impl Looking {
+    /// Gets ready to look into slices of up to this length, as far as the kernel lets. `symbols` are those that a run has already
+    /// that goes on.
+    pub(crate) fn open(profile: Profiling, slice: Duration, symbols: SymbolTable) -> Self {
+        let nothing = |refused| Self {
+            looker: None,
+            refused,
+        };
+        if profile == Profiling::Off {
+            return nothing(None);
+        }
+        let waits = match WaitSampler::open(WAITS_HZ) {
+            Ok(waits) => waits,
+            Err(error) => return nothing(Some(error.to_string())),
+        };
+        let cpu = (profile == Profiling::Full).then(|| CpuProfiler::open(CPU_HZ, slice));
+        let (cpu, refused) = match cpu {
+            Some(Ok(cpu)) => (Some(cpu), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
+        Self {
+            looker: Some(Looker {
+                cpu,
+                waits,
+                stacks: Stacks::default(),
+                symbols,
+                at_work: AtWork::default(),
+            }),
+            refused,
+        }
+    }
+
+    /// How slices are looked into.
+    pub(crate) fn look(&self) -> Option<Look> {
+        self.looker.as_ref().map(|looker| match looker.cpu {
+            Some(_) => Look::Full,
+            None => Look::Waits,
+        })
+    }
+}
+
+impl Looker {
+    /// The names and stacks that were seen so far.
+    pub(crate) fn symbols(&self) -> &SymbolTable {
+        &self.symbols
+    }
+
+    /// Why the server was not looked into when its turn was last.
+    pub(super) fn passed_over(&self) -> Option<String> {
+        let passed_over = self.cpu.as_ref()?.passed_over()?;
+        Some(passed_over.to_string())
+    }
+
+    /// Begins to look at these processes of a server and, if the load comes from this process, at its load threads. What cannot
+    /// be seen, for example of a server that has ended, is no fault of the slice.
+    pub(super) fn begin(&mut self, server: Vec<u32>, with_children: bool) {
+        let watched = Watched {
+            server,
+            with_children,
+            client: load_threads(),
+        };
+        self.at_work.waits =
+            !watched.server.is_empty() && self.waits.begin(&watched, &mut self.stacks).is_ok();
+        let begun = |cpu: &mut CpuProfiler| cpu.begin(&watched, &mut self.stacks);
+        self.at_work.cpu = self.cpu.as_mut().map(begun).is_some_and(|begun| begun.is_ok());
+    }
+
+    /// Ends that.
+    pub(super) fn stop(&mut self) {
+        if self.at_work.waits {
+            self.waits.stop();
+        }
+        if let Some(cpu) = self.cpu.as_mut().filter(|_| self.at_work.cpu) {
+            cpu.stop();
+        }
+    }
+
+    /// What was seen in the slice that was stopped.
+    pub(super) fn seen(&mut self, slice: &SliceId) -> Looked {
+        let at_work = std::mem::take(&mut self.at_work);
+        let Self { stacks, symbols, .. } = self;
+        let cpu = self.cpu.as_mut().filter(|_| at_work.cpu);
+        let profile = cpu.map(|cpu| cpu.profile(slice.clone(), stacks, symbols));
+        let waits = at_work
+            .waits
+            .then(|| self.waits.waits(slice.clone(), stacks, symbols));
+        Looked {
+            profile: profile.and_then(Result::ok),
+            waits: waits.and_then(Result::ok),
+        }
+    }
+}
+
+/// The load threads of this process, of whichever cell: those of the others sleep.
+fn load_threads() -> Vec<u32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    threads
+        .filter(|thread| {
+            let name = fs::read_to_string(thread.path().join("comm"));
+            name.is_ok_and(|name| name.starts_with(THREAD_NAME))
+        })
+        .filter_map(|thread| thread.file_name().to_str()?.parse().ok())
+        .collect()
+}

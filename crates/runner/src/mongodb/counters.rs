@@ -1,0 +1,139 @@
+//! What servers count.
+
+use std::collections::BTreeMap;
+
+use ciphertax_records::counter;
+use ciphertax_wire::mongodb::bson::raw::RawDocument;
+
+use super::clients::MongoDb;
+use super::control::{number, server_status};
+use super::counted::{HANDSHAKES, LOGINS};
+use crate::counters::UPTIME;
+use crate::database::Control;
+use crate::error::RunError;
+
+/// Counters of a slice, by the path that leads to each in the answer to `serverStatus`; those of TLS and logins besides.
+const COUNTERS: [(&str, &[&str]); 17] = [
+    (counter::CONNECTIONS, &["connections", "totalCreated"]),
+    ("opcounters.query", &["opcounters", "query"]),
+    ("opcounters.getmore", &["opcounters", "getmore"]),
+    ("opcounters.insert", &["opcounters", "insert"]),
+    ("opcounters.update", &["opcounters", "update"]),
+    ("opcounters.delete", &["opcounters", "delete"]),
+    ("opcounters.command", &["opcounters", "command"]),
+    ("network.bytesIn", &["network", "bytesIn"]),
+    ("network.bytesOut", &["network", "bytesOut"]),
+    (
+        counter::PAGES_READ,
+        &["wiredTiger", "cache", "pages read into cache"],
+    ),
+    (
+        counter::PAGES_REQUESTED,
+        &["wiredTiger", "cache", "pages requested from the cache"],
+    ),
+    (
+        counter::PAGES_WRITTEN,
+        &["wiredTiger", "cache", "pages written from cache"],
+    ),
+    (counter::LOG_BYTES, &["wiredTiger", "log", "log bytes written"]),
+    (
+        counter::LOG_FLUSHES,
+        &["wiredTiger", "log", "log sync operations"],
+    ),
+    (
+        counter::COMMITS,
+        &["wiredTiger", "transaction", "transactions committed"],
+    ),
+    // Those that gave way to another, and were tried again.
+    (
+        "wiredTiger.transaction.update conflicts",
+        &["wiredTiger", "transaction", "update conflicts"],
+    ),
+    (UPTIME, &["uptime"]),
+];
+
+/// Counters that are the sum of several, by the paths to these.
+const SUMS: [(&str, &[&[&str]]); 1] = [(
+    counter::PAGES_EVICTED,
+    &[
+        &["wiredTiger", "cache", "modified pages evicted"],
+        &["wiredTiger", "cache", "unmodified pages evicted"],
+    ],
+)];
+
+/// What each kind of lock says of waiting for it, by the mode in which it was asked for. What nobody has waited for yet says
+/// nothing.
+const OF_LOCKS: [(&str, &str); 2] = [
+    (counter::LOCK_WAITS, "acquireWaitCount"),
+    (counter::LOCK_WAIT_US, "timeAcquiringMicros"),
+];
+
+impl Control<MongoDb> {
+    /// The server's counters now; those it does not have, or the account may not see, are left out. After a failover they are
+    /// those of another member, which the slice that it touches notices.
+    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        let ask = server_status();
+        let answer = match self.allowed(&ask) {
+            Ok(answer) => answer,
+            // A member that was killed, or hung up as primaries do that step down.
+            Err(_) => {
+                self.reconnect()?;
+                self.allowed(&ask)?
+            }
+        };
+        let Some(answer) = answer else {
+            return Ok(BTreeMap::new());
+        };
+        let counter = |(name, path): (&str, &[&str])| Some((name.to_owned(), number(&answer, path)?));
+        let mut counters: BTreeMap<String, i64> = COUNTERS.into_iter().filter_map(counter).collect();
+        let of_each = |path: &[&str], prefix: &str, inner: &[&str]| {
+            let names = names_in(&answer, path);
+            let counter = |name: String| {
+                let path: Vec<&str> = [path, &[name.as_str()], inner].concat();
+                Some((format!("{prefix}{name}"), number(&answer, &path)?))
+            };
+            names.into_iter().filter_map(counter).collect::<Vec<_>>()
+        };
+        counters.extend(of_each(&["transportSecurity"], HANDSHAKES, &[]));
+        counters.extend(of_each(
+            &["security", "authentication", "mechanisms"],
+            LOGINS,
+            &["authenticate", "successful"],
+        ));
+        let sum = |(name, paths): (&str, &[&[&str]])| {
+            let each: Option<Vec<i64>> = paths.iter().map(|path| number(&answer, path)).collect();
+            Some((name.to_owned(), each?.into_iter().sum()))
+        };
+        counters.extend(SUMS.into_iter().filter_map(sum));
+        let locks = names_in(&answer, &["locks"]);
+        let of_locks = |(name, what): (&str, &str)| (name.to_owned(), waited(&answer, &locks, what));
+        counters.extend(OF_LOCKS.into_iter().filter(|_| !locks.is_empty()).map(of_locks));
+        Ok(counters)
+    }
+}
+
+/// The names that a document within an answer has.
+fn names_in(answer: &RawDocument, path: &[&str]) -> Vec<String> {
+    let mut found = answer;
+    for name in path {
+        match found.get_document(name) {
+            Ok(inner) => found = inner,
+            Err(_) => return Vec::new(),
+        }
+    }
+    let names = found
+        .iter()
+        .filter_map(|element| Some(element.ok()?.0.to_string()));
+    names.collect()
+}
+
+/// What is said of waiting for locks of all these kinds and in all modes.
+fn waited(answer: &RawDocument, locks: &[String], what: &str) -> i64 {
+    let of_lock = |lock: &String| -> i64 {
+        let path = ["locks", lock, what];
+        let modes = names_in(answer, &path);
+        let of_mode = |mode: &String| number(answer, &["locks", lock, what, mode]);
+        modes.iter().filter_map(of_mode).sum()
+    };
+    locks.iter().map(of_lock).sum()
+}

@@ -1,0 +1,70 @@
+//! What a server counts.
+
+use std::collections::BTreeMap;
+
+use ciphertax_records::counter;
+
+use super::clients::MySql;
+use crate::database::Control;
+use crate::error::RunError;
+
+/// A counter of a slice: the server's name, the name in records, and how many of the records' units one of the server's is.
+struct Counter(&'static str, &'static str, i64);
+
+/// One that keeps the server's name.
+const fn own(name: &'static str) -> Counter {
+    Counter(name, name, 1)
+}
+
+/// All are kept by the server at all times. What it does not know is left out of its answer: which server has which is in
+/// METHODOLOGY.
+const COUNTERS: [Counter; 24] = [
+    own(counter::BINLOG_COMMITS),
+    own(counter::BINLOG_GROUPS),
+    own(counter::EXPLICIT_COMMITS),
+    own("Connections"),
+    own(counter::STATEMENT_COMMITS),
+    own("Handler_read_key"),
+    own("Innodb_adaptive_hash_hash_searches"),
+    own("Innodb_adaptive_hash_non_hash_searches"),
+    Counter("Innodb_buffer_pool_pages_lru_freed", counter::PAGES_EVICTED, 1),
+    Counter("Innodb_buffer_pool_read_requests", counter::PAGES_REQUESTED, 1),
+    own("Innodb_buffer_pool_wait_free"),
+    Counter("Innodb_data_fsyncs", counter::FILE_FLUSHES, 1),
+    Counter("Innodb_log_waits", counter::LOG_WAITS, 1),
+    Counter("Innodb_log_writes", counter::LOG_WRITES, 1),
+    Counter("Innodb_os_log_fsyncs", counter::LOG_FLUSHES, 1),
+    Counter("Innodb_os_log_written", counter::LOG_BYTES, 1),
+    Counter("Innodb_pages_read", counter::PAGES_READ, 1),
+    Counter("Innodb_pages_written", counter::PAGES_WRITTEN, 1),
+    // In milliseconds.
+    Counter("Innodb_row_lock_time", counter::LOCK_WAIT_US, 1_000),
+    Counter("Innodb_row_lock_waits", counter::LOCK_WAITS, 1),
+    own("Questions"),
+    own("Ssl_accepts"),
+    own("Ssl_finished_accepts"),
+    own("Uptime"),
+];
+
+impl Control<MySql> {
+    /// The server's counters now; what is not a number is left out.
+    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, i64>, RunError> {
+        let pairs = self.pairs(&question())?;
+        let counter = |(name, value): (String, String)| {
+            let value: i64 = value.parse().ok()?;
+            let known = COUNTERS
+                .iter()
+                .find(|Counter(servers, ..)| servers.eq_ignore_ascii_case(&name));
+            Some(match known {
+                Some(Counter(_, records, factor)) => ((*records).to_owned(), value.saturating_mul(*factor)),
+                None => (name, value),
+            })
+        };
+        Ok(pairs.into_iter().filter_map(counter).collect())
+    }
+}
+
+fn question() -> String {
+    let names = COUNTERS.map(|Counter(name, ..)| format!("'{name}'")).join(", ");
+    format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
+}

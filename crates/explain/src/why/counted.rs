@@ -6,7 +6,8 @@ use std::io;
 use ciphertax_records::Head;
 use ciphertax_records::why::{Complete, Look, Looks, ProfiledSide, SideProfile};
 
-use super::names::{Classify, Known, SPINNING, UNCLASSIFIED};
+use super::categories::{SPINNING, UNCLASSIFIED};
+use super::names::{Classify, Known};
 use super::slices::{self, CellSlices, place};
 use super::states::Family;
 

@@ -7,8 +7,8 @@ use ciphertax_records::Results;
 use ciphertax_records::why::{CategoryRow, Complete, DifferenceOfSide, ProfiledSide};
 use ciphertax_stats::Interval;
 
+use super::categories::{KERNEL_OTHER, UNCLASSIFIED};
 use super::counted::{Counted, Profiles};
-use super::names::{KERNEL, UNCLASSIFIED};
 use super::paired::{Pair, Paired, excludes_zero, floor};
 use super::slices::{CellSlices, Slice};
 use crate::cell::{AGAIN, BASELINE};
@@ -112,7 +112,7 @@ impl Half<'_> {
     /// Microseconds of an operation that a category takes; what was not sampled is the kernel's.
     fn us(&self, category: &str) -> f64 {
         let unsampled = match category {
-            KERNEL => self.total_us - self.sampled_us,
+            KERNEL_OTHER => self.total_us - self.sampled_us,
             _ => 0.0,
         };
         self.sampled_us * self.count(category) / self.samples() + unsampled
@@ -155,7 +155,7 @@ fn rows(
         .flat_map(|half| half.counted.by_category.keys().copied())
         .collect();
     if counted().any(|half| half.counted.comprises == Complete::UserOnly) {
-        categories.insert(KERNEL);
+        categories.insert(KERNEL_OTHER);
     }
     let mut rows = Vec::new();
     for category in categories {

@@ -92,7 +92,7 @@ struct Compared {
 }
 
 impl Overview {
-    fn of(slices: &Slices, looks: &dyn Looks) -> Result<Self, ExplainError> {
+    fn of(slices: &Slices<'_>, looks: &dyn Looks) -> Result<Self, ExplainError> {
         let mut overview = Self::default();
         slices.each(looks, |place, of, seen| {
             let arm = overview.by_arm.entry((place.cell, of, place.arm)).or_default();

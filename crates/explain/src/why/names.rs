@@ -7,13 +7,6 @@ use ciphertax_records::why::{ProfiledSide, StackId, SymbolTable};
 
 use super::categories::Rules;
 
-/// Samples that no rule knows.
-pub(super) const UNCLASSIFIED: &str = "unclassified";
-/// The time in the kernel, where that was not sampled.
-pub(super) const KERNEL: &str = "kernel: other";
-/// Waiting for a lock without giving the CPU away.
-pub(super) const SPINNING: &str = "spinning";
-
 /// Tells the category of a stack.
 pub(super) trait Classify {
     /// Of a side; of a server, by what it says of its product and version. `None` where nothing knows it.

@@ -48,19 +48,24 @@ impl Paired {
             let series: Vec<f64> = pairs.iter().map(weighted).collect();
             let estimate = MeanEstimate::of(&series)?;
             let variances = pairs.iter().map(|pair| pair.weight.powi(2) * pair.variance);
-            let by_counting = NORMAL_QUANTILE * variances.sum::<f64>().sqrt() / total;
-            let half_width = (estimate.high - estimate.mean).max(by_counting);
-            difference = Some(Interval {
-                value,
-                low: value - half_width,
-                high: value + half_width,
-            });
+            let by_counting = variances.sum::<f64>().sqrt() / total;
+            difference = Some(no_narrower(value, &estimate, by_counting));
         }
         Ok(Some(Self {
             baseline,
             variant,
             difference,
         }))
+    }
+}
+
+/// The interval of a mean of blocks around a value, no narrower than the standard error of counting allows.
+pub(super) fn no_narrower(value: f64, of_blocks: &MeanEstimate, by_counting: f64) -> Interval {
+    let half_width = (of_blocks.high - of_blocks.mean).max(NORMAL_QUANTILE * by_counting);
+    Interval {
+        value,
+        low: value - half_width,
+        high: value + half_width,
     }
 }
 

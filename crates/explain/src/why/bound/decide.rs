@@ -5,7 +5,7 @@ use ciphertax_records::why::Bound;
 use ciphertax_stats::format::rounded;
 
 use super::usage::{Fraction, Usage};
-use crate::why::names::SPINNING;
+use crate::why::categories::SPINNING;
 use crate::why::states::State;
 
 /// From here on the load threads have no CPU left, as for every slice.

@@ -8,8 +8,8 @@ use ciphertax_records::why::ProfiledSide;
 use ciphertax_stats::{FEWEST_BLOCKS, MeanEstimate};
 
 use crate::error::ExplainError;
+use crate::why::categories::UNCLASSIFIED;
 use crate::why::counted::{Counted, Profiles};
-use crate::why::names::UNCLASSIFIED;
 use crate::why::slices::{CellSlices, Slice};
 use crate::why::states::{InState, Seen, State};
 

@@ -24,7 +24,7 @@ mod tests;
 pub use names::{ALL, Category, Feature, UNCLASSIFIED, feature, find, is_cryptography};
 
 use self::compiled::Compiled;
-use self::names::KERNEL_OTHER;
+pub(super) use self::names::{KERNEL_OTHER, SPINNING};
 use self::phase::Phase;
 use self::rule::{Table, Work};
 

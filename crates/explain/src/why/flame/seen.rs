@@ -1,12 +1,13 @@
 //! What was seen in the slices that were looked into, as microseconds of an operation.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use ciphertax_records::why::{Complete, Looks, Profile, ProfiledSide, SideProfile, StackId, Waits};
-use ciphertax_records::{CpuTime, Head, Sample, Samples, SliceId};
+use ciphertax_records::{Head, Samples, SliceId};
 
 use crate::error::ExplainError;
+use crate::why::slices::{self, CellSlices, Slice};
 
 /// Where a slice belongs. Cells and arms are known by their index; arm 0 is the baseline, 1 the baseline again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,26 +18,10 @@ pub(super) struct Place {
 }
 
 /// The slices that were looked into and count.
-#[derive(Debug)]
-pub(super) struct Slices {
-    cells: Vec<Cell>,
-    by_place: BTreeMap<Place, Slice>,
+pub(super) struct Slices<'a> {
+    cells: Vec<CellSlices<'a>>,
     /// The part of a side's CPU time outside of the kernel, over all slices of an arm: of one slice it is known too roughly.
     outside: HashMap<(usize, usize, ProfiledSide), f64>,
-}
-
-#[derive(Debug)]
-struct Cell {
-    name: String,
-    arms: Vec<String>,
-}
-
-#[derive(Debug)]
-struct Slice {
-    operations: f64,
-    duration_ns: f64,
-    server_cpu: Option<CpuTime>,
-    client_cpu: CpuTime,
 }
 
 /// What is shown of a slice: the CPU time of a side, or what was waited for.
@@ -58,35 +43,17 @@ pub(super) struct Amount {
     pub(super) variance: f64,
 }
 
-impl Slices {
-    pub(super) fn read(head: &Head, samples: &(impl Samples + ?Sized)) -> io::Result<Self> {
-        let study = &head.study;
-        let of_cell = |cell: &ciphertax_model::Cell| Cell {
-            name: cell.name.clone(),
-            arms: study
-                .measured_arms_of(cell)
-                .into_iter()
-                .map(|arm| arm.name)
-                .collect(),
-        };
-        let mut slices = Self {
-            cells: study.cells.iter().map(of_cell).collect(),
-            by_place: BTreeMap::new(),
-            outside: HashMap::new(),
-        };
-        for index in 0..samples.count() {
-            let sample = samples.get(index)?;
-            let counts = sample.look.is_some() && sample.is_valid() && sample.load.operation_count() > 0;
-            if let Some(place) = slices.place(&sample.slice).filter(|_| counts) {
-                slices.by_place.insert(place, Slice::of(&sample));
-            }
-        }
-        slices.outside = slices.outside();
-        Ok(slices)
+impl<'a> Slices<'a> {
+    pub(super) fn read(head: &'a Head, samples: &(impl Samples + ?Sized)) -> io::Result<Self> {
+        let cells = slices::read(head, samples)?;
+        Ok(Self {
+            outside: outside(&cells),
+            cells,
+        })
     }
 
     pub(super) fn cell(&self, index: usize) -> &str {
-        &self.cells[index].name
+        &self.cells[index].cell.name
     }
 
     /// The arms of a cell, the baseline first.
@@ -142,7 +109,7 @@ impl Slices {
                 Complete::UserOnly => *self.outside.get(&(place.cell, place.arm, *side))?,
                 Complete::Whole | Complete::KernelUnnamed => 1.0,
             };
-            let us = slice.cpu(*side)?.total_ns as f64 * part / 1e3 / slice.operations;
+            let us = slice.us_of(slice.cpu(*side)?.total_ns as f64 * part);
             let each = us / counted as f64;
             let stacks = seen.stacks.iter().map(|(stack, count)| (*stack, None, *count));
             Some((*side, amounts(stacks, each)))
@@ -151,57 +118,40 @@ impl Slices {
     }
 
     fn find(&self, slice: &SliceId) -> Option<(Place, &Slice)> {
-        let place = self.place(slice)?;
-        Some((place, self.by_place.get(&place)?))
-    }
-
-    fn place(&self, slice: &SliceId) -> Option<Place> {
-        let cell = self.cells.iter().position(|cell| cell.name == slice.cell)?;
-        let arm = self.cells[cell].arms.iter().position(|arm| *arm == slice.arm)?;
-        Some(Place {
+        let (cell, arm) = slices::place(&self.cells, slice)?;
+        let place = Place {
             cell,
             arm,
             block: slice.block,
-        })
+        };
+        let found = self.cells[cell].get(slice.block, arm);
+        Some((place, found.filter(|slice| slice.look.is_some())?))
     }
+}
 
-    fn outside(&self) -> HashMap<(usize, usize, ProfiledSide), f64> {
-        let mut sums: HashMap<_, (f64, f64)> = HashMap::new();
-        for (place, slice) in &self.by_place {
+fn outside(cells: &[CellSlices<'_>]) -> HashMap<(usize, usize, ProfiledSide), f64> {
+    let mut sums: HashMap<_, (f64, f64)> = HashMap::new();
+    for (cell, of_cell) in cells.iter().enumerate() {
+        for (arm, slice) in of_cell.blocks.values().flat_map(|arms| arms.iter().enumerate()) {
+            let Some(slice) = slice.as_ref().filter(|slice| slice.look.is_some()) else {
+                continue;
+            };
             for side in [ProfiledSide::Server, ProfiledSide::Client] {
                 let Some(cpu) = slice.cpu(side) else { continue };
-                let (outside, all) = sums.entry((place.cell, place.arm, side)).or_default();
+                let (outside, all) = sums.entry((cell, arm, side)).or_default();
                 *outside += cpu.total_ns.saturating_sub(cpu.system_ns) as f64;
                 *all += cpu.total_ns as f64;
             }
         }
-        let parts = sums.into_iter().filter(|(_, (_, all))| *all > 0.0);
-        parts.map(|(key, (outside, all))| (key, outside / all)).collect()
     }
-}
-
-impl Slice {
-    fn of(sample: &Sample) -> Self {
-        Self {
-            operations: sample.load.operation_count() as f64,
-            duration_ns: sample.load.duration_ns as f64,
-            server_cpu: sample.server.server_cpu,
-            client_cpu: sample.load.client_cpu,
-        }
-    }
-
-    fn cpu(&self, side: ProfiledSide) -> Option<CpuTime> {
-        match side {
-            ProfiledSide::Server => self.server_cpu,
-            ProfiledSide::Client => Some(self.client_cpu),
-        }
-    }
+    let parts = sums.into_iter().filter(|(_, (_, all))| *all > 0.0);
+    parts.map(|(key, (outside, all))| (key, outside / all)).collect()
 }
 
 /// What threads that serve sessions waited for. By Little's law an operation waits as long as there are sessions that wait, by the
 /// throughput.
 fn waited(waits: &Waits, slice: &Slice) -> Vec<(Seen, Amount)> {
-    let each = slice.duration_ns / 1e3 / slice.operations / waits.rounds as f64;
+    let each = slice.us_of(slice.duration_ns / waits.rounds as f64);
     let of_sessions = waits.blocked.iter().filter(|blocked| !blocked.background);
     let seen = of_sessions.map(|blocked| {
         let call = match &blocked.object {

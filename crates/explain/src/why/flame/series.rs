@@ -8,12 +8,11 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
 use super::seen::{Amount, Seen, What};
 use super::tree::Tree;
 use crate::error::ExplainError;
+use crate::why::paired::{excludes_zero, no_narrower};
 
 /// Values of a series. Of more blocks than that, neighbours become one: memory has a bound, and more values would make no interval
 /// any narrower.
 const MOST: usize = 64;
-/// Two-sided 95 % of the normal distribution.
-const NORMAL_QUANTILE: f64 = 1.96;
 
 /// Which arm of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,9 +121,8 @@ impl<'a> Comparison<'a> {
                 .map_or(0.0, |again| again.value.abs()),
             false => 0.0,
         };
-        let is_significant = difference.is_some_and(|difference| {
-            (difference.low > 0.0 || difference.high < 0.0) && difference.value.abs() > floor
-        });
+        let is_significant =
+            difference.is_some_and(|difference| excludes_zero(&difference) && difference.value.abs() > floor);
         Ok(FlameFrame {
             name: of.name.to_owned(),
             module: of.module.to_owned(),
@@ -153,13 +151,8 @@ impl<'a> Comparison<'a> {
             .collect();
         let estimate = MeanEstimate::of(&series)?;
         let value = (self.sum(role, node) - self.sum(Role::Baseline, node)) / self.all_blocks();
-        let by_counting = NORMAL_QUANTILE * self.variance[node].sqrt() / self.all_blocks();
-        let half_width = (estimate.high - estimate.mean).max(by_counting);
-        Ok(Some(Interval {
-            value,
-            low: value - half_width,
-            high: value + half_width,
-        }))
+        let by_counting = self.variance[node].sqrt() / self.all_blocks();
+        Ok(Some(no_narrower(value, &estimate, by_counting)))
     }
 
     fn series(&self, role: Role, node: usize) -> &[f64] {

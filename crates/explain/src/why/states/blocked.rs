@@ -69,13 +69,6 @@ impl Family {
         }
     }
 
-    /// True of a thread that serves no session now, but is kept for one to come.
-    pub(in crate::why) fn is_parked(&self, object: Option<&str>, stack: Stack<'_>) -> bool {
-        let is_kept = |name: &str| mysql::PARKED.iter().any(|pattern| matches(pattern, name));
-        object.is_some_and(|object| is_kept(variable(object).as_str()))
-            || stack.iter().any(|(name, _)| is_kept(name))
-    }
-
     /// What a stack waits for in a system call on a variable, if that has a name.
     pub(in crate::why) fn state(
         &self,

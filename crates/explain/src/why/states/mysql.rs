@@ -65,15 +65,6 @@ const LATCH: &[&str] = &[
     "ut_delay",
 ];
 
-/// Threads of connections that were closed wait here for the next one: the condition variable of MariaDB's thread cache, and
-/// functions of MySQL and of older releases.
-pub(super) const PARKED: &[&str] = &[
-    "thread_cache",
-    "COND_thread_cache",
-    "block_until_new_connection",
-    "cache_thread",
-];
-
 pub(super) const TABLE: &[Rule] = &[
     has(
         &[

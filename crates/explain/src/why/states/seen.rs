@@ -85,9 +85,6 @@ fn states(
     add((State::Other, None), us(waits.inconsistent));
     for blocked in waits.blocked.iter().filter(|blocked| !blocked.background) {
         let stack: Vec<(&str, &str)> = looks.symbols().names(blocked.stack).collect();
-        if family.is_parked(blocked.object.as_deref(), &stack) {
-            continue;
-        }
         let state = family.state(&blocked.call, blocked.object.as_deref(), &stack);
         add(state, us(blocked.seen));
     }

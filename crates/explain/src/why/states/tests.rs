@@ -355,34 +355,3 @@ fn mongodb_waits_for_its_journal_tickets_and_locks() {
         "journal",
     );
 }
-
-#[test]
-fn a_thread_that_is_kept_for_a_connection_to_come_serves_no_session() {
-    let stack = |names: &[&'static str]| names.iter().map(|name| (*name, "server")).collect::<Vec<_>>();
-    let parked =
-        |product, object, names: &[&'static str]| Family::of(product).is_parked(object, &stack(names));
-    let waits = [
-        "pthread_cond_timedwait",
-        "do_handle_one_connection",
-        "handle_one_connection",
-    ];
-    assert!(parked("10.11.19-MariaDB", Some("thread_cache+40"), &waits));
-    assert!(parked(
-        "5.6.51",
-        None,
-        &[
-            "pthread_cond_wait",
-            "block_until_new_connection",
-            "handle_one_connection"
-        ]
-    ));
-    assert!(parked(
-        "9.7.0",
-        None,
-        &[
-            "pthread_cond_wait",
-            "Per_thread_connection_handler::block_until_new_connection"
-        ]
-    ));
-    assert!(!parked("10.11.19-MariaDB", Some("LOCK_log"), &waits));
-}

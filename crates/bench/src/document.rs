@@ -1,6 +1,7 @@
 //! The Markdown that a benchmark leaves in `record/`.
 
 use std::fmt;
+use std::path::Path;
 
 /// One document: what was measured, where, with what, and the tables.
 pub struct Document {
@@ -12,7 +13,14 @@ pub struct Document {
 impl Document {
     /// Begins a document about this machine and this moment. `binary` is the program that writes it.
     pub fn new(title: &'static str, binary: &str) -> Self {
-        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        // Where other programs lie says nothing to a reader.
+        let arguments: Vec<String> = std::env::args()
+            .skip(1)
+            .map(|argument| match Path::new(&argument).file_name() {
+                Some(name) => name.to_string_lossy().into_owned(),
+                None => argument,
+            })
+            .collect();
         let mut command = format!("cargo run --release -p ciphertax-bench --bin {binary}");
         if !arguments.is_empty() {
             command = format!("{command} -- {}", arguments.join(" "));

@@ -194,16 +194,35 @@ impl Login {
     /// # Errors
     /// As [`Login::access`].
     pub fn access_by(&self, library: TlsLibrary, resumption: Resumption) -> Result<MysqlAccess> {
+        self.access_as(|policy| TlsPolicy {
+            library,
+            resumption,
+            ..policy
+        })
+    }
+
+    /// As [`Login::access`], by this TLS library, for so many connections that idle ones had better keep no buffers.
+    ///
+    /// # Errors
+    /// As [`Login::access`].
+    pub fn access_by_many(&self, library: TlsLibrary) -> Result<MysqlAccess> {
+        self.access_as(|policy| TlsPolicy {
+            library,
+            releases_buffers: true,
+            ..policy
+        })
+    }
+
+    fn access_as(&self, adapt: impl Fn(TlsPolicy) -> TlsPolicy) -> Result<MysqlAccess> {
+        let mut resumed = false;
         let tls = match (self.transport.is_encrypted(), &self.ca_file) {
             (false, _) => None,
             (true, None) => return Err("the server has no certificate".into()),
             (true, Some(ca_file)) => {
                 let verification = Verification::HostName(ca_file.clone(), self.host.clone());
-                Some(Arc::new(TlsConnector::new(&TlsPolicy {
-                    library,
-                    resumption,
-                    ..TlsPolicy::new(self.transport.tls_version(), verification)
-                })?))
+                let policy = adapt(TlsPolicy::new(self.transport.tls_version(), verification));
+                resumed = policy.resumption != Resumption::Off;
+                Some(Arc::new(TlsConnector::new(&policy)?))
             }
         };
         let password = Secret::new(self.password.clone());
@@ -214,12 +233,13 @@ impl Login {
                 ..ConnectOptions::new(&self.host, self.port, &self.user, password)
             },
             expectation: Expectation {
-                resumed: resumption != Resumption::Off,
+                resumed,
                 ..Expectation::new(self.transport)
             },
             connections: 1,
             forget_passwords: None,
             columns: None,
+            key_exchange: None,
         })
     }
 }

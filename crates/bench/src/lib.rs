@@ -19,6 +19,7 @@ mod repeats;
 mod server_cpu;
 mod slice;
 pub mod sysbench;
+mod tpcc_peer;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ pub use postgresql_ground::PostgresqlGround;
 pub use repeats::Repeats;
 pub use server_cpu::ServerCpu;
 pub use slice::Slice;
+pub use tpcc_peer::{Counted, TpccPeer};
 
 /// Result of a benchmark; its errors are for a reader alone.
 pub type Result<T> = std::result::Result<T, Box<dyn Error>>;

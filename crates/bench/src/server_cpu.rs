@@ -10,7 +10,11 @@ use crate::Result;
 pub struct ServerCpu(ProcessCpu);
 
 impl ServerCpu {
-    pub(crate) fn of(pid: u32) -> Result<Self> {
+    /// That of the process with this number.
+    ///
+    /// # Errors
+    /// If there is none, or the kernel does not say.
+    pub fn of(pid: u32) -> Result<Self> {
         Ok(Self(ProcessCpu::open(pid)?))
     }
 

@@ -1,11 +1,14 @@
 //! The studies that are built in.
 
+/// The study that `ciphertax quick` plays.
+pub(crate) const QUICK_NAME: &str = "quick";
+
 /// What does TLS cost, in two minutes?
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 28] = [
-    ("quick", QUICK),
+const STUDIES: [(&str, &str); 33] = [
+    (QUICK_NAME, QUICK),
     (
         "mysql-tls-library",
         include_str!("../studies/mysql-tls-library.toml"),
@@ -60,6 +63,19 @@ const STUDIES: [(&str, &str); 28] = [
         "at-rest-everywhere",
         include_str!("../studies/at-rest-everywhere.toml"),
     ),
+    ("tpcc", include_str!("../studies/tpcc.toml")),
+    (
+        "always-encrypted-tpcc",
+        include_str!("../studies/always-encrypted-tpcc.toml"),
+    ),
+    (
+        "stored-columns-tpcc",
+        include_str!("../studies/stored-columns-tpcc.toml"),
+    ),
+    (
+        "columns-server-side",
+        include_str!("../studies/columns-server-side.toml"),
+    ),
     (
         "mongodb-tls-connection",
         include_str!("../studies/mongodb-tls-connection.toml"),
@@ -70,6 +86,7 @@ const STUDIES: [(&str, &str); 28] = [
     ),
     ("mongodb-auth", include_str!("../studies/mongodb-auth.toml")),
     ("mongodb-login", include_str!("../studies/mongodb-login.toml")),
+    ("csfle-ycsb", include_str!("../studies/csfle-ycsb.toml")),
     ("postgres-tls", include_str!("../studies/postgres-tls.toml")),
     (
         "postgres-tls-versions",
@@ -171,6 +188,18 @@ mod tests {
         );
         let of_scenarios = published.cells.iter().filter(|cell| cell.load.connections == 50);
         assert_eq!(of_scenarios.count(), 33);
+    }
+
+    #[test]
+    fn every_study_is_named_in_the_reference() {
+        let reference = include_str!("../../../docs/studies.md");
+        let commands = reference
+            .lines()
+            .filter_map(|line| line.strip_prefix("$ ciphertax run "));
+        let named: Vec<&str> = commands.filter_map(|line| line.split(' ').next()).collect();
+        for (name, _) in STUDIES {
+            assert!(named.contains(&name), "docs/studies.md does not name {name}");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(crate) fn find(study: &str) -> Result<(String, String), String> {
         return Err(unknown(study));
     }
     match fs::read_to_string(path) {
+        Ok(text) if text.trim_start().starts_with('{') => Err(format!(
+            "{study} is JSON, and a study is TOML, as ciphertax studies quick shows; to see a run again, say ciphertax report"
+        )),
         Ok(text) => Ok((study.to_owned(), text)),
         Err(error) => Err(format!("the study file {study} cannot be read: {error}")),
     }

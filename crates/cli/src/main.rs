@@ -6,8 +6,19 @@
 mod arguments;
 mod built_in;
 mod clean;
+mod compare;
+mod completions;
+mod confirm;
+mod connect;
+mod doctor;
+mod dry_run;
+mod encdb;
 mod exit;
+mod export;
 mod find_study;
+mod gate;
+mod history;
+mod man;
 mod measuring;
 mod passwords;
 mod progress;
@@ -15,6 +26,8 @@ mod quick;
 mod report;
 mod resume;
 mod run;
+mod selection;
+mod server_cpu;
 mod servers;
 mod show;
 mod signals;
@@ -49,16 +62,25 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
+        Command::Agent => return ciphertax_runner::agent::main(),
         Command::Guard => return ciphertax_supervise::guard::main(),
         Command::Link => return ciphertax_lab::link::main(),
+        Command::ColumnRelay => return ciphertax_lab::column_relay::main(),
         Command::Supervise => return ciphertax_supervise::supervisor::main(),
         Command::Quick(arguments) => quick::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Studies(arguments) => studies::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Gate(arguments) => gate::run(&arguments),
         Command::Servers(arguments) => servers::run(&arguments),
+        Command::Connect(arguments) => connect::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     };
     let exit = outcome.unwrap_or_else(|problem| {
         say(format_args!("ciphertax: {}", said(&problem)));

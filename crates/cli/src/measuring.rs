@@ -6,13 +6,19 @@ use std::path::PathBuf;
 
 use ciphertax_model::{Secret, Study};
 use ciphertax_records::{Destination, RunStatus, Tool};
-use ciphertax_runner::{Plan, Played, RunError, play};
+use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, play};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
 use crate::arguments::MeasuringArguments;
+use crate::arguments::OutputArguments;
+use crate::confirm;
+use crate::dry_run::dry_run;
 use crate::exit::Exit;
-use crate::progress::Reporter;
+use crate::export;
+use crate::progress::{Reporter, Verbosity};
+use crate::selection::selected;
+use crate::server_cpu::refuse_private;
 use crate::show;
 use crate::signals::Stop;
 
@@ -27,32 +33,51 @@ pub(crate) struct Words {
     pub(crate) options: Vec<String>,
 }
 
-/// Measures a study, shows the report, and says how the process ends.
+/// Measures a study, shows the report, and says how the process ends. `encdb` is the account whose results the target encrypts.
 ///
 /// # Errors
 /// When nothing could be measured.
-pub(crate) fn measure(study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Exit, String> {
-    let plan = plan(study, arguments, words)?;
+pub(crate) fn measure(
+    study: Study,
+    arguments: &MeasuringArguments,
+    encdb: Option<EncdbAccount>,
+    words: Words,
+) -> Result<Exit, String> {
+    let plan = Plan {
+        encdb,
+        ..plan(study, arguments, words)?
+    };
+    if arguments.dry_run {
+        return dry_run(&plan, arguments);
+    }
     let destination = match &arguments.out {
         Some(folder) => Destination::New(folder.clone()),
         None => Destination::FirstFree(default_folder(&plan.study.name)),
     };
-    play_and_show(&plan, destination, arguments.json)
+    play_and_show(&plan, destination, arguments)
 }
 
 /// Plays a study, shows the report, and says how the process ends.
 ///
 /// # Errors
 /// When nothing could be measured.
-pub(crate) fn play_and_show(plan: &Plan, destination: Destination, as_json: bool) -> Result<Exit, String> {
+pub(crate) fn play_and_show(
+    plan: &Plan,
+    destination: Destination,
+    arguments: &MeasuringArguments,
+) -> Result<Exit, String> {
+    export::looked_into(&arguments.output.export, plan.study.profile)?;
+    export::possible(&arguments.output.export, arguments.out.as_deref())?;
     let stop = Stop::watch()?;
-    let mut reporter = Reporter::start(&plan.study, plan.target.as_ref(), stop.clone());
-    let played = play(plan, destination, &mut reporter, stop.flag());
-    reporter.finish();
-    // What is left from now on is said below.
-    stop.leaves(|left| left.made_on = None);
+    let verbosity = arguments.verbosity();
+    let played = play_with(plan, destination, &stop, verbosity);
     match (played, stop.caught()) {
-        (Ok(played), caught) => Ok(show(&played, as_json, caught)),
+        (Ok(mut played), caught) => {
+            if arguments.confirm && played.run.head.status == RunStatus::Complete {
+                confirm::confirm(plan, &mut played, &stop, verbosity);
+            }
+            Ok(show(&played, &arguments.output, caught.or_else(|| stop.caught())))
+        }
         (Err(error), Some(exit)) => {
             say(format_args!("ciphertax: {error}"));
             Ok(exit)
@@ -61,10 +86,25 @@ pub(crate) fn play_and_show(plan: &Plan, destination: Destination, as_json: bool
     }
 }
 
+/// Plays a study with its progress on the terminal.
+pub(crate) fn play_with(
+    plan: &Plan,
+    destination: Destination,
+    stop: &Stop,
+    verbosity: Verbosity,
+) -> Result<Played, RunError> {
+    let mut reporter = Reporter::start(&plan.study, plan.target.as_ref(), stop.clone(), verbosity);
+    let played = play(plan, destination, &mut reporter, stop.flag());
+    reporter.finish();
+    // What is left from now on is said by whoever shows it.
+    stop.leaves(|left| left.made_on = None);
+    played
+}
+
 /// Shows what was measured, whatever of it could be written.
-fn show(played: &Played, as_json: bool, caught: Option<Exit>) -> Exit {
+fn show(played: &Played, output: &OutputArguments, caught: Option<Exit>) -> Exit {
     let Played { run, folder, unsaved } = played;
-    let shown = show::everything(run, folder, as_json);
+    let problems = show::everything(run, folder, output);
     let goes_on = format!("`ciphertax run --resume {}` goes on with it", folder.display());
     match &run.head.status {
         RunStatus::Complete | RunStatus::Running => {}
@@ -75,11 +115,7 @@ fn show(played: &Played, as_json: bool, caught: Option<Exit>) -> Exit {
         }
         RunStatus::NotCleanedUp { problem } => say(format_args!("ciphertax: {problem}")),
     }
-    let unsaved: Vec<String> = unsaved
-        .iter()
-        .map(RunError::to_string)
-        .chain(shown.err())
-        .collect();
+    let unsaved: Vec<String> = unsaved.iter().map(RunError::to_string).chain(problems).collect();
     if !unsaved.is_empty() {
         let problems = unsaved.join("; ");
         say(format_args!(
@@ -109,10 +145,13 @@ pub(crate) fn tool() -> Tool {
 fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Result<Plan, String> {
     study.time_s = arguments.time.unwrap_or(study.time_s);
     study.profile = arguments.profile.unwrap_or(study.profile);
+    arguments.server_cpu.apply(&mut study)?;
     let target = target(arguments)?;
-    if target.is_some() {
-        study = study.on_external_server();
+    match &target {
+        Some(_) => study = study.on_external_server(),
+        None => refuse_private(&study)?,
     }
+    let study = selected(study, &arguments.cell, &arguments.arm)?;
     let study = study.validated().map_err(|error| error.to_string())?;
     let seed = arguments.seed.unwrap_or_else(rand::random);
     Ok(Plan {
@@ -120,6 +159,7 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
         tool: tool(),
         study,
         target,
+        encdb: None,
         seed,
     })
 }
@@ -137,8 +177,19 @@ pub(crate) fn target(arguments: &MeasuringArguments) -> Result<Option<Target>, S
 /// # Errors
 /// When the URL is not understood.
 pub(crate) fn parse_target(url: &str) -> Result<Target, String> {
-    let password = env::var(PASSWORD_VARIABLE).ok().map(Secret::new);
-    Target::parse(url, password).map_err(|error| error.to_string())
+    Target::parse(url, password()).map_err(|error| error.to_string())
+}
+
+/// The same of one on which nothing is made.
+///
+/// # Errors
+/// When the URL is not understood.
+pub(crate) fn parse_any_target(url: &str) -> Result<Target, String> {
+    Target::parse_any(url, password()).map_err(|error| error.to_string())
+}
+
+fn password() -> Option<Secret> {
+    env::var(PASSWORD_VARIABLE).ok().map(Secret::new)
 }
 
 /// The command that repeats the run, without its password.
@@ -148,7 +199,20 @@ fn command(words: Words, arguments: &MeasuringArguments, target: Option<&Target>
         .chain(target.map(Target::url))
         .chain(option("--time", arguments.time))
         .chain(option("--profile", arguments.profile))
+        .chain(arguments.server_cpu.words())
         .chain(words.options)
+        .chain(
+            arguments
+                .cell
+                .iter()
+                .flat_map(|pattern| option("--cell", Some(pattern))),
+        )
+        .chain(
+            arguments
+                .arm
+                .iter()
+                .flat_map(|pattern| option("--arm", Some(pattern))),
+        )
         .chain(option("--seed", Some(seed)));
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }

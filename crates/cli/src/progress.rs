@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::{Precision, Study};
-use ciphertax_records::LeftOut;
+use ciphertax_records::{LeftOut, harmless};
 use ciphertax_runner::{Headline, Progress, Stage};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
@@ -15,9 +15,22 @@ use crate::signals::Stop;
 /// How often plain lines say how measuring goes.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Problems alone.
+    Quiet,
+    /// A bar on a terminal, some lines elsewhere.
+    Normal,
+    /// Every step and every block, as lines.
+    Verbose,
+}
+
 /// Tells the user what happens.
 pub(crate) struct Reporter {
     bar: ProgressBar,
+    verbosity: Verbosity,
+    began: Instant,
     budget: Duration,
     goal: Precision,
     cells: Vec<Cell>,
@@ -38,11 +51,16 @@ struct Cell {
 }
 
 impl Reporter {
-    pub(crate) fn start(study: &Study, target: Option<&Target>, stop: Stop) -> Self {
+    pub(crate) fn start(study: &Study, target: Option<&Target>, stop: Stop, verbosity: Verbosity) -> Self {
         let budget = Duration::from_secs_f64(study.time_s);
-        let bar = ProgressBar::with_draw_target(Some(budget.as_secs()), ProgressDrawTarget::stderr());
+        let drawn_on = match verbosity {
+            Verbosity::Normal => ProgressDrawTarget::stderr(),
+            Verbosity::Quiet | Verbosity::Verbose => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(budget.as_secs()), drawn_on);
         bar.set_style(spinner());
         bar.enable_steady_tick(Duration::from_millis(120));
+        stop.draws(&bar);
         let cells = study
             .cells
             .iter()
@@ -53,6 +71,8 @@ impl Reporter {
             .collect();
         Self {
             bar,
+            verbosity,
+            began: Instant::now(),
             budget,
             goal: study.precision,
             cells,
@@ -68,16 +88,25 @@ impl Reporter {
     }
 
     fn line(&self, text: &str) {
-        if self.bar.is_hidden() {
-            say(text);
-        } else {
-            self.bar.println(text);
+        let text = &harmless(text);
+        match self.verbosity {
+            Verbosity::Quiet => {}
+            // Of steps that take a moment one wants to know which they were.
+            Verbosity::Verbose => say(format_args!(
+                "{:8.1} s  {text}",
+                self.began.elapsed().as_secs_f64()
+            )),
+            Verbosity::Normal if self.bar.is_hidden() => say(text),
+            Verbosity::Normal => self.bar.println(text),
         }
     }
 }
 
 impl Progress for Reporter {
     fn folder(&mut self, path: &Path) {
+        if self.verbosity == Verbosity::Verbose {
+            self.line(&format!("Run folder: {}", path.display()));
+        }
         self.stop.leaves(|left| left.folder = Some(path.to_owned()));
     }
 
@@ -99,11 +128,23 @@ impl Progress for Reporter {
                 return;
             }
             Stage::StartingServer(which) => format!("Starting a private server: {which}"),
+            Stage::SeekingResolution => {
+                "Finding out how far the counter of the server's CPU lags behind, which may take a few minutes"
+                    .to_owned()
+            }
             Stage::Connecting(target) => format!("Connecting to {target}"),
             Stage::Loading { rows, of } if *rows > 0 && !self.bar.is_hidden() => {
                 format!("Loading the data set: {rows} of {of} rows")
             }
             Stage::Loading { of, .. } => format!("Loading the data set: {of} rows"),
+            Stage::Restoring { of: 0, .. } => {
+                "Checking tables that have doubled, before they are loaded anew".to_owned()
+            }
+            Stage::Restoring { rows, of } if *rows > 0 && !self.bar.is_hidden() => {
+                format!("Loading the tables anew, which have doubled: {rows} of {of} rows")
+            }
+            Stage::Restoring { of, .. } => format!("Loading the tables anew, which have doubled: {of} rows"),
+            Stage::Checking => "Checking that the tables are consistent".to_owned(),
             Stage::Proving(arm) => format!("Proving that {arm} is what it says"),
             Stage::Opening => {
                 format!(
@@ -111,34 +152,43 @@ impl Progress for Reporter {
                     self.budget.as_secs()
                 )
             }
-            Stage::Waiting(reason) => format!("Waiting until the machine is quiet again: {reason}"),
+            Stage::Waiting(reason) => format!("Waiting until this has passed: {reason}"),
             Stage::Evaluating => "Evaluating".to_owned(),
             Stage::CleaningUp => "Removing what was made".to_owned(),
         };
+        let text = harmless(&text);
         if self.bar.is_hidden() && text != self.last_stage {
-            say(&text);
+            self.line(&text);
         }
         self.bar.set_style(spinner());
         self.bar.set_message(text.clone());
         self.last_stage = text;
     }
 
+    fn earlier(&mut self, headline: &Headline) {
+        self.note(headline);
+    }
+
     fn block(&mut self, headline: &Headline) {
-        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.name == headline.cell) {
-            cell.blocks = headline.blocks;
-            cell.cpu = headline.cpu.0;
-            cell.throughput = headline.throughput.0;
-        }
+        self.note(headline);
         let (seconds, left) = (headline.elapsed.as_secs(), headline.left.as_secs());
         if !self.bar.is_hidden() {
             self.bar.set_style(measuring());
             self.bar.set_position(seconds);
             self.bar
                 .set_message(format!("at most {left} s more\n{}", self.table()));
+        } else if self.verbosity == Verbosity::Verbose {
+            let cell = self.cells.iter().find(|cell| cell.name == headline.cell);
+            let words = cell.map_or(String::new(), |cell| cell.in_words(self.goal));
+            let looked = match headline.looked_into {
+                true => "; this block was looked into, and counts apart",
+                false => "",
+            };
+            self.line(&format!("{words}{looked}; at most {left} s more"));
         } else if self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
             self.last_line = Some(Instant::now());
             let cells: Vec<String> = self.cells.iter().map(|cell| cell.in_words(self.goal)).collect();
-            say(format_args!(
+            self.line(&format!(
                 "measured {seconds} s, at most {left} s more: {}",
                 cells.join("; ")
             ));
@@ -153,11 +203,22 @@ impl Progress for Reporter {
 }
 
 impl Reporter {
+    fn note(&mut self, headline: &Headline) {
+        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.name == headline.cell) {
+            cell.blocks = headline.blocks;
+            cell.cpu = headline.cpu.0;
+            cell.throughput = headline.throughput.0;
+        }
+    }
+
     /// What happens between two lines; too often for plain ones.
     fn within_a_block(&self, what: &str) {
         if !self.bar.is_hidden() {
             self.bar.set_style(measuring());
-            self.bar.set_message(format!("{what}\n{}", self.table()));
+            self.bar
+                .set_message(format!("{}\n{}", harmless(what), self.table()));
+        } else if self.verbosity == Verbosity::Verbose {
+            self.line(what);
         }
     }
 
@@ -187,7 +248,7 @@ impl Reporter {
 }
 
 impl Cell {
-    /// `connect CPU ±2.4 % (goal ±1.0 %), throughput ±7.1 % (goal ±3.0 %), 3 blocks`
+    /// `connect, 3 blocks: CPU ±2.4 % (goal ±1.0 %), throughput ±7.1 % (goal ±3.0 %)`
     fn in_words(&self, goal: Precision) -> String {
         let width = |metric: &str, reached: Option<f64>, goal: f64| {
             let goal = half_width(Some(goal));
@@ -201,12 +262,14 @@ impl Cell {
         let parts: Vec<String> = [
             width("CPU", self.cpu, goal.cpu),
             width("throughput", self.throughput, goal.throughput),
-            Some(blocks),
         ]
         .into_iter()
         .flatten()
         .collect();
-        format!("{} {}", self.name, parts.join(", "))
+        match parts.is_empty() {
+            true => format!("{}, {blocks}", self.name),
+            false => format!("{}, {blocks}: {}", self.name, parts.join(", ")),
+        }
     }
 }
 

@@ -4,41 +4,43 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use ciphertax_explain::explain;
-use ciphertax_records::{Recorded, Run, RunStatus, write_run};
+use ciphertax_explain::explain_folder;
+use ciphertax_records::{RunStatus, write_run};
 use ciphertax_report::html;
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
+use crate::export;
 use crate::show::{self, REPORT};
 
 pub(crate) fn run(arguments: &ReportArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
-    let mut recorded = Recorded::open(&folder).map_err(|error| error.to_string())?;
-    if recorded.head.status == RunStatus::Running {
-        recorded.head.status = RunStatus::Partial {
+    let mut run = explain_folder(&folder).map_err(|error| error.to_string())?;
+    if run.head.status == RunStatus::Running {
+        run.head.status = RunStatus::Partial {
             reason: "ciphertax was ended before the run was complete".into(),
         };
     }
-    let looks = recorded.looks().map_err(|error| error.to_string())?;
-    let results = explain(&recorded.head, &recorded.samples, &looks).map_err(|error| error.to_string())?;
-    let run = Run::new(recorded.head, results);
+    export::possible(&arguments.output.export, None)?;
     if !arguments.force {
         agreed_to_rewrite(&folder.join(REPORT))?;
     }
     write_run(&folder, &run).map_err(|error| error.to_string())?;
-    show::everything(&run, &folder, arguments.json)?;
-    Ok(Exit::Done)
+    match show::everything(&run, &folder, &arguments.output).as_slice() {
+        [] => Ok(Exit::Done),
+        problems => Err(problems.join("; ")),
+    }
 }
 
-/// The run folder, also where a file in it is named.
+/// The run folder, also where a file in it is named; a file elsewhere is what it is.
 pub(crate) fn folder(path: &Path) -> PathBuf {
     if !path.is_file() {
         return path.to_owned();
     }
     match path.parent() {
-        Some(folder) if folder != Path::new("") => folder.to_owned(),
-        _ => PathBuf::from("."),
+        Some(folder) if folder.join("run.json").is_file() => folder.to_owned(),
+        Some(folder) if folder == Path::new("") && Path::new("run.json").is_file() => PathBuf::from("."),
+        _ => path.to_owned(),
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use ciphertax_model::StudyText;
+use ciphertax_model::{Study, StudyText};
 use ciphertax_records::{CutOff, Destination};
 use ciphertax_runner::Plan;
 use ciphertax_wire::Target;
 
 use crate::arguments::RunArguments;
+use crate::encdb::encdb_account;
 use crate::exit::Exit;
 use crate::find_study::find;
 use crate::measuring::{self, parse_target};
+use crate::server_cpu::ServerCpuArguments;
 
 /// Goes on with the run in `folder`, whose study, target and seed are those of its record.
 pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, String> {
@@ -33,14 +35,47 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
         }
     }
     let plan = Plan {
+        study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,
         target: same_target(folder, head.target.as_deref(), target)?,
+        encdb: encdb_account(arguments.encdb_account.as_deref(), false)?,
         seed: head.seed,
         tool: head.tool,
         command: head.command,
-        study: head.study,
     };
     let destination = Destination::Resumed(Box::new(cut_off));
-    measuring::play_and_show(&plan, destination, arguments.measuring.json)
+    measuring::play_and_show(&plan, destination, &arguments.measuring)
+}
+
+/// The recorded study, if it can be measured, with the command that tells the server's CPU: a record does not have its arguments,
+/// and nobody should run what a folder says without having seen it.
+fn same_command(folder: &Path, mut study: Study, given: &ServerCpuArguments) -> Result<Study, String> {
+    let folder = folder.display();
+    let recorded = study.server_cpu.as_mut().map(|counter| &mut counter.command);
+    match (recorded.filter(|command| !command.is_empty()), given.command()?) {
+        (None, None) => {}
+        (Some(recorded), Some(given)) if recorded.program() == given.program() => *recorded = given,
+        (Some(recorded), _) => {
+            return Err(format!(
+                "in the run in {folder} the command {} tells the server's CPU, and its arguments are in no record; give it again: \
+                 --server-cpu-command '{recorded}'",
+                recorded.program()
+            ));
+        }
+        (None, Some(_)) => {
+            return Err(format!(
+                "in the run in {folder} no command tells the server's CPU; leave --server-cpu-command out"
+            ));
+        }
+    }
+    let measured = Study {
+        // They may be of arms that were left out.
+        budgets: Vec::new(),
+        ..study.clone()
+    };
+    let valid = measured.validated();
+    valid
+        .map(|_| study)
+        .map_err(|error| format!("the run in {folder} cannot go on: {error}"))
 }
 
 /// The study and the target that are given; one alone is the target if it is a URL.

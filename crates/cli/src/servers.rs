@@ -6,6 +6,7 @@ use std::time::Duration;
 use ciphertax_lab::catalogue::{AtRestCapabilities, CATALOGUE, Capabilities, Entry};
 use ciphertax_lab::{Error, InstallStep, Installation, install};
 use ciphertax_model::{Resumption, TlsVersion};
+use ciphertax_records::harmless;
 use ciphertax_supervise::say;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableComponent, Width, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -218,7 +219,7 @@ impl Steps {
     }
 
     fn show(&self, step: &InstallStep) {
-        let text = format!("{}: {step}", self.name);
+        let text = harmless(&format!("{}: {step}", self.name));
         if self.bar.is_hidden() {
             say(&text);
         }

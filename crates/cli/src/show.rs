@@ -5,27 +5,46 @@ use std::path::Path;
 
 use ciphertax_explain::why::{course, flame};
 use ciphertax_records::why::Pictures;
-use ciphertax_records::{Recorded, Run, write_whole};
+use ciphertax_records::{Recorded, Run};
 use ciphertax_report::{html, json, terminal};
 use ciphertax_supervise::say;
+use serde::Serialize;
 
+use crate::arguments::OutputArguments;
+use crate::export::{self, write_text};
 use crate::width;
 
 pub(crate) const REPORT: &str = "report.html";
 
-/// Writes `report.html` and prints the run: as text, or as JSON and nothing else. It is printed also where it cannot be
-/// written.
-pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), String> {
-    let path = folder.join(REPORT);
+/// Writes `report.html`, prints the run, and exports it. It is printed also where it cannot be written. Tells what could not be done.
+pub(crate) fn everything(run: &Run, folder: &Path, output: &OutputArguments) -> Vec<String> {
     let (pictures, drawn) = match pictures(run, folder) {
         Ok(pictures) => (pictures, Ok(())),
         Err(problem) => (Pictures::default(), Err(problem)),
     };
-    let page = html::render_with(run, &pictures).map_err(|error| error.to_string())?;
-    let written = write_whole(&path, |file| file.write_all(page.as_bytes()));
-    let text = if as_json {
-        say(format_args!("Report: {}", path.display()));
+    let page = html::render_with(run, &pictures).map_err(|error| error.to_string());
+    let shown = match &page {
+        Ok(page) => write_and_print(run, page, folder, output),
+        Err(problem) => Err(problem.clone()),
+    };
+    let shown = shown.and(drawn.clone());
+    // An exported page has all its pictures.
+    let page = drawn.and(page);
+    let exported = export::write_all(&output.export, run, folder, page.as_deref());
+    shown.err().into_iter().chain(exported).collect()
+}
+
+/// The run in its folder, and on standard output: as text, or as JSON and nothing else, or its verdict.
+fn write_and_print(run: &Run, page: &str, folder: &Path, output: &OutputArguments) -> Result<(), String> {
+    let path = folder.join(REPORT);
+    let written = write_text(&path, page);
+    let text = if output.json {
+        if !output.quiet {
+            say(format_args!("Report: {}", path.display()));
+        }
         json::render(run)
+    } else if output.quiet {
+        terminal::verdict_alone(run, style())
     } else {
         let style = style();
         format!(
@@ -35,7 +54,7 @@ pub(crate) fn everything(run: &Run, folder: &Path, as_json: bool) -> Result<(), 
         )
     };
     let printed = print(&text);
-    written.map_err(|error| error.to_string()).and(printed).and(drawn)
+    written.and(printed)
 }
 
 /// What the page shows besides the record.
@@ -46,6 +65,18 @@ fn pictures(run: &Run, folder: &Path) -> Result<Pictures, String> {
     Ok(Pictures {
         flames: flame::flames(&run.head, &recorded.samples, &looks).map_err(explained)?,
         courses: course::courses(&recorded.samples).map_err(explained)?,
+    })
+}
+
+/// Prints a record: as JSON and nothing else, or as text.
+pub(crate) fn record(
+    record: &impl Serialize,
+    as_json: bool,
+    text: impl FnOnce(terminal::Style) -> String,
+) -> Result<(), String> {
+    print(&match as_json {
+        true => json::render(record),
+        false => text(style()),
     })
 }
 

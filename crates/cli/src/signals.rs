@@ -10,6 +10,7 @@ use std::thread;
 use ciphertax_runner::{made_on, remedy};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
+use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -26,6 +27,8 @@ pub(crate) struct Stop {
     /// The first signal; 0 before it.
     caught: Arc<AtomicI32>,
     left: Arc<Mutex<Left>>,
+    /// What is drawn on the terminal meanwhile.
+    drawn: Arc<Mutex<Option<ProgressBar>>>,
 }
 
 /// What is left behind if the process ends now.
@@ -45,6 +48,7 @@ impl Stop {
             flag: Arc::default(),
             caught: Arc::default(),
             left: Arc::default(),
+            drawn: Arc::default(),
         };
         let watch = || -> io::Result<()> {
             let is_second = Arc::new(AtomicBool::new(false));
@@ -67,7 +71,15 @@ impl Stop {
         self.caught.store(first, Ordering::Relaxed);
         self.flag.store(true, Ordering::Relaxed);
         // From a thread of its own: whoever does not read standard error must not hold up the second signal.
-        thread::spawn(|| say("Stopping in order; a second Ctrl-C ends at once"));
+        let drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        thread::spawn(move || {
+            let stopping = || say("Stopping in order; a second Ctrl-C ends at once");
+            match drawn.filter(|bar| !bar.is_hidden()) {
+                // A line amid what is drawn would leave a part of it.
+                Some(bar) => bar.suspend(stopping),
+                None => stopping(),
+            }
+        });
         let Some(second) = received.next() else { return };
         is_second.store(true, Ordering::Relaxed);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,6 +98,11 @@ impl Stop {
             0 => None,
             signal => Some(Exit::Stopped(signal)),
         }
+    }
+
+    /// Notes what is drawn on the terminal from now on.
+    pub(crate) fn draws(&self, bar: &ProgressBar) {
+        *self.drawn.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
     }
 
     /// Notes what is left behind from now on.

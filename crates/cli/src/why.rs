@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use ciphertax_explain::explain;
+use ciphertax_explain::explain_folder;
 use ciphertax_model::Profiling;
 use ciphertax_records::why::{LookFiles, Looks};
 use ciphertax_records::{Head, Recorded, Run, write_whole};
@@ -12,25 +12,21 @@ use ciphertax_report::{terminal, why};
 use crate::arguments::{WhyArguments, WhyFormat};
 use crate::exit::Exit;
 use crate::report::folder;
+use crate::selection::chosen;
 use crate::show;
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<Exit, String> {
     let folder = folder(&arguments.run);
     let recorded = Recorded::open(&folder).map_err(|error| error.to_string())?;
     let looks = recorded.looks().map_err(|error| error.to_string())?;
-    let results = explain(&recorded.head, &recorded.samples, &looks).map_err(|error| error.to_string())?;
-    let run = Run::new(recorded.head, results);
+    let run = explain_folder(&folder).map_err(|error| error.to_string())?;
+    let cells = run.results.cells.iter().map(|cell| cell.name.as_str());
+    let cells = chosen("cell", &arguments.cell, cells.collect())?;
+    let arms = run.head.arms.iter().map(|arm| arm.name.as_str());
+    let arms = chosen("arm", &arguments.arm, arms.collect())?;
     let chosen = why::Chosen {
-        cell: known(
-            "cell",
-            arguments.cell.as_deref(),
-            run.results.cells.iter().map(|cell| &*cell.name),
-        )?,
-        arm: known(
-            "arm",
-            arguments.arm.as_deref(),
-            run.head.arms.iter().map(|arm| &*arm.name),
-        )?,
+        cells: cells.as_deref(),
+        arms: arms.as_deref(),
     };
     let is_there = match arguments.format {
         WhyFormat::Text | WhyFormat::Json => !run.results.why.is_empty(),
@@ -76,22 +72,6 @@ fn shown(
     Ok(text)
 }
 
-/// The name, if the run has it.
-fn known<'a>(
-    what: &str,
-    name: Option<&'a str>,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<Option<&'a str>, String> {
-    let names: Vec<&str> = names.collect();
-    match name {
-        Some(name) if !names.contains(&name) => Err(format!(
-            "the run has no {what} {name:?}; it has {}",
-            names.join(", ")
-        )),
-        name => Ok(name),
-    }
-}
-
 /// Why there is nothing to show, and what would change that.
 fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
     let what = match format {
@@ -100,9 +80,11 @@ fn not_looked_into(folder: &Path, head: &Head, format: WhyFormat) -> String {
     };
     let reason = match (&head.not_explained, head.study.profile) {
         (Some(reason), _) => reason.trim_end_matches('.').to_owned(),
-        (None, Profiling::Off) => "its study asks for none; measure again with --profile=full".into(),
+        (None, Profiling::Off) => {
+            "it was measured with profile off; measure again with --profile=full".into()
+        }
         (None, Profiling::Waits) if what != "was not looked into" => {
-            "its study asks for waits alone; measure again with --profile=full".into()
+            "it was measured with profile waits alone; measure again with --profile=full".into()
         }
         (None, Profiling::Waits | Profiling::Full) => format!(
             "it was measured by an earlier release, or was too short: the first {} blocks of a cell are not looked into; \

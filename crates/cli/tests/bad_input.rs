@@ -154,6 +154,18 @@ fn a_report_on_what_is_no_run() {
 }
 
 #[test]
+fn a_file_that_is_neither_study_nor_run_is_said_to_be_what_it_is() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("x.json"), "{\n}").unwrap();
+    sandbox
+        .finish(&["run", "x.json"])
+        .refuses(&["x.json is JSON, and a study is TOML"]);
+    sandbox
+        .finish(&["report", "x.json"])
+        .refuses(&["x.json is a file, as an export is; give the folder of the run"]);
+}
+
+#[test]
 fn arguments_that_are_not_known_or_make_no_sense() {
     for (arguments, words) in [
         (&["quack"][..], &["'quack'", "'quick'"][..]),

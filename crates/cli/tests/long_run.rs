@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ciphertax_records::{Recorded, Results, Run, RunFolder, Sample, write_run};
 
-use crate::common::Sandbox;
+use crate::common::{Sandbox, peak_memory};
 
 /// Ten hours of two slices a second.
 const SLICES: usize = 72_000;
@@ -50,12 +50,4 @@ fn repeat_a_real_run(path: &Path) {
         folder.append(&sample).unwrap();
     }
     write_run(path, &Run::new(recorded.head, Results::default())).unwrap();
-}
-
-/// The most memory that a process has had so far, in bytes; `None` once it has ended.
-fn peak_memory(process: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kilobytes << 10)
 }

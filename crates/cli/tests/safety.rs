@@ -392,9 +392,7 @@ fn blocks_that_others_disturb_are_waited_out() {
     let finished = running.finish_within(Duration::from_secs(120));
     finished.measured();
     assert!(
-        finished
-            .stderr
-            .contains("Waiting until the machine is quiet again"),
+        finished.stderr.contains("Waiting until this has passed"),
         "{}",
         finished.stderr
     );

@@ -278,8 +278,10 @@ fn a_run_that_is_killed_leaves_no_file() {
     let sandbox = Sandbox::new();
     let mut running = start(&sandbox, &STUDY.replace("time_s = 8", "time_s = 60"));
     running.measures();
-    let encrypted = files_with(&sandbox.temporary(), "SQLite format 3");
-    assert_eq!(encrypted.len(), 2, "the two plain ones of three: {encrypted:?}");
+    // A write-ahead log that has just been written may hold the first page too.
+    let mut plain = files_with(&sandbox.temporary(), "SQLite format 3");
+    plain.retain(|file| file.extension().is_some_and(|extension| extension == "db"));
+    assert_eq!(plain.len(), 2, "the two plain ones of three: {plain:?}");
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, None);
     sandbox.expect_nothing_left();

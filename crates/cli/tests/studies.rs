@@ -1,5 +1,6 @@
 //! `ciphertax studies` and `ciphertax run`.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use ciphertax_model::{Metric, Study};
@@ -38,6 +39,10 @@ fn the_list_as_json_says_the_same() {
         .iter()
         .filter_map(|study| study["name"].as_str())
         .collect();
+    assert!(
+        names.iter().collect::<BTreeSet<_>>().len() == names.len(),
+        "{names:?}"
+    );
     assert_eq!(names[..3], ["quick", "mysql-tls-library", "mysql-tls-tunnel-wan"]);
     let wan = &studies[2];
     assert_eq!(wan["needs_root"], true);

@@ -101,7 +101,7 @@ const LOGINS: &str = r#"
 name = "logins"
 question = "What does a login cost that the server does not remember?"
 server = "mysql"
-time_s = 8
+time_s = 16
 slice_s = 0.2
 
 [[arm]]

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ciphertax_explain::why::categories::Rules;
 use ciphertax_records::why::{Looks, ProfiledSide};
-use ciphertax_records::{Recorded, Samples};
+use ciphertax_records::{Recorded, Run, Samples};
 use ciphertax_stats::MeanEstimate;
 use ciphertax_testkit::not_tested;
 
 use crate::common::{Running, Sandbox, record};
+use crate::preloaded::Preloaded;
 
-const STUDY: &str = r#"
+pub(crate) const STUDY: &str = r#"
 name = "slowed"
 question = "Where does the time go?"
 time_s = 45
@@ -35,41 +35,39 @@ workload = "oltp_point_select"
 load = { connections = 2 }
 "#;
 
-/// What makes every `SSL_write` of a server slower, as a library to load before its others, and where it counts.
-struct SlowWrite {
-    folder: tempfile::TempDir,
+/// What makes every `SSL_write` of a server slower, and where it counts.
+pub(crate) struct SlowWrite {
+    preloaded: Preloaded,
 }
 
 impl SlowWrite {
-    fn build() -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("ciphertax-test-")
-            .tempdir()
-            .unwrap();
-        // The server may be of another user.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let slow = Self { folder };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preloaded/slow_write.c");
-        let built = Command::new("cc")
-            .args(["-O2", "-shared", "-fPIC", "-o"])
-            .args([&slow.library(), &source])
-            .status();
-        assert!(built.unwrap().success());
+    pub(crate) fn build() -> Self {
+        let slow = Self {
+            preloaded: Preloaded::build("slow_write.c"),
+        };
         fs::write(slow.truth(), [0; 16]).unwrap();
         fs::set_permissions(slow.truth(), fs::Permissions::from_mode(0o666)).unwrap();
         slow
     }
 
-    fn library(&self) -> PathBuf {
-        self.folder.path().join("slow_write.so")
+    /// A run whose server is slower by so many nanoseconds.
+    pub(crate) fn run(&self, sandbox: &Sandbox, ns: u32) -> Run {
+        fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+        command
+            .env("LD_PRELOAD", self.preloaded.library())
+            .env("SLOW_WRITE_NS", ns.to_string())
+            .env("SLOW_WRITE_TRUTH", self.truth());
+        Running::start(command).finish().measured();
+        record(&sandbox.run())
     }
 
     fn truth(&self) -> PathBuf {
-        self.folder.path().join("truth")
+        self.preloaded.folder().join("truth")
     }
 
     /// Microseconds of CPU time that it took each time.
-    fn us(&self) -> f64 {
+    pub(crate) fn us(&self) -> f64 {
         let counts = fs::read(self.truth()).unwrap();
         let count = |at: usize| u64::from_ne_bytes(counts[at..at + 8].try_into().unwrap());
         count(8) as f64 / 1e3 / count(0) as f64
@@ -80,24 +78,11 @@ impl SlowWrite {
 fn a_function_that_is_slower_by_a_known_time_is_found_in_its_category_with_that_time() {
     let slow = SlowWrite::build();
     let sandbox = Sandbox::new();
-    fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-    command
-        .env("LD_PRELOAD", slow.library())
-        .env("SLOW_WRITE_NS", "30000")
-        .env("SLOW_WRITE_TRUTH", slow.truth());
-    Running::start(command).finish().measured();
-
-    let run = record(&sandbox.run());
+    let run = slow.run(&sandbox, 30_000);
     if let Some(reason) = &run.head.not_explained {
         return not_tested(reason);
     }
-    let found = spent_in(
-        &sandbox.run(),
-        "tls",
-        "slowed_by_the_test",
-        "TLS record: protocol",
-    );
+    let found = spent_slowed(&sandbox.run());
     let (truth, half_width) = (slow.us(), found.high - found.mean);
     assert!(
         (found.mean - truth).abs() < half_width.max(truth * 0.1),
@@ -113,7 +98,47 @@ fn a_function_that_is_slower_by_a_known_time_is_found_in_its_category_with_that_
         row.is_significant && row.difference.unwrap().value > 0.9 * truth,
         "{row:?}"
     );
+    every_format_is_written(&sandbox);
     sandbox.expect_nothing_left();
+}
+
+fn every_format_is_written(sandbox: &Sandbox) {
+    let why = |arguments: &[&str]| {
+        let arguments = [&["why", "run"], arguments].concat();
+        Running::start(sandbox.command(&arguments)).finish()
+    };
+    let text = why(&[]);
+    assert!(
+        text.measured().contains("TLS record: protocol"),
+        "{}",
+        text.stderr
+    );
+    let csv = why(&["--format", "csv", "--arm", "tl?"]);
+    let lines: Vec<&str> = csv.measured().lines().collect();
+    assert!(lines.len() > 10 && lines[1..].iter().all(|line| line.contains("tls")));
+    let collapsed = why(&["--format", "collapsed"]);
+    let counts = |line: &str| {
+        line.rsplit_once(' ')
+            .is_some_and(|(_, count)| count.parse::<u64>().is_ok())
+    };
+    assert!(collapsed.measured().contains("slowed_by_the_test"));
+    assert!(collapsed.stdout.lines().all(counts));
+    for format in ["json", "speedscope"] {
+        let written = why(&["--format", format]);
+        serde_json::from_str::<serde_json::Value>(written.measured()).unwrap();
+    }
+    let wrong = why(&["--arm", "tsl"]);
+    assert_ne!(wrong.code, Some(0));
+    assert!(
+        wrong.stderr.contains("tsl") && wrong.stderr.contains("tls"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+/// Microseconds that an operation over TLS spends in what was made slower, which counts as the record protocol.
+pub(crate) fn spent_slowed(run: &Path) -> MeanEstimate {
+    spent_in(run, "tls", "slowed_by_the_test", "TLS record: protocol")
 }
 
 /// Microseconds of the server's CPU time that an operation of an arm spends in a function, block by block, of which all stacks must

@@ -15,7 +15,7 @@ pub(crate) enum Course {
     Open(Arc<Schedule>),
 }
 
-/// A number of operations that the connections take one by one.
+/// A number of operations that the connections take one by one, or that are dealt to them.
 #[derive(Debug)]
 pub(crate) struct Batch {
     operations: u64,
@@ -28,6 +28,12 @@ impl Batch {
             operations: operations.into(),
             taken: AtomicU64::new(0),
         }
+    }
+
+    /// How many of them are dealt to a connection, of as many.
+    pub(crate) fn dealt(&self, connection: u32, of: u32) -> u64 {
+        let (connection, of) = (u64::from(connection), u64::from(of));
+        self.operations / of + u64::from(connection < self.operations % of)
     }
 
     /// Takes one; false when none is left.
@@ -113,6 +119,16 @@ mod tests {
     fn a_slice_too_short_for_its_rate_has_one_operation() {
         let schedule = Schedule::new(Instant::now(), 1, Duration::from_millis(1), 1);
         assert_eq!(schedule.operations(), 1);
+    }
+
+    #[test]
+    fn a_batch_is_dealt_evenly_and_whole() {
+        for operations in [0, 1, 6, 7, 8, 1000] {
+            let batch = Batch::of(operations);
+            let dealt: Vec<u64> = (0..7).map(|connection| batch.dealt(connection, 7)).collect();
+            assert_eq!(dealt.iter().sum::<u64>(), u64::from(operations));
+            assert!(dealt[0] - dealt[6] <= 1, "{dealt:?}");
+        }
     }
 
     #[test]

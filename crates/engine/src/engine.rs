@@ -145,17 +145,34 @@ impl Engine {
         Ok(outcome)
     }
 
+    /// A slice of no block: [`Engine::slice_of`] with a seed of 0.
+    ///
+    /// # Errors
+    /// Those of [`Engine::slice_of`].
+    pub fn slice(&mut self, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
+        self.slice_of(0, arm, duration)
+    }
+
     /// Lets the arm's connections work, and operations in flight finish: for `duration`, or until a batch is done.
-    /// Where the thread that started the engine heeds a flag, it is cut short when that is set.
+    /// Where the thread that started the engine heeds a flag, it is cut short when that is set. Where the workload deals
+    /// its operations, a batch is the same for all slices of the same `seed`.
     ///
     /// # Errors
     /// For an engine that cannot go on; what goes wrong with operations is in the yield.
-    pub fn slice(&mut self, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
+    pub fn slice_of(&mut self, seed: u64, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
         let course = self.course(duration);
         for index in 0..self.workers.len() {
             let course = course.clone();
             let keep = self.keeps_operations;
-            self.tell(index, Command::Run { arm, course, keep })?;
+            self.tell(
+                index,
+                Command::Run {
+                    arm,
+                    course,
+                    keep,
+                    seed,
+                },
+            )?;
         }
         let mut is_cut = false;
         let mut glance = || {

@@ -19,4 +19,4 @@ pub use operation::{Failure, Operation};
 pub use recorder::Recorder;
 pub use responses::LATE;
 pub use slice_yield::SliceYield;
-pub use workload::{Slot, Workload};
+pub use workload::{Deal, Slot, Workload};

@@ -15,11 +15,8 @@ use crate::operation::{Failure, Operation};
 /// first connect and for failures.
 pub struct Recorder {
     kinds: Vec<KindCount>,
-    pub(crate) queries: u64,
-    pub(crate) restarts: u64,
-    pub(crate) stale_reads: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_received: u64,
+    /// All operations that succeeded.
+    pub(crate) sum: Operation,
     phases: Vec<Option<PhaseCount>>,
     logins: Vec<(AuthenticationFacts, u64)>,
     pub(crate) handshakes: Option<Handshakes>,
@@ -54,11 +51,7 @@ impl Recorder {
         };
         Self {
             kinds: kinds.iter().map(kind).collect(),
-            queries: 0,
-            restarts: 0,
-            stale_reads: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
+            sum: Operation::default(),
             phases: Phase::ALL.iter().map(|_| None).collect(),
             logins: Vec::new(),
             handshakes: None,
@@ -82,11 +75,7 @@ impl Recorder {
                 connect: self.last_connect.take(),
             });
         }
-        self.queries += operation.queries;
-        self.restarts += operation.restarts;
-        self.stale_reads += operation.stale_reads;
-        self.bytes_sent += operation.bytes_sent;
-        self.bytes_received += operation.bytes_received;
+        self.sum += operation;
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {
@@ -128,7 +117,7 @@ impl Recorder {
             let close = Phase::Close;
             let count = self.phases[close.index()].get_or_insert_with(|| PhaseCount::new(close));
             count.sample.bytes_received += bytes_received;
-            self.bytes_received += bytes_received;
+            self.sum.bytes_received += bytes_received;
         }
     }
 
@@ -147,11 +136,7 @@ impl Recorder {
             mine.latency_sum_ns += theirs.latency_sum_ns;
             add(&mut mine.latency, &theirs.latency);
         }
-        self.queries += other.queries;
-        self.restarts += other.restarts;
-        self.stale_reads += other.stale_reads;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
+        self.sum += other.sum;
         for (phase, theirs) in Phase::ALL.into_iter().zip(&other.phases) {
             let Some(theirs) = theirs else { continue };
             self.phases[phase.index()]

@@ -1,6 +1,7 @@
 //! One load thread: its event loop, and its share of every arm's connections.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
 use crate::recorder::Recorder;
 use crate::responses::Responses;
-use crate::workload::{Slot, Workload};
+use crate::workload::{Deal, Slot, Workload};
 
 /// Connections that a load thread opens together: over a long line, where each waits for many answers, one by one would
 /// take minutes; all at once could be more than a server lets wait.
-const OPENED_AT_A_TIME: usize = 16;
+const OPENED_AT_A_TIME: usize = 32;
 /// How long a connection may take to open.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long operations in flight may take to finish after the end of a slice.
@@ -30,8 +31,13 @@ pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
     Prepare { arm: usize, check: bool },
-    /// Work, and keep every single operation where `keep` says so.
-    Run { arm: usize, course: Course, keep: bool },
+    /// Work, and keep every single operation where `keep` says so. The `seed` is that of the block.
+    Run {
+        arm: usize,
+        course: Course,
+        keep: bool,
+        seed: u64,
+    },
 }
 
 /// What a load thread answers.
@@ -70,8 +76,13 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
     for command in commands {
         let reply = match command {
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
-            Command::Run { arm, course, keep } => worker
-                .slice(arm, &course, keep)
+            Command::Run {
+                arm,
+                course,
+                keep,
+                seed,
+            } => worker
+                .slice(arm, &course, keep, seed)
                 .map(|work| Reply::Ran(Box::new(work))),
         };
         if replies.send(reply.unwrap_or_else(Reply::Broken)).is_err() {
@@ -124,10 +135,10 @@ impl<W: Workload> Worker<W> {
 
     fn prepare(&mut self, arm: usize, check: bool) -> io::Result<Result<(), Failure>> {
         let workload = &self.share.arms[arm];
-        let deadline = || Instant::now() + OPEN_TIMEOUT;
         self.reactor.set_poll_delay(PollDelay::NONE);
         if check {
-            match self.reactor.run_one(workload.check(&self.reactor), deadline())? {
+            let deadline = Instant::now() + OPEN_TIMEOUT;
+            match self.reactor.run_one(workload.check(&self.reactor), deadline)? {
                 Some(Ok(())) => {}
                 Some(Err(failure)) => return Ok(Err(failure)),
                 None => return Ok(Err(too_slow())),
@@ -135,29 +146,23 @@ impl<W: Workload> Worker<W> {
         }
         let slots = &mut self.connections[arm];
         let empty: Vec<usize> = (0..slots.len()).filter(|place| slots[*place].is_none()).collect();
-        for few in empty.chunks(OPENED_AT_A_TIME) {
-            let tasks = few.iter().zip(self.opened + 1..).map(|(place, opened)| {
-                let slot = Slot {
-                    index: self.share.first_slot + *place as u32,
-                    of: self.share.slots,
-                    seed: self.share.seed.wrapping_add(opened),
-                };
-                workload.open(&self.reactor, slot)
-            });
-            let outcomes = self.reactor.run(tasks, deadline())?;
-            self.opened += few.len() as u64;
-            for (place, outcome) in few.iter().zip(outcomes) {
-                match outcome {
-                    Some(Ok(connection)) => slots[*place] = Some(connection),
-                    Some(Err(failure)) => return Ok(Err(failure)),
-                    None => return Ok(Err(too_slow())),
-                }
-            }
-        }
-        Ok(Ok(()))
+        let opening = Opening {
+            workload,
+            reactor: &self.reactor,
+            places: RefCell::new(empty.iter().copied().zip(self.opened + 1..).collect()),
+            connections: RefCell::new(slots),
+            first_slot: self.share.first_slot,
+            slots: self.share.slots,
+            seed: self.share.seed,
+        };
+        self.opened += empty.len() as u64;
+        let tasks = (0..OPENED_AT_A_TIME.min(empty.len())).map(|_| opening.some());
+        let outcomes = self.reactor.run(tasks, Instant::now() + OPEN_TIMEOUT)?;
+        let mut outcomes = outcomes.into_iter();
+        Ok(outcomes.try_for_each(|outcome| outcome.unwrap_or_else(|| Err(too_slow()))))
     }
 
-    fn slice(&mut self, arm: usize, course: &Course, keep: bool) -> io::Result<Work> {
+    fn slice(&mut self, arm: usize, course: &Course, keep: bool, seed: u64) -> io::Result<Work> {
         let workload = &self.share.arms[arm];
         let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
@@ -165,7 +170,18 @@ impl<W: Workload> Worker<W> {
         reactor.set_poll_delay(self.share.poll_delay);
         let free = slots.iter_mut().enumerate();
         let free = free.filter_map(|(place, slot)| Some((place, slot.take()?)));
-        let (places, connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();
+        let (places, mut connections): (Vec<usize>, Vec<W::Connection>) = free.unzip();
+        let share = &self.share;
+        let dealt = |place: usize| match course {
+            Course::Batch(batch) if W::DEALT => {
+                Some(batch.dealt(share.first_slot + place as u32, share.slots))
+            }
+            Course::Closed(_) | Course::Batch(_) | Course::Open(_) => None,
+        };
+        for (connection, place) in connections.iter_mut().zip(&places) {
+            let operations = dealt(*place);
+            workload.begin(connection, Deal { seed, operations });
+        }
         let connections = connections.into_iter();
         let responses = RefCell::new(Responses::new());
 
@@ -177,6 +193,7 @@ impl<W: Workload> Worker<W> {
             reactor,
             recorder: &recorder,
             responses: &responses,
+            finish: Cell::new(began + FINISH_TIMEOUT),
         };
         let outcomes = match course {
             Course::Closed(duration) => {
@@ -185,7 +202,9 @@ impl<W: Workload> Worker<W> {
                 reactor.run(tasks, deadline + FINISH_TIMEOUT)?
             }
             Course::Batch(batch) => {
-                let tasks = connections.map(|connection| load.batch(batch, connection));
+                let tasks = connections
+                    .zip(&places)
+                    .map(|(connection, place)| load.batch(batch, dealt(*place), connection));
                 reactor.run(tasks, began + FINISH_TIMEOUT)?
             }
             Course::Open(schedule) => {
@@ -222,6 +241,46 @@ impl<W: Workload> Worker<W> {
     }
 }
 
+/// The connections of an arm that a load thread has yet to open.
+struct Opening<'a, W: Workload> {
+    workload: &'a W,
+    reactor: &'a Rc<Reactor>,
+    /// Their places, and the number of each among all that the thread ever opened.
+    places: RefCell<VecDeque<(usize, u64)>>,
+    /// All of the arm's, by place; those that are open stay so, whatever becomes of others.
+    connections: RefCell<&'a mut [Option<W::Connection>]>,
+    first_slot: u32,
+    slots: u32,
+    seed: u64,
+}
+
+impl<W: Workload> Opening<'_, W> {
+    /// Opens one after the other until none is left to open or one could not be opened.
+    async fn some(&self) -> Result<(), Failure> {
+        while let Some((place, opened)) = self.next() {
+            let slot = Slot {
+                index: self.first_slot + place as u32,
+                of: self.slots,
+                seed: self.seed.wrapping_add(opened),
+            };
+            self.reactor.set_deadline(Instant::now() + OPEN_TIMEOUT);
+            match self.workload.open(self.reactor, slot).await {
+                Ok(connection) => self.connections.borrow_mut()[place] = Some(connection),
+                Err(failure) => {
+                    // Where one is refused, so are others.
+                    self.places.borrow_mut().clear();
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Option<(usize, u64)> {
+        self.places.borrow_mut().pop_front()
+    }
+}
+
 /// What the connections of a load thread work on in a slice. Its functions are one connection's part of that; they
 /// return the connection if it can be used again.
 struct Load<'a, W> {
@@ -229,6 +288,8 @@ struct Load<'a, W> {
     reactor: &'a Rc<Reactor>,
     recorder: &'a RefCell<Recorder>,
     responses: &'a RefCell<Responses>,
+    /// Until when the operations of a batch have time; later and later.
+    finish: Cell<Instant>,
 }
 
 impl<W: Workload> Load<'_, W> {
@@ -236,19 +297,46 @@ impl<W: Workload> Load<'_, W> {
         // The end of an operation is the beginning of the next: one look at the clock serves both.
         let mut now = Instant::now();
         while now < deadline {
+            let pause = self.workload.pause(&mut connection);
+            if !pause.is_zero() {
+                now = self.reactor.sleep_until(deadline.min(now + pause)).await;
+                if now >= deadline {
+                    break;
+                }
+            }
             now = self.operate(now, &mut connection).await?;
         }
         self.settled(connection).await
     }
 
-    async fn batch(&self, batch: &Batch, mut connection: W::Connection) -> Option<W::Connection> {
+    /// Takes operations of the batch as long as there are some, or as many as are dealt to the connection.
+    async fn batch(
+        &self,
+        batch: &Batch,
+        dealt: Option<u64>,
+        mut connection: W::Connection,
+    ) -> Option<W::Connection> {
         let mut now = Instant::now();
-        while batch.take() {
+        let mut left = dealt.unwrap_or(u64::MAX);
+        while left > 0 && batch.take() {
+            left -= 1;
+            let pause = self.workload.pause(&mut connection);
             // As long as operations begin, those in flight have time.
-            self.reactor.set_deadline(now + FINISH_TIMEOUT);
+            self.give_time_until(now + pause + FINISH_TIMEOUT);
+            if !pause.is_zero() {
+                now = self.reactor.sleep_until(now + pause).await;
+            }
             now = self.operate(now, &mut connection).await?;
         }
         self.settled(connection).await
+    }
+
+    /// Another connection may rest for longer, and needs its time too.
+    fn give_time_until(&self, finish: Instant) {
+        if finish > self.finish.get() {
+            self.finish.set(finish);
+            self.reactor.set_deadline(finish);
+        }
     }
 
     /// Begins with the operation of number `first`.

@@ -42,8 +42,11 @@ pub(crate) struct Figures {
     pub(crate) server_cpu_ns: Option<u64>,
     tunnel_cpu_ns: Option<u64>,
     pooler_cpu_ns: Option<u64>,
+    column_relay_cpu_ns: Option<u64>,
     /// Sent and received.
     bytes: u64,
+    /// Cells that the client encrypted and decrypted.
+    pub(crate) cells: u64,
     /// Read into the server's cache, and written from it.
     pages: Pages,
     /// Of the client's threads, then of the server's.
@@ -135,6 +138,11 @@ impl<'a> CellSamples<'a> {
         }
     }
 
+    /// Blocks of which there is a slice.
+    pub(crate) fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Every slice that was not looked into, void ones too, in the order of the blocks.
     pub(crate) fn slices(&self) -> impl Iterator<Item = &Figures> {
         self.blocks.values().flatten().flatten()
@@ -146,6 +154,21 @@ impl<'a> CellSamples<'a> {
             .values()
             .filter_map(move |block| block[arm].as_ref())
             .filter(|slice| slice.counts())
+    }
+
+    /// A metric over all slices of an arm that tell it, of all their operations together, in the metric's unit.
+    pub(crate) fn level(&self, arm: usize, metric: Metric) -> Option<f64> {
+        pooled_of(self.valid(arm), metric)
+    }
+
+    /// The same of the baseline and the baseline again together, against both of which variants are compared.
+    pub(crate) fn level_of_both_baselines(&self, metric: Metric) -> Option<f64> {
+        pooled_of(self.both_baselines(), metric)
+    }
+
+    /// The slices of the baseline and of the baseline again that count.
+    pub(crate) fn both_baselines(&self) -> impl Iterator<Item = &Figures> {
+        self.valid(BASELINE).chain(self.valid(AGAIN))
     }
 
     /// The blocks in which both arms are valid.
@@ -162,25 +185,19 @@ impl<'a> CellSamples<'a> {
         })
     }
 
-    /// A metric of both arms, one value a block in which both have it.
-    pub(crate) fn paired(&self, one: usize, other: usize, metric: Metric) -> (Vec<f64>, Vec<f64>) {
-        self.pairs(one, other)
-            .filter_map(|(a, b)| Some((value(a, metric)?, value(b, metric)?)))
-            .unzip()
-    }
-
-    /// The mean latency of one kind of operation of both arms, in microseconds, one value a block in which both have it.
-    pub(crate) fn paired_means(&self, one: usize, other: usize, kind: usize) -> (Vec<f64>, Vec<f64>) {
-        self.pairs(one, other)
-            .filter_map(|(a, b)| Some((pooled_mean_latency(&[a], kind)?, pooled_mean_latency(&[b], kind)?)))
-            .unzip()
-    }
-
     /// The kinds of operations that the baseline did, where there are several; none where there is but one.
     pub(crate) fn kinds(&self) -> Vec<usize> {
         let is_done = |kind: &usize| self.valid(BASELINE).any(|slice| slice.has_kind(*kind));
         let kinds: Vec<usize> = (0..self.kinds.len()).filter(is_done).collect();
         if kinds.len() > 1 { kinds } else { Vec::new() }
+    }
+
+    /// The operations of a kind that an arm did in its slices that count, and the seconds that these took.
+    pub(crate) fn done(&self, arm: usize, kind: usize) -> (u64, f64) {
+        let (count, ns) = self.valid(arm).fold((0, 0), |(count, ns), slice| {
+            (count + slice.of_kind(kind).count, ns + slice.duration_ns)
+        });
+        (count, ns as f64 / 1e9)
     }
 
     /// The name of a kind.
@@ -208,6 +225,15 @@ impl<'a> CellSamples<'a> {
     pub(crate) fn seconds_of(&self, more_blocks: u32) -> Option<f64> {
         let blocks = self.looked.blocks_with(more_blocks);
         self.seconds_per_block().map(|seconds| seconds * blocks)
+    }
+
+    /// How long valid slices were on average; `None` where there are none.
+    pub(crate) fn slice_seconds(&self) -> Option<f64> {
+        let valid = self.slices().filter(|slice| slice.is_valid);
+        let (count, ns) = valid.fold((0_u32, 0), |(count, ns), slice| {
+            (count + 1, ns + slice.duration_ns)
+        });
+        (count > 0).then(|| ns as f64 / 1e9 / f64::from(count))
     }
 
     /// Seconds that a block takes, from the first to the last; `None` before there are two.
@@ -284,7 +310,9 @@ impl Figures {
             server_cpu_ns: server.server_cpu.map(|cpu| cpu.total_ns),
             tunnel_cpu_ns: server.tunnel_cpu.map(|cpu| cpu.total_ns),
             pooler_cpu_ns: server.pooler_cpu.map(|cpu| cpu.total_ns),
+            column_relay_cpu_ns: server.column_relay_cpu.map(|cpu| cpu.total_ns),
             bytes: load.bytes_sent + load.bytes_received,
+            cells: load.cells_encrypted + load.cells_decrypted,
             pages: Pages::of(&server.server_counters),
             run_queue_wait_ns: [load.client_run_queue_wait_ns, server.server_run_queue_wait_ns],
             workers: load.workers,
@@ -336,6 +364,13 @@ impl Figures {
     }
 }
 
+fn pooled_of<'a>(slices: impl Iterator<Item = &'a Figures>, metric: Metric) -> Option<f64> {
+    pooled(
+        &slices.filter(|slice| slice.tells(metric)).collect::<Vec<_>>(),
+        metric,
+    )
+}
+
 /// A metric of one slice, in the metric's unit; `None` where it was not seen. Percentiles are not a slice's to tell.
 pub(crate) fn value(slice: &Figures, metric: Metric) -> Option<f64> {
     pooled(&[slice], metric)
@@ -343,7 +378,7 @@ pub(crate) fn value(slice: &Figures, metric: Metric) -> Option<f64> {
 
 /// A metric of several slices together: of all operations, not of slices, so that a slice with few operations has little
 /// to say. `None` where it was not seen. Percentiles are made of histograms instead.
-pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
+fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
     let sum = |of: &dyn Fn(&Figures) -> u64| slices.iter().map(|slice| of(slice) as f64).sum::<f64>();
     let every = |of: &dyn Fn(&Figures) -> Option<u64>| {
         let values = slices.iter().map(|slice| of(slice).map(|value| value as f64));
@@ -355,6 +390,8 @@ pub(crate) fn pooled(slices: &[&Figures], metric: Metric) -> Option<f64> {
         Metric::ServerCpuPerOp => every(&|slice| slice.server_cpu_ns)? / 1e3 / operations,
         Metric::TunnelCpuPerOp => every(&|slice| slice.tunnel_cpu_ns)? / 1e3 / operations,
         Metric::PoolerCpuPerOp => every(&|slice| slice.pooler_cpu_ns)? / 1e3 / operations,
+        Metric::CellsPerOp => sum(&|slice| slice.cells) / operations,
+        Metric::ColumnRelayCpuPerOp => every(&|slice| slice.column_relay_cpu_ns)? / 1e3 / operations,
         Metric::Throughput => operations / (sum(&|slice| slice.duration_ns) / 1e9),
         Metric::LatencyMean => sum(&|slice| slice.latency_sum_ns) / 1e3 / operations,
         Metric::ResponseMean => every(&|slice| Some(slice.open_loop?.response_ns))? / 1e3 / operations,

@@ -10,7 +10,8 @@ use ciphertax_records::{ChurnBreakEven, ChurnPoint, ChurnRow, EstimateRow, Resul
 use ciphertax_stats::jackknife::interval_of;
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, value};
+use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, value};
+use crate::compared;
 use crate::error::ExplainError;
 
 /// Overheads for which the report says from how many queries per connection on they are kept.
@@ -41,7 +42,7 @@ pub(crate) fn rows(
                 continue;
             };
             for side in SIDES {
-                let blocks = (blocks(connect, arm, side), blocks(query, same, side));
+                let blocks = (blocks(connect, arm, side)?, blocks(query, same, side)?);
                 let fewest = FEWEST_BLOCKS as usize;
                 if blocks.0.len() >= fewest && blocks.1.len() >= fewest {
                     let names = [&connect.cell.name, &query.cell.name, name].map(String::as_str);
@@ -117,49 +118,42 @@ fn cpu_us(side: Side, logs: &Row) -> (f64, f64) {
     )
 }
 
-fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Vec<Row> {
+fn blocks(cell: &CellSamples<'_>, arm: usize, side: Side) -> Result<Vec<Row>, ExplainError> {
     let (client, server) = counts(side);
-    let log = |counts: bool, slice, metric| {
-        if counts {
-            value(slice, metric).map(f64::ln)
-        } else {
-            Some(0.0)
+    let of = |counts: bool, metric: Metric, slices: [&Figures; 3]| {
+        if !counts {
+            return Some([0.0; 3]);
         }
+        let values: Option<Vec<f64>> = slices.into_iter().map(|slice| value(slice, metric)).collect();
+        values?.try_into().ok().map(|row: [f64; 3]| row.map(f64::ln))
     };
-    let mut rows: Vec<Row> = cell
-        .pairs(BASELINE, arm)
-        .filter_map(|(baseline, variant)| {
-            Some([
-                log(client, baseline, Metric::ClientCpuPerOp)?,
-                log(client, variant, Metric::ClientCpuPerOp)?,
-                log(server, baseline, Metric::ServerCpuPerOp)?,
-                log(server, variant, Metric::ServerCpuPerOp)?,
-            ])
+    let (of_client, of_server): (Vec<[f64; 3]>, Vec<[f64; 3]>) = cell
+        .together([BASELINE, AGAIN, arm])
+        .filter_map(|slices| {
+            Some((
+                of(client, Metric::ClientCpuPerOp, slices)?,
+                of(server, Metric::ServerCpuPerOp, slices)?,
+            ))
         })
-        .collect();
-    if client {
-        center(cell, Metric::ClientCpuPerOp, [0, 1], &mut rows);
+        .unzip();
+    if of_client.len() < FEWEST_BLOCKS as usize {
+        return Ok(Vec::new());
     }
-    if server {
-        center(cell, Metric::ServerCpuPerOp, [2, 3], &mut rows);
-    }
-    rows
+    let of_client = as_in_the_tables(&of_client, Metric::ClientCpuPerOp, cell)?;
+    let of_server = as_in_the_tables(&of_server, Metric::ServerCpuPerOp, cell)?;
+    let rows = of_client.into_iter().zip(of_server);
+    Ok(rows
+        .map(|([baseline, arm], [of_server, arm_of_server])| [baseline, arm, of_server, arm_of_server])
+        .collect())
 }
 
-/// Moves the columns of a side so that the baseline's mean is its value in the tables: that of all its operations together.
-/// Ratios stay what they are.
-fn center(cell: &CellSamples<'_>, metric: Metric, columns: [usize; 2], rows: &mut [Row]) {
-    let tells = |slice: &&Figures| value(slice, metric).is_some();
-    let slices: Vec<&Figures> = cell.valid(BASELINE).filter(tells).collect();
-    let Some(level) = pooled(&slices, metric) else {
-        return;
-    };
-    let shift = level.ln() - mean(rows)[columns[0]];
-    for row in rows {
-        for column in columns {
-            row[column] += shift;
-        }
-    }
+fn as_in_the_tables(
+    rows: &[[f64; 3]],
+    metric: Metric,
+    cell: &CellSamples<'_>,
+) -> Result<Vec<[f64; 2]>, ExplainError> {
+    let level = cell.level_of_both_baselines(metric).unwrap_or(1.0);
+    compared::as_in_the_tables(rows, metric, level)
 }
 
 fn row(

@@ -2,15 +2,14 @@
 
 use ciphertax_model::{Metric, Pace, Study};
 use ciphertax_records::{BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Samples};
-use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::verdict::{Criteria, holm, judge, noise_floor};
-use ciphertax_stats::{Estimate, difference};
+use ciphertax_stats::{DisturbedBlocks, Estimate, Location, LogRatio, difference};
 use ciphertax_stats::{FEWEST_BLOCKS, Interval, Rule, Verdict};
 
-use crate::cell::{AGAIN, BASELINE, CellSamples, Figures, pooled, pooled_mean_latency};
-use crate::compared::{self, Logs};
+use crate::cell::{AGAIN, BASELINE, CellSamples, pooled_mean_latency};
+use crate::compared::{self, Logged};
 use crate::error::ExplainError;
-use crate::percentiles::{Percentiles, quantile};
+use crate::percentiles::Percentiles;
 
 /// Everything that compares arms.
 pub(crate) struct Evaluated {
@@ -29,10 +28,22 @@ struct Comparison<'a> {
     metric: Metric,
     /// The kind of operation; `None` for all kinds together.
     kind: Option<usize>,
-    /// The baseline's value, over all its valid slices.
+    /// The baseline's value, over all valid slices.
     baseline: f64,
-    estimate: Estimate,
+    found: Found,
     difference: Interval,
+}
+
+/// What an arm differs from the baseline by.
+struct Found {
+    estimate: Estimate,
+    /// `None` of percentiles, which are those of all blocks together.
+    location: Option<Location>,
+    disturbed: Option<DisturbedBlocks>,
+    /// The mean of the same blocks.
+    by_mean: Estimate,
+    /// The logarithms of the baseline's values by block; empty of percentiles.
+    baseline: Vec<f64>,
 }
 
 /// Metrics whose block ratios are worth showing: those with a target.
@@ -63,12 +74,12 @@ pub(crate) fn evaluate(
             percentiles: Percentiles::of(cell, samples, &metrics, &kinds, seed)?,
         };
         for arm in BASELINE..cell.arms.len() {
-            for metric in Metric::OF_WHAT_IS_BETWEEN {
+            for metric in Metric::MEASURED_ALONE {
                 measurements.extend(levels.measurement(arm, metric));
             }
         }
         for metric in metrics {
-            measurements.extend(levels.measurement(BASELINE, metric));
+            measurements.extend(levels.baseline_measurement(metric));
             for arm in AGAIN..cell.arms.len() {
                 let comparison = levels.compare(record, arm, metric, None)?;
                 measurements.extend(match &comparison {
@@ -77,7 +88,7 @@ pub(crate) fn evaluate(
                 });
                 comparisons.extend(comparison);
                 if SHOWN_BY_BLOCK.contains(&metric) {
-                    block_ratios.push(ratios(cell, arm, metric)?);
+                    block_ratios.push(ratios(cell, arm, metric));
                 }
             }
         }
@@ -121,27 +132,15 @@ fn by_kind(cell: &CellSamples<'_>) -> Vec<(usize, Metric)> {
     match cell.cell.load.pace() {
         Pace::Open { .. } => Vec::new(),
         Pace::Closed | Pace::Batch { .. } => {
-            let metrics = |kind| Metric::COMPARED_BY_KIND.map(|metric| (kind, metric));
-            cell.kinds().into_iter().flat_map(metrics).collect()
+            let metrics = Metric::compared_by_kind(cell.cell.workload);
+            let of_kind = |kind| metrics.iter().map(move |metric| (kind, *metric));
+            cell.kinds().into_iter().flat_map(of_kind).collect()
         }
     }
 }
 
-/// A run of a program is no request: how it answered single ones only the program knows.
 fn compared(cell: &CellSamples<'_>) -> Vec<Metric> {
-    let is_command = cell.cell.workload.is_program();
-    let of_connects = match cell.cell.workload.makes_connections() {
-        true => &Metric::COMPARED_OF_CONNECTS[..],
-        false => &[],
-    };
-    let compared = Metric::compared(cell.cell.load.pace())
-        .iter()
-        .chain(of_connects)
-        .copied()
-        .chain(compared::of_rounds(cell));
-    compared
-        .filter(|metric| !is_command || quantile(*metric).is_none())
-        .collect()
+    cell.cell.compared().chain(compared::of_rounds(cell)).collect()
 }
 
 /// True for bytes that a server exchanges with storage.
@@ -150,18 +149,19 @@ fn is_storage(metric: Metric) -> bool {
 }
 
 fn p_values(rows: &[Comparison<'_>]) -> Vec<f64> {
-    rows.iter().map(|row| row.estimate.p_value).collect()
+    rows.iter().map(|row| row.found.estimate.p_value).collect()
 }
 
-/// The noise floor of the same metric in the same cell; without one nothing counts as a difference.
+/// The noise floor of the same metric in the same cell, by the same location; without one nothing counts as a difference.
 fn floor_of(row: &Comparison<'_>, again: &[Comparison<'_>]) -> Option<f64> {
     let is_same = |other: &&Comparison<'_>| {
         (other.metric, other.kind) == (row.metric, row.kind) && other.cell.cell.name == row.cell.cell.name
     };
-    again
-        .iter()
-        .find(is_same)
-        .map(|other| noise_floor(&other.estimate))
+    let floor = |other: &Comparison<'_>| match row.found.location {
+        Some(Location::Mean) => noise_floor(&other.found.by_mean),
+        Some(Location::Robust) | None => noise_floor(&other.found.estimate),
+    };
+    again.iter().find(is_same).map(floor)
 }
 
 fn measured(cell: &CellSamples<'_>, arm: usize, metric: Metric, value: f64) -> Measurement {
@@ -188,17 +188,34 @@ impl<'a> Levels<'a> {
 
     /// A metric over all slices of an arm, in its unit: of all their operations together. `None` where none of them tells it.
     fn level(&self, arm: usize, metric: Metric, kind: Option<usize>) -> Option<f64> {
-        if quantile(metric).is_some() {
+        if metric.quantile().is_some() {
             return self.percentiles.level(arm, metric, kind);
         }
-        let slices: Vec<&Figures> = self.cell.valid(arm).collect();
         match kind {
-            Some(kind) => pooled_mean_latency(&slices, kind),
-            None => {
-                let telling = slices.into_iter().filter(|slice| slice.tells(metric));
-                pooled(&telling.collect::<Vec<_>>(), metric)
-            }
+            Some(kind) => pooled_mean_latency(&self.cell.valid(arm).collect::<Vec<_>>(), kind),
+            None => self.cell.level(arm, metric),
         }
+    }
+
+    /// The same of the baseline: of its slices and those of the baseline again, against both of which variants are compared.
+    /// Percentiles are compared with the baseline alone.
+    fn baseline_level(&self, metric: Metric, kind: Option<usize>) -> Option<f64> {
+        if metric.quantile().is_some() {
+            return self.percentiles.level(BASELINE, metric, kind);
+        }
+        match kind {
+            Some(kind) => pooled_mean_latency(&self.cell.both_baselines().collect::<Vec<_>>(), kind),
+            None => self.cell.level_of_both_baselines(metric),
+        }
+    }
+
+    fn baseline_measurement(&self, metric: Metric) -> Option<Measurement> {
+        Some(measured(
+            self.cell,
+            BASELINE,
+            metric,
+            self.baseline_level(metric, None)?,
+        ))
     }
 
     fn compare(
@@ -208,25 +225,12 @@ impl<'a> Levels<'a> {
         metric: Metric,
         kind: Option<usize>,
     ) -> Result<Option<Comparison<'a>>, ExplainError> {
-        let (estimate, logs) = if quantile(metric).is_some() {
-            match self.percentiles.change(arm, metric, kind) {
-                Some(estimate) => (estimate, Vec::new()),
-                None => return Ok(None),
-            }
-        } else {
-            let logs = match kind {
-                None => self.cell.logs(BASELINE, arm, metric),
-                Some(kind) => {
-                    let (baseline, variant) = self.cell.paired_means(BASELINE, arm, kind);
-                    Logs::of(&baseline, &variant)
-                }
-            };
-            if logs.one.len() < FEWEST_BLOCKS as usize {
-                return Ok(None);
-            }
-            (Estimate::of_log_ratios(&logs.ratios())?, logs.one)
+        // The baselines against each other are what each of them measured.
+        let level = match arm {
+            AGAIN => self.level(BASELINE, metric, kind),
+            _ => self.baseline_level(metric, kind),
         };
-        let Some(baseline) = self.level(BASELINE, metric, kind) else {
+        let (Some(found), Some(baseline)) = (self.found(arm, metric, kind)?, level) else {
             return Ok(None);
         };
         Ok(Some(Comparison {
@@ -236,8 +240,37 @@ impl<'a> Levels<'a> {
             metric,
             kind,
             baseline,
-            estimate,
-            difference: difference(baseline, &logs, &estimate)?,
+            difference: difference(baseline, &found.baseline, &found.estimate)?,
+            found,
+        }))
+    }
+
+    /// The change, where enough blocks tell it.
+    fn found(&self, arm: usize, metric: Metric, kind: Option<usize>) -> Result<Option<Found>, ExplainError> {
+        if metric.quantile().is_some() {
+            let estimate = self.percentiles.change(arm, metric, kind);
+            return Ok(estimate.map(|estimate| Found {
+                estimate,
+                location: None,
+                disturbed: None,
+                by_mean: estimate,
+                baseline: Vec::new(),
+            }));
+        }
+        let of = kind.map_or(Logged::Metric(metric), Logged::Kind);
+        let logs = self.cell.logs(arm, of);
+        if logs.blocks() < FEWEST_BLOCKS as usize {
+            return Ok(None);
+        }
+        let Some(change) = logs.change(metric)? else {
+            return Ok(None);
+        };
+        Ok(Some(Found {
+            estimate: change.estimate,
+            location: Some(change.location),
+            disturbed: change.disturbed,
+            by_mean: Estimate::of_log_ratios(&logs.ratios())?,
+            baseline: logs.baseline(),
         }))
     }
 }
@@ -245,7 +278,7 @@ impl<'a> Levels<'a> {
 impl Comparison<'_> {
     /// The variant's value: the baseline's times the ratio, so that a table of values says what the changes say.
     fn variant(&self) -> f64 {
-        self.baseline * (1.0 + self.estimate.change)
+        self.baseline * (1.0 + self.found.estimate.change)
     }
 
     fn measurement(&self) -> Measurement {
@@ -259,7 +292,7 @@ impl Comparison<'_> {
             margin: margin(study, self.metric).ln_1p(),
             adjusted_p_value,
         };
-        let judgement = judge(&self.estimate, &criteria);
+        let judgement = judge(&self.found.estimate, &criteria);
         let (verdict, rule) = match self.is_the_clients() {
             true => (Verdict::CannotTell, Rule::ClientBound),
             false => (judgement.verdict, judgement.rule),
@@ -276,17 +309,20 @@ impl Comparison<'_> {
             unit: self.metric.unit().to_owned(),
             baseline: self.baseline,
             variant: self.variant(),
-            change: self.estimate.change,
-            low: self.estimate.low,
-            high: self.estimate.high,
+            change: self.found.estimate.change,
+            low: self.found.estimate.low,
+            high: self.found.estimate.high,
             difference: Some(self.difference),
-            blocks: self.estimate.blocks,
+            blocks: self.found.estimate.blocks,
             verdict,
             rule,
             floor: floor.map(f64::exp_m1),
             margin: judgement.margin.exp_m1(),
             adjusted_p_value,
             more_time_s,
+            log_ratio: Some(LogRatio::from(&self.found.estimate)),
+            location: self.found.location,
+            disturbed: self.found.disturbed,
         }
     }
 
@@ -308,15 +344,16 @@ pub(crate) fn margin(study: &Study, metric: Metric) -> f64 {
     }
 }
 
-fn ratios(cell: &CellSamples<'_>, arm: usize, metric: Metric) -> Result<BlockRatios, ExplainError> {
-    let (baseline, variant) = cell.paired(BASELINE, arm, metric);
-    Ok(BlockRatios {
+fn ratios(cell: &CellSamples<'_>, arm: usize, metric: Metric) -> BlockRatios {
+    BlockRatios {
         cell: cell.cell.name.clone(),
         arm: cell.arms[arm].clone(),
         metric,
-        ratios: log_ratios(&baseline, &variant)?
+        ratios: cell
+            .logs(arm, Logged::MetricOfBlock(metric))
+            .ratios()
             .into_iter()
             .map(f64::exp)
             .collect(),
-    })
+    }
 }

@@ -3,20 +3,30 @@
 //! [`explain`] is a pure function of the head of a run and its samples: it makes the same [`Results`] from the same folder
 //! every time, which is how an old run gets a new report.
 
+mod asked;
 mod batches;
 mod capacity;
 mod cell;
 mod churn;
+pub mod compare;
 mod compared;
+pub mod connection;
 mod connects;
+mod database;
 mod error;
 mod estimates;
+mod facts;
 mod findings;
+mod folder;
+pub mod gate;
+pub mod history;
+mod keys;
 mod looked;
 mod percentiles;
 mod phases;
 mod precision;
 mod published;
+mod rates;
 mod rounds;
 mod sentence;
 mod storage;
@@ -28,6 +38,7 @@ use ciphertax_records::why::Looks;
 use ciphertax_records::{CellRecord, Head, Results, Run, Sample, Samples, ServerRecord, VoidRow};
 
 pub use error::ExplainError;
+pub use folder::{CONFIRMING, FolderError, explain_folder};
 pub use precision::{CellPrecision, CellProgress, precision};
 
 use crate::cell::CellSamples;
@@ -36,12 +47,28 @@ use crate::cell::CellSamples;
 /// several times, one at a time.
 ///
 /// # Errors
-/// When the samples are damaged.
+/// When the samples are damaged, or the tables that they were measured on are not consistent.
 pub fn explain(
     head: &Head,
     samples: &(impl Samples + ?Sized),
     looks: &dyn Looks,
 ) -> Result<Results, ExplainError> {
+    explain_with(head, samples, looks, None)
+}
+
+/// The same, beside a run that took away what bounds this one's cells.
+///
+/// # Errors
+/// When the samples are damaged.
+pub fn explain_with(
+    head: &Head,
+    samples: &(impl Samples + ?Sized),
+    looks: &dyn Looks,
+    confirming: Option<&Run>,
+) -> Result<Results, ExplainError> {
+    if let Some(why) = &head.inconsistent {
+        return Err(ExplainError::Inconsistent(why.clone()));
+    }
     let study = &head.study;
     let (mut first_ns, mut last_ns) = (u64::MAX, 0);
     let mut void = Vec::new();
@@ -66,6 +93,7 @@ pub fn explain(
             estimates: evaluated.estimates,
             noise_floor: evaluated.noise_floor,
             by_kind: evaluated.by_kind,
+            rates: rates::rates(&cells),
             block_ratios: evaluated.block_ratios,
             batches: batches::rows(&cells),
             connect_phases,
@@ -78,7 +106,7 @@ pub fn explain(
     run.results.churn = churn::rows(study, &run.results, &cells)?;
     run.results.capacity = capacity::rows(head, &run.results);
     run.results.published = published::rows(&run);
-    run.results.why = why::why(head, &run.results, samples, looks)?;
+    run.results.why = why::why(head, &run.results, samples, looks, confirming)?;
     run.results.findings = findings::all(&run, &cells)?;
     run.results.verdict = sentence::verdict(&run);
     Ok(run.results)
@@ -92,6 +120,7 @@ fn cell_record(head: &Head, cell: &CellSamples<'_>) -> Result<CellRecord, Explai
         server_id: server.map(|server| server.id.clone()).unwrap_or_default(),
         server: server.map(|server| server.name.clone()).unwrap_or_default(),
         workers: cell.workers(),
+        slice_s: cell.slice_seconds(),
         blocks: reached.blocks,
         void_slices: cell.void_slices(),
         client_bound: cell.is_client_bound(),

@@ -38,16 +38,6 @@ struct OfSeries {
     changes: Vec<Vec<Option<Estimate>>>,
 }
 
-/// The fraction of a metric that is a percentile; `None` for others.
-pub(crate) fn quantile(metric: Metric) -> Option<f64> {
-    match metric {
-        Metric::LatencyP50 | Metric::ResponseP50 => Some(0.50),
-        Metric::LatencyP95 | Metric::ResponseP95 => Some(0.95),
-        Metric::LatencyP99 | Metric::ResponseP99 => Some(0.99),
-        _ => None,
-    }
-}
-
 impl Percentiles {
     /// Of the `metrics` of all operations, and the `by_kind` of each kind that is compared.
     pub(crate) fn of(
@@ -63,7 +53,7 @@ impl Percentiles {
             .iter()
             .map(|(kind, metric)| (series(*metric, Some(*kind)), *metric));
         for (series, metric) in all.chain(kinds) {
-            let Some(quantile) = quantile(metric) else {
+            let Some(quantile) = metric.quantile() else {
                 continue;
             };
             match of_series.iter_mut().find(|known| known.series == series) {
@@ -104,7 +94,7 @@ impl Percentiles {
             .of_series
             .iter()
             .find(|of| of.series == series(metric, kind))?;
-        let quantile = quantile(metric)?;
+        let quantile = metric.quantile()?;
         Some((of, of.quantiles.iter().position(|other| *other == quantile)?))
     }
 }

@@ -3,10 +3,11 @@
 use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::SampleLog;
 use ciphertax_stats::Estimate;
+use ciphertax_stats::both_baselines::OF_REPEATED;
 use ciphertax_stats::stopping::{Progress, Target, progress};
 
 use crate::cell::{AGAIN, BASELINE, CellSamples};
-use crate::compared;
+use crate::compared::{self, Logged};
 use crate::error::ExplainError;
 
 /// How precise a cell is so far.
@@ -33,7 +34,13 @@ pub struct CellProgress<'a> {
     seen: usize,
     /// How many rounds.
     rounds_seen: usize,
+    /// What was found last, and after how many blocks.
+    found: Option<(usize, CellPrecision)>,
 }
+
+/// What so small a part of the blocks adds is not worth looking at all of them again: in a run of many hours that would take longer
+/// than the blocks themselves.
+const PART_THAT_TELLS: usize = 100;
 
 impl<'a> CellProgress<'a> {
     /// Of no sample yet.
@@ -43,11 +50,12 @@ impl<'a> CellProgress<'a> {
             cell: CellSamples::new(study, cell),
             seen: 0,
             rounds_seen: 0,
+            found: None,
         }
     }
 
     /// How precise the cell is after these, which are all samples and rounds of the run: those from before, and what came
-    /// since.
+    /// since. Of hundreds of blocks it may be that of some before.
     ///
     /// # Errors
     /// When the samples hold numbers that no measurement yields.
@@ -59,7 +67,15 @@ impl<'a> CellProgress<'a> {
             self.cell.add_round(round);
         }
         (self.seen, self.rounds_seen) = (log.samples.len(), log.rounds.len());
-        of_cell(self.study, &self.cell)
+        let blocks = self.cell.block_count();
+        match &self.found {
+            Some((then, found)) if blocks < then + then / PART_THAT_TELLS => Ok(found.clone()),
+            _ => {
+                let found = of_cell(self.study, &self.cell)?;
+                self.found = Some((blocks, found.clone()));
+                Ok(found)
+            }
+        }
     }
 }
 
@@ -83,10 +99,12 @@ pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPreci
         cpu_half_width: None,
         throughput_half_width: None,
     };
-    for row in watched.iter().filter(|row| row.log_ratios.len() > 1) {
-        let estimate = Estimate::of_log_ratios(&row.log_ratios)?;
+    for row in &watched {
+        let Some(estimate) = row.estimate else {
+            continue;
+        };
         // Relative to the ratio, as the target is: at ten times the baseline ±1 % are ±10 points.
-        let half_width = estimate.half_width() / (1.0 + estimate.change);
+        let half_width = row.of_both_baselines() * estimate.half_width() / (1.0 + estimate.change);
         let widest = if row.metric.is_cpu() {
             &mut reached.cpu_half_width
         } else {
@@ -94,17 +112,17 @@ pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPreci
         };
         *widest = Some(widest.unwrap_or(0.0).max(half_width));
     }
-    let targets: Vec<Target<'_>> = watched
+    let targets: Vec<Target> = watched
         .iter()
-        .map(|row| Target {
-            log_ratios: &row.log_ratios,
-            half_width: row.half_width,
+        .map(|row| match row.arm {
+            AGAIN => Target::of_baseline_again(row.estimate, row.half_width),
+            _ => Target::of_variant(row.estimate, row.half_width),
         })
         .collect();
     if targets.is_empty() {
         return Ok(reached);
     }
-    match progress(&targets)? {
+    match progress(&targets) {
         Progress::Precise => {
             reached.precise = true;
             reached.more_time_s = Some(0.0);
@@ -118,9 +136,21 @@ pub(crate) fn of_cell(study: &Study, cell: &CellSamples<'_>) -> Result<CellPreci
 
 /// A row that has a target.
 struct Watched {
+    arm: usize,
     metric: Metric,
-    log_ratios: Vec<f64>,
+    /// `None` while there are too few blocks.
+    estimate: Option<Estimate>,
     half_width: f64,
+}
+
+impl Watched {
+    /// What a half-width is multiplied by to be that of a comparison with both baselines.
+    fn of_both_baselines(&self) -> f64 {
+        match self.arm {
+            AGAIN => OF_REPEATED,
+            _ => 1.0,
+        }
+    }
 }
 
 fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, ExplainError> {
@@ -143,9 +173,11 @@ fn watched(study: &Study, cell: &CellSamples<'_>) -> Result<Vec<Watched>, Explai
             study.precision.throughput
         };
         for arm in AGAIN..cell.arms.len() {
+            let change = cell.logs(arm, Logged::Metric(metric)).change(metric)?;
             rows.push(Watched {
+                arm,
                 metric,
-                log_ratios: cell.logs(BASELINE, arm, metric).ratios(),
+                estimate: change.map(|change| change.estimate),
                 half_width,
             });
         }

@@ -179,6 +179,9 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.0,
             more_time_s: None,
+            log_ratio: None,
+            location: None,
+            disturbed: None,
         }
     }
 

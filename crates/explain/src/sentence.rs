@@ -58,21 +58,21 @@ fn about(run: &Run, arm: &str) -> Option<String> {
         .into_iter()
         .filter_map(|(meant, what)| Some(clause(run, primary(run, arm, of(meant).next()?)?, what)))
         .collect();
-    (!clauses.is_empty()).then(|| format!("{arm} {}", joined(&clauses)))
+    (!clauses.is_empty()).then(|| said(arm, &clauses))
 }
 
 /// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.
 fn across_cells(run: &Run, arm: &str) -> Option<String> {
     let rows: Vec<&EstimateRow> = run.cells().filter_map(|cell| primary(run, arm, cell)).collect();
-    let describe = |row: &EstimateRow| {
-        let clause = clause(run, row, operation(run, &row.cell));
-        format!("{}{} in {}", clause.verb, clause.object, row.cell)
+    let describe = |subject: &str, row: &EstimateRow| match clause(run, row, operation(run, &row.cell)) {
+        Clause::Undecided(mut undecided) => {
+            undecided.what += &format!(" in {}", row.cell);
+            undecided.of(subject)
+        }
+        decided @ Clause::Decided { .. } => format!("{} in {}", said(subject, &[decided]), row.cell),
     };
     if let [only] = rows.as_slice() {
-        return Some(format!(
-            "{arm} {}",
-            both_sides(run, only).unwrap_or_else(|| describe(only))
-        ));
+        return Some(both_sides(run, only).unwrap_or_else(|| describe(arm, only)));
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let all = rows.len();
@@ -105,12 +105,12 @@ fn across_cells(run: &Run, arm: &str) -> Option<String> {
     let costs = match sure.as_slice() {
         [] if all == 0 => return None,
         [] => return Some(format!("{arm}: {}", others.join("; "))),
-        [only] => format!("{arm} {}", describe(only)),
+        [only] => describe(arm, only),
         [most, .., least] => format!(
-            "{arm} costs something in {} of {all} cells{measured}: it {}, and {}",
+            "{arm} costs something in {} of {all} cells{measured}: {}, and {}",
             sure.len(),
-            describe(most),
-            describe(least)
+            describe("it", most),
+            describe("", least).trim_start()
         ),
     };
     Some(
@@ -142,7 +142,10 @@ fn both_sides(run: &Run, row: &EstimateRow) -> Option<String> {
             .filter(|row| row.verdict == Verdict::Costs)
     });
     let what = operation(run, &row.cell);
-    Some(joined(&[clause(run, server?, what), clause(run, client?, what)]))
+    Some(said(
+        &row.arm,
+        &[clause(run, server?, what), clause(run, client?, what)],
+    ))
 }
 
 /// The row that says most: a cost, of the server before the client; else what is undecided, else what is sure. Of connects at a
@@ -168,25 +171,56 @@ fn primary<'a>(run: &'a Run, arm: &str, cell: MeasuredCell<'_>) -> Option<&'a Es
     .copied()
 }
 
-/// What an arm does to one side, as the rest of a sentence that begins with the arm.
-struct Clause {
-    verb: String,
-    object: String,
+/// What an arm does to one side.
+enum Clause {
+    /// The rest of a sentence that begins with the arm.
+    Decided {
+        verb: String,
+        object: String,
+    },
+    Undecided(Undecided),
 }
 
-/// `costs the server 1.1 µs more CPU per query (…) and 186 µs more CPU per new connection (…)`
-fn joined(clauses: &[Clause]) -> String {
+/// What it may cost, and the change with its interval.
+struct Undecided {
+    what: String,
+    change: String,
+}
+
+impl Undecided {
+    fn of(&self, subject: &str) -> String {
+        format!(
+            "whether {subject} costs {} cannot be told yet: {}",
+            self.what, self.change
+        )
+    }
+}
+
+/// `tls costs the server 1.1 µs more CPU per query (…) and 186 µs more CPU per new connection (…)`, and then what is undecided.
+fn said(subject: &str, clauses: &[Clause]) -> String {
     let mut text = String::new();
-    let mut verb = "";
+    let mut former = "";
     for clause in clauses {
+        let Clause::Decided { verb, object } = clause else {
+            continue;
+        };
+        text.push_str(if text.is_empty() { subject } else { " and" });
+        text.push(' ');
+        if verb != former {
+            text.push_str(verb);
+        }
+        text.push_str(object);
+        former = verb;
+    }
+    for clause in clauses {
+        let Clause::Undecided(undecided) = clause else {
+            continue;
+        };
+        let subject = if text.is_empty() { subject } else { "it" };
         if !text.is_empty() {
-            text.push_str(" and ");
+            text.push_str("; ");
         }
-        if clause.verb != verb {
-            text.push_str(&clause.verb);
-        }
-        text.push_str(&clause.object);
-        verb = &clause.verb;
+        text.push_str(&undecided.of(subject));
     }
     text
 }
@@ -217,13 +251,43 @@ fn clause(run: &Run, row: &EstimateRow, what: &str) -> Clause {
             format!("{micros} {what_of} per {what} ({change}: suspicious)"),
         ),
         Verdict::Gains => ("saves", format!("{micros} {what_of} per {what} ({change})")),
-        Verdict::CannotTell => (
-            "may or may not cost",
-            format!("{what_of} per {what} (cannot tell: {change})"),
-        ),
+        Verdict::CannotTell => {
+            return Clause::Undecided(Undecided {
+                what: format!("{of_whom}{what_of} per {what}"),
+                change,
+            });
+        }
     };
-    Clause {
+    Clause::Decided {
         verb: format!("{verb} {of_whom}"),
         object,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undecided_stands_after_what_is_known_as_a_sentence_of_its_own() {
+        let costs = || Clause::Decided {
+            verb: "costs the client ".into(),
+            object: "2.0 µs more CPU per query (+20 %)".into(),
+        };
+        let undecided = || {
+            Clause::Undecided(Undecided {
+                what: "the server CPU per query".into(),
+                change: "+28 % [8.1, 52]".into(),
+            })
+        };
+        assert_eq!(
+            said("tls", &[undecided()]),
+            "whether tls costs the server CPU per query cannot be told yet: +28 % [8.1, 52]"
+        );
+        assert_eq!(
+            said("tls", &[undecided(), costs()]),
+            "tls costs the client 2.0 µs more CPU per query (+20 %); whether it costs the server CPU per query cannot be told yet: \
+             +28 % [8.1, 52]"
+        );
     }
 }

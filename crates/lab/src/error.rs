@@ -8,6 +8,7 @@ use ciphertax_supervise::free_mb;
 
 use crate::catalogue::capabilities::Refusal;
 use crate::catalogue::family::Product;
+use crate::column_relay::error::ColumnRelayError;
 use crate::file_system::error::FileSystemError;
 use crate::link::error::LinkError;
 use crate::tunnel::error::TunnelError;
@@ -301,6 +302,9 @@ pub enum Error {
     /// There is no link.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// There is no relay that encrypts cells.
+    #[error(transparent)]
+    ColumnRelay(#[from] ColumnRelayError),
     /// There is no such file system.
     #[error(transparent)]
     FileSystem(#[from] FileSystemError),

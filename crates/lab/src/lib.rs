@@ -4,15 +4,17 @@
 //! its own, reachable from this machine alone, and gone without a trace when its owner is gone, however that ended (see
 //! [`ciphertax_supervise::guard`]). Which servers there are, and what each can do, says the [`catalogue`]; what is not
 //! on the machine is fetched by [`install()`]. A [`Relay`] is put in front of any server to see what really travels. A
-//! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL, and a [`RunningLink`] puts a distance
-//! between them.
+//! [`tunnel`] is put between client and server, a [`pooler`] before PostgreSQL, a [`column_relay`] before MySQL's family, and a
+//! [`RunningLink`] puts a distance between them.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod accounts;
+mod asked_process;
 pub mod catalogue;
 pub mod certificates;
+pub mod column_relay;
 pub mod disk_proof;
 pub mod disk_search;
 mod error;

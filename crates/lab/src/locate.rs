@@ -68,13 +68,14 @@ impl Installation {
         if let Some(program) = program_in(name, of_the_system) {
             return Self::around(entry, &program, Vec::new());
         }
-        let searched = of_the_system
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(cache)
-            .map(|path| path.display().to_string())
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut searched: Vec<&Path> = Vec::new();
+        for folder in of_the_system.iter().map(PathBuf::as_path).chain(cache) {
+            if !searched.contains(&folder) {
+                searched.push(folder);
+            }
+        }
+        let searched: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
+        let searched = searched.join(", ");
         Err(Error::NotInstalled {
             server: entry.name,
             searched,

@@ -35,6 +35,25 @@ fn an_owner_killed_by_sigkill() {
 }
 
 #[test]
+fn an_owner_of_a_relay_that_encrypts_columns_killed_by_sigkill() {
+    let (program, parent) = (example("column_relay"), temporary_folder());
+    let command = owner_command(&program, parent.path());
+    Owner::start_in(program, command, parent).process_ends_and_nothing_is_left();
+}
+
+#[test]
+fn a_relay_that_encrypts_columns_goes_with_its_guard() {
+    let (program, parent) = (example("column_relay"), temporary_folder());
+    let command = owner_command(&program, parent.path());
+    let mut owner = Owner::start_in(program, command, parent);
+    kill_process(owner.guard(), Signal::KILL).unwrap();
+    assert!(within(SECONDS, || !owner.server_runs()));
+    // Who lives removes what is left.
+    drop(owner.stdin.take());
+    owner.expect_nothing_left();
+}
+
+#[test]
 fn an_owner_of_a_mongodb_killed_by_sigkill() {
     if fetched(&MONGODB).is_none() {
         return;
@@ -309,7 +328,7 @@ impl Owner {
     /// The guard is the server's parent.
     fn guard(&self) -> Pid {
         let server = self.server.as_raw_nonzero().get().unsigned_abs();
-        Pid::from_raw(parent_of(server).cast_signed()).unwrap()
+        Pid::from_raw(parent_of(server).unwrap().cast_signed()).unwrap()
     }
 
     /// True while the server's process exists and is not just waiting to be reaped.

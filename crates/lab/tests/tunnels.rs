@@ -366,7 +366,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
 fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
     for kind in every_tunnel() {
         let owner = Owner::start(kind, echo());
-        let guard = parent_of(owner.pids[0]);
+        let guard = parent_of(owner.pids[0]).unwrap();
         // First the owner is stopped, so that it cannot clean up.
         kill_process(owner.pid(), Signal::STOP).unwrap();
         kill_process(Pid::from_raw(guard as i32).unwrap(), Signal::KILL).unwrap();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::at_rest::AtRest;
 use crate::authentication::Authentication;
 use crate::certificate::CertificateKind;
+use crate::columns::ColumnEncryption;
 use crate::pooler::Pooler;
 use crate::probe::Probe;
 use crate::tls::{TlsNegotiation, TlsSettings};
@@ -39,6 +40,9 @@ pub struct Arm {
     /// What the private server encrypts on the disk. Arms that differ in it have servers of their own.
     #[serde(default, skip_serializing_if = "AtRest::is_default")]
     pub at_rest: AtRest,
+    /// Which cells are encrypted in results or in what the client stores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnEncryption>,
     /// What is changed about the server while a slice of this arm runs. It shares the server with arms that differ in nothing
     /// else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +61,7 @@ impl Arm {
             tunnel: None,
             pooler: None,
             at_rest: AtRest::default(),
+            columns: None,
             probe: None,
         }
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Pace;
+use crate::workload::Workload;
 
 /// What is compared between an arm and the baseline.
 #[derive(
@@ -58,6 +59,12 @@ pub enum Metric {
     /// User and system time of the arm's pooler, per operation; measured and not compared either.
     #[strum(serialize = "pooler CPU per operation")]
     PoolerCpuPerOp,
+    /// User and system time of the relay that encrypts cells in the server's place, per operation: a part of the server's.
+    #[strum(serialize = "column relay CPU per operation, part of the server's")]
+    ColumnRelayCpuPerOp,
+    /// Cells that the client encrypted and decrypted, per operation; measured and not compared.
+    #[strum(serialize = "encrypted cells per operation")]
+    CellsPerOp,
     /// Operations per second of a slice's measured time.
     #[strum(serialize = "throughput")]
     Throughput,
@@ -160,14 +167,49 @@ impl Metric {
     /// CPU time of what stands between an arm's clients and the server: measured, and compared with nobody's.
     pub const OF_WHAT_IS_BETWEEN: [Self; 2] = [Self::TunnelCpuPerOp, Self::PoolerCpuPerOp];
 
+    /// What an arm measures by itself, and is compared with nobody's: what stands between, what is a part of the server's CPU time, and
+    /// what is no time at all.
+    pub const MEASURED_ALONE: [Self; 4] = [
+        Self::TunnelCpuPerOp,
+        Self::PoolerCpuPerOp,
+        Self::ColumnRelayCpuPerOp,
+        Self::CellsPerOp,
+    ];
+
     /// What arms are compared by for each kind of operation, where a workload has several.
     pub const COMPARED_BY_KIND: [Self; 2] = [Self::LatencyMean, Self::LatencyP95];
+
+    /// The same where the kinds are whole transactions, each with a response time of its own to hold.
+    pub const COMPARED_BY_TRANSACTION: [Self; 4] = [
+        Self::LatencyMean,
+        Self::LatencyP50,
+        Self::LatencyP95,
+        Self::LatencyP99,
+    ];
+
+    /// What arms are compared by for each kind of operation of a workload.
+    pub const fn compared_by_kind(workload: Workload) -> &'static [Self] {
+        match workload {
+            Workload::Tpcc => &Self::COMPARED_BY_TRANSACTION,
+            _ => &Self::COMPARED_BY_KIND,
+        }
+    }
 
     /// Every metric that arms are compared by at this pace, in the order reports print them.
     pub fn compared(pace: Pace) -> &'static [Self] {
         match pace {
             Pace::Closed | Pace::Batch { .. } => &Self::COMPARED,
             Pace::Open { .. } => &Self::COMPARED_IN_OPEN_LOOP,
+        }
+    }
+
+    /// The fraction of a percentile; `None` for other metrics.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::LatencyP50 | Self::ResponseP50 => Some(0.50),
+            Self::LatencyP95 | Self::ResponseP95 => Some(0.95),
+            Self::LatencyP99 | Self::ResponseP99 => Some(0.99),
+            _ => None,
         }
     }
 
@@ -184,6 +226,7 @@ impl Metric {
         match self {
             cpu if cpu.is_cpu() => "us/op",
             Self::Throughput => "op/s",
+            Self::CellsPerOp => "cells/op",
             Self::LatencyMean | Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => "us",
             Self::ResponseMean | Self::ResponseP50 | Self::ResponseP95 | Self::ResponseP99 => "us",
             Self::ConnectMean | Self::FirstQueryMean | Self::TimeToFirstQueryMean => "us",
@@ -216,6 +259,7 @@ impl Metric {
                 | Self::KernelWorkersCpuPerOp
                 | Self::TunnelCpuPerOp
                 | Self::PoolerCpuPerOp
+                | Self::ColumnRelayCpuPerOp
         )
     }
 }

@@ -1,6 +1,6 @@
 //! A study: which arms, which workloads, which load, how precise.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -10,17 +10,22 @@ use serde::{Deserialize, Serialize};
 use crate::arm::Arm;
 use crate::at_rest::{AtRestPart, FileSystem};
 use crate::authentication::AuthenticationMethod;
+use crate::budget::Budget;
 use crate::certificate::{Certificate, CertificateKind};
+use crate::columns::ColumnFeature;
 use crate::command::Command;
 use crate::dataset::Dataset;
 use crate::link::{Link, LinkKind};
-use crate::load::Load;
+use crate::load::{Load, Pace};
+use crate::metric::Metric;
 use crate::pgbench::Pgbench;
 use crate::profiling::Profiling;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
+use crate::server_cpu::{AgentAddress, CpuCounter};
 use crate::server_spec::ServerSpec;
 use crate::storage::Storage;
+use crate::tpcc::Tpcc;
 use crate::workload::Workload;
 use crate::ycsb::{YcsbMix, YcsbTable};
 
@@ -55,8 +60,8 @@ pub struct Study {
     pub precision: Precision,
     /// The time that may be spent measuring, in seconds.
     pub time_s: f64,
-    /// Length of a slice in seconds; a batch takes as long as it takes. `None` for [`Study::SHORT_SLICE_S`], or
-    /// [`Study::LONG_SLICE_S`] where arms differ at rest.
+    /// Length of a slice in seconds; a batch takes as long as it takes. `None` for one that is as short as the load bears, at most
+    /// [`Study::SHORT_SLICE_S`]; [`Study::LONG_SLICE_S`] where arms differ at rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_s: Option<f64>,
     /// Where the threads of a private server and of its load run. A server of the user's own is left where it is.
@@ -66,6 +71,13 @@ pub struct Study {
     /// How far some blocks are looked into, to say why.
     #[serde(default, skip_serializing_if = "Profiling::is_default")]
     pub profile: Profiling,
+    /// A ciphertax on the machine of a server of the user's own, which reads the clocks of its processes there:
+    /// `ssh://user@host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What tells the CPU time of a server of the user's own on whose machine nobody can log in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu: Option<CpuCounter>,
     /// The tables of the `oltp` workloads.
     #[serde(default)]
     pub dataset: Dataset,
@@ -75,6 +87,9 @@ pub struct Study {
     /// The tables of the `pgbench` workloads.
     #[serde(default)]
     pub pgbench: Pgbench,
+    /// The tables of the workload `tpcc`, and its mix.
+    #[serde(default)]
+    pub tpcc: Tpcc,
     /// The replica set that private MongoDB servers form, where a cell has no other; `None` for single servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,
@@ -93,6 +108,9 @@ pub struct Study {
     /// Figures published elsewhere, shown beside the measured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// What arms may cost, for `ciphertax gate`.
+    #[serde(rename = "budget", default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Budget>,
 }
 
 /// Where the threads of a private server and of its load run.
@@ -181,6 +199,19 @@ impl Cell {
         self.mix.or(self.workload.ycsb_mix())
     }
 
+    /// What arms are compared by here, but for what whole rounds tell, in the order reports print it. A run of a program is no
+    /// request: how it answered single ones only the program knows.
+    pub fn compared(&self) -> impl Iterator<Item = Metric> {
+        let of_connects = match self.workload.makes_connections() {
+            true => &Metric::COMPARED_OF_CONNECTS[..],
+            false => &[],
+        };
+        let is_program = self.workload.is_program();
+        let all = Metric::compared(self.load.pace()).iter().chain(of_connects);
+        all.copied()
+            .filter(move |metric| !is_program || metric.quantile().is_none())
+    }
+
     /// True if two cells differ in nothing but their names.
     fn measures_the_same(&self, other: &Self) -> bool {
         let renamed = Self {
@@ -204,7 +235,7 @@ impl Study {
     pub const TIME_S: RangeInclusive<f64> = 1.0..=86_400.0;
     /// How long a slice may be, in seconds.
     pub const SLICE_S: RangeInclusive<f64> = 0.05..=10.0;
-    /// How long a slice is where a study does not say, in seconds.
+    /// How long a slice is where a study does not say, in seconds; in a closed loop at most.
     pub const SHORT_SLICE_S: f64 = 0.5;
     /// The same where arms differ at rest: there the first moments of a slice are no fair part of it.
     pub const LONG_SLICE_S: f64 = 2.0;
@@ -214,6 +245,11 @@ impl Study {
     /// The arm all others are compared with.
     pub fn baseline(&self) -> &Arm {
         &self.arms[0]
+    }
+
+    /// The arms that are compared with the baseline.
+    pub fn variants(&self) -> impl Iterator<Item = &Arm> {
+        self.arms.iter().skip(1)
     }
 
     /// What is really measured: the study's arms and the baseline once more, which gives the noise floor.
@@ -234,9 +270,9 @@ impl Study {
         self.arms.iter().filter(is_measured)
     }
 
-    /// True if an arm protects what the baseline does not, and everything that it does: what travels, who may ask, or what
-    /// lies on the disk. By itself it can then only cost. Where both protect the same, either may be the cheaper; and so
-    /// where a pooler stands before one of them alone, or a probe changes the server for it.
+    /// True if an arm protects what the baseline does not, and everything that it does: what travels, who may ask, what lies on the
+    /// disk, or which cells of a table can be read without a key. By itself it can then only cost. Where both protect the same, either
+    /// may be the cheaper; and so where a pooler stands before one of them alone, or a probe changes the server for it.
     pub fn adds_protection(&self, arm: &str) -> bool {
         let protected = |arm: &Arm| {
             let is_hidden = arm.transport.is_encrypted() || arm.tunnel.is_some();
@@ -246,7 +282,18 @@ impl Study {
             let on_all_of_it = arm.at_rest.file_system.is_some_and(FileSystem::is_encrypted);
             let in_columns = arm.at_rest.columns.is_some();
             let in_file = arm.at_rest.sqlcipher.is_some();
-            let others = [is_hidden, has_login, on_all_of_it, in_columns, in_file];
+            let cells = arm.columns.as_ref().filter(|columns| columns.protects());
+            let in_cells = cells.is_some();
+            let stored = cells.is_some_and(|columns| columns.feature == ColumnFeature::Stored);
+            let others = [
+                is_hidden,
+                has_login,
+                on_all_of_it,
+                in_columns,
+                in_file,
+                in_cells,
+                stored,
+            ];
             others.into_iter().chain(on_the_disk).collect::<Vec<bool>>()
         };
         let baseline = protected(self.baseline());
@@ -280,6 +327,7 @@ impl Study {
         self.storage = Storage::default();
         let mut cells: Vec<Cell> = Vec::new();
         let mut renamed = HashSet::new();
+        let mut names = HashMap::new();
         for mut cell in std::mem::take(&mut self.cells) {
             let old_name = cell.name.clone();
             let (server, certificate) = (cell.server.take(), cell.certificate.take());
@@ -289,14 +337,23 @@ impl Study {
                 cell.name = name_without_server(&cell);
             }
             cell.name = unused(cell.name, &cells);
-            if cell.name != old_name {
+            let is_renamed = cell.name != old_name;
+            let same = cells.iter().find(|other| other.measures_the_same(&cell));
+            let name = same.unwrap_or(&cell).name.clone();
+            names.insert(old_name.clone(), name);
+            if is_renamed {
                 renamed.insert(old_name);
             }
-            if !cells.iter().any(|other| other.measures_the_same(&cell)) {
+            if same.is_none() {
                 cells.push(cell);
             }
         }
         self.cells = cells;
+        for cell in self.budgets.iter_mut().filter_map(|budget| budget.cell.as_mut()) {
+            if let Some(name) = names.get(cell) {
+                cell.clone_from(name);
+            }
+        }
         // What was published is of the server that the cell had.
         self.published.retain(|row| !renamed.contains(&row.cell));
         self
@@ -313,11 +370,36 @@ impl Study {
         }
         let mut cells = std::mem::take(&mut study.cells);
         cells.retain(|cell| study.arms_of(cell).count() > 1);
-        study
-            .published
-            .retain(|row| is_left(&row.arm) && cells.iter().any(|cell| cell.name == row.cell));
         study.cells = cells;
+        study.forget_what_is_not_measured();
         study
+    }
+
+    /// The same study with these cells alone.
+    #[must_use]
+    pub fn with_cells(&self, is_kept: impl Fn(&str) -> bool) -> Self {
+        let mut study = self.clone();
+        study.cells.retain(|cell| is_kept(&cell.name));
+        study.forget_what_is_not_measured();
+        study
+    }
+
+    /// True if a cell that is meant measures the arm that is meant; `None` means any of them.
+    pub(crate) fn measures(&self, cell: Option<&str>, arm: Option<&str>) -> bool {
+        let is_meant = |name: &str| cell.is_none_or(|cell| cell == name);
+        let measures = |cell| arm.is_none_or(|arm| self.arms_of(cell).any(|other| other.name == arm));
+        self.cells
+            .iter()
+            .any(|cell| is_meant(&cell.name) && measures(cell))
+    }
+
+    /// Leaves out published figures and budgets of arms and cells that are not there, and of arms that no cell meant measures.
+    fn forget_what_is_not_measured(&mut self) {
+        let mut published = std::mem::take(&mut self.published);
+        let mut budgets = std::mem::take(&mut self.budgets);
+        published.retain(|row| self.measures(Some(&row.cell), Some(&row.arm)));
+        budgets.retain(|budget| self.measures(budget.cell.as_deref(), budget.arm.as_deref()));
+        (self.published, self.budgets) = (published, budgets);
     }
 
     /// The private server that a cell is measured on, unless that is a target. Where arms differ in the certificate, it is
@@ -381,15 +463,33 @@ impl Study {
         servers
     }
 
-    /// Length of a slice in seconds.
+    /// Length of a slice in seconds, at most where it depends on the load. A counter that lags behind tells nothing of less than twice
+    /// that.
     pub fn slice_seconds(&self) -> f64 {
-        self.slice_s.unwrap_or(match self.differs_at_rest() {
+        let asked = self.slice_s.unwrap_or(match self.differs_at_rest() {
             true => Self::LONG_SLICE_S,
             false => Self::SHORT_SLICE_S,
-        })
+        });
+        let resolution_s = self.server_cpu.as_ref().and_then(|counter| counter.resolution_s);
+        resolution_s.map_or(asked, |resolution_s| asked.max(2.0 * resolution_s))
     }
 
-    /// Length of a slice.
+    /// True if nothing but its load says how long the slices of a cell are: neither the study, nor a schedule, a batch or a program, nor
+    /// a counter that lags behind, and its arms do not differ at rest.
+    pub fn has_free_slices(&self, cell: &Cell) -> bool {
+        self.slice_s.is_none()
+            && self.server_cpu.is_none()
+            && !self.differs_at_rest()
+            && cell.command.is_none()
+            && matches!(cell.load.pace(), Pace::Closed)
+    }
+
+    /// The agent that reads the clocks of a server's processes; `None` where there is none.
+    pub fn agent(&self) -> Option<AgentAddress> {
+        self.agent.as_ref()?.parse().ok()
+    }
+
+    /// Length of a slice, at most where it depends on the load.
     pub fn slice(&self) -> Duration {
         Duration::from_secs_f64(self.slice_seconds())
     }

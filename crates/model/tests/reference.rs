@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ciphertax_model::{
-    AtRest, Authentication, Dataset, Load, Pgbench, Precision, SqlCipher, Storage, Study, YcsbTable,
+    AtRest, Authentication, Dataset, Load, Pgbench, Precision, SqlCipher, Storage, Study, Tpcc, YcsbTable,
 };
 use serde_json::Value;
 
@@ -51,6 +51,9 @@ fn the_reference_says_between_what_numbers_may_lie() {
         ("batch_size", (1.0, YcsbTable::LARGEST_BATCH.into())),
         ("load_threads", (1.0, YcsbTable::MOST_LOADERS.into())),
         ("scale", (1.0, Pgbench::MOST_BRANCHES.into())),
+        ("warehouses", whole(Tpcc::WAREHOUSES)),
+        ("load_workers", whole(Tpcc::LOAD_WORKERS)),
+        ("pacing", Tpcc::PACING.into_inner()),
         ("scram_iterations", whole(Authentication::SCRAM_ITERATIONS)),
         ("memory_mb", whole(Storage::MEMORY_MB)),
         ("sync_binlog", whole(Storage::SYNC_BINLOG)),
@@ -138,6 +141,17 @@ fn the_encrypted_file_that_the_reference_shows_is_an_arm() {
     let study = Study::from_toml(&study).unwrap();
     let expected = "SQLCipher, kdf_iter = 4000, without HMAC";
     assert_eq!(study.arms[2].at_rest.to_string(), expected);
+}
+
+#[test]
+fn the_encrypted_columns_that_the_reference_shows_are_an_arm() {
+    let reference = reference();
+    let arm = example(&reference, "[[arm]]\nname = \"half in results\"");
+    let study = example(&reference, "name =").replace("oltp_point_select", "tpcc");
+    let study = Study::from_toml(&format!("{study}\n{arm}")).unwrap();
+    let columns = study.arms[2].columns.as_ref().unwrap();
+    let expected = "sm4_gcm, base64, in results: half of the columns";
+    assert_eq!(columns.to_string(), expected);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub use fewer_cpus::FewerCpus;
 pub use file_system::{FileSystemMeter, FileSystemUsage, FileSystemUsed, SharedWork};
 pub use host::host;
 pub use kernel_cipher::kernel_cipher;
-pub use listener::{Listener, is_of_this_machine, listener, socket_listener};
+pub use listener::{Listener, is_of_this_machine, listener, port_listener, socket_listener};
 pub use meter::{Meter, OwnThreads, ProcessMeter, ProcessTree, Unmetered, Usage, Used};
 pub use pressure::pressure;
 pub use process_cpu::ProcessCpu;

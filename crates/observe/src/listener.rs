@@ -29,13 +29,23 @@ pub enum Listener {
 
 /// Who listens where a client of `address` ends up.
 pub fn listener(address: SocketAddr) -> Listener {
-    let sockets = listening_sockets(address);
+    owner_of(&listening_sockets(address))
+}
+
+/// Who listens on a port, on whichever addresses: where clients use one that this machine does not know, as behind a router
+/// that translates addresses.
+pub fn port_listener(port: u16) -> Listener {
+    let sockets = listening_on(port).map(|entry| (entry.inode, entry.uid));
+    owner_of(&sockets.collect())
+}
+
+fn owner_of(sockets: &HashMap<u64, u32>) -> Listener {
     let Some(user) = sockets.values().next() else {
         return Listener::Nobody;
     };
     let (mut found, mut refused) = (Vec::new(), false);
     for process in all_processes().into_iter().flatten().flatten() {
-        match has_one_of(&process, &sockets) {
+        match has_one_of(&process, sockets) {
             Ok(true) => found.extend(u32::try_from(process.pid)),
             Ok(false) => {}
             Err(_) => refused = true,
@@ -101,12 +111,7 @@ fn user_name(number: u32) -> String {
 /// Inodes of the sockets that listen on exactly this address, with their users; if there are none, of those that listen on
 /// every address.
 fn listening_sockets(address: SocketAddr) -> HashMap<u64, u32> {
-    let on_port: Vec<TcpNetEntry> = [procfs::net::tcp(), procfs::net::tcp6()]
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.state == TcpState::Listen && entry.local_address.port() == address.port())
-        .collect();
+    let on_port: Vec<TcpNetEntry> = listening_on(address.port()).collect();
     let inodes = |accept: &dyn Fn(&SocketAddr) -> bool| -> HashMap<u64, u32> {
         on_port
             .iter()
@@ -120,6 +125,13 @@ fn listening_sockets(address: SocketAddr) -> HashMap<u64, u32> {
     }
     // A socket on `::` takes IPv4 connections too, unless told otherwise.
     inodes(&|local| local.ip().is_unspecified() && (local.is_ipv6() || address.is_ipv4()))
+}
+
+fn listening_on(port: u16) -> impl Iterator<Item = TcpNetEntry> {
+    let sockets = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten();
+    sockets
+        .flatten()
+        .filter(move |entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
 }
 
 fn has_one_of(process: &Process, sockets: &HashMap<u64, u32>) -> procfs::ProcResult<bool> {
@@ -168,6 +180,7 @@ mod tests {
             listener(format!("127.0.0.2:{port}").parse().unwrap()),
             Listener::Nobody
         );
+        assert_eq!(port_listener(port), Listener::One(std::process::id()));
     }
 
     #[test]

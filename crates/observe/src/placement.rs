@@ -11,11 +11,19 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// # Errors
 /// When the kernel does not say which CPUs may be used.
 pub fn last_allowed_cpu() -> io::Result<usize> {
-    let allowed = sched_getaffinity(None)?;
-    (0..CpuSet::MAX_CPU)
-        .rev()
-        .find(|cpu| allowed.is_set(*cpu))
+    let mut allowed = allowed_cpus()?;
+    allowed
+        .pop()
         .ok_or_else(|| io::Error::other("no CPU may be used"))
+}
+
+/// The CPUs that this process may use, in the order of their numbers.
+///
+/// # Errors
+/// When the kernel does not say which.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let allowed = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect())
 }
 
 /// Keeps the calling thread, and the threads it starts from now on, on one CPU.

@@ -9,6 +9,7 @@ use std::io::Read;
 
 use procfs::FromRead;
 use procfs::process::Schedstat;
+use serde::{Deserialize, Serialize};
 
 /// Share of a process's CPU time that the threads seen must have used, so that their waiting stands for its waiting.
 const LEAST_SEEN: f64 = 0.9;
@@ -25,9 +26,16 @@ pub fn thread_run_queue_wait_ns() -> Option<u64> {
 }
 
 /// What the present threads of a process have waited and run since each began.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunQueueWaits {
-    threads: HashMap<i32, Schedstat>,
+    threads: HashMap<i32, Thread>,
+}
+
+/// What one thread has run and waited since it began, in nanoseconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Thread {
+    ran_ns: u64,
+    waited_ns: u64,
 }
 
 impl RunQueueWaits {
@@ -38,8 +46,17 @@ impl RunQueueWaits {
 
     /// Reads those of several processes together; `None` if all have ended or the kernel does not say.
     pub(crate) fn of_all(pids: impl IntoIterator<Item = u32>) -> Option<Self> {
-        let threads: HashMap<i32, Schedstat> = pids.into_iter().filter_map(threads_of).flatten().collect();
-        let is_counted = threads.values().any(|thread| thread.pcount > 0);
+        let mut is_counted = false;
+        let found = pids.into_iter().filter_map(threads_of).flatten();
+        let threads = found.map(|(tid, thread)| {
+            is_counted |= thread.pcount > 0;
+            let thread = Thread {
+                ran_ns: thread.sum_exec_runtime,
+                waited_ns: thread.run_delay,
+            };
+            (tid, thread)
+        });
+        let threads = threads.collect();
         is_counted.then_some(Self { threads })
     }
 
@@ -51,9 +68,9 @@ impl RunQueueWaits {
         for (tid, now) in &self.threads {
             let earlier = earlier.threads.get(tid);
             // One that has run for less than before is another, with the number of one that ended.
-            let earlier = earlier.filter(|earlier| earlier.sum_exec_runtime <= now.sum_exec_runtime);
-            waited_ns += now.run_delay - earlier.map_or(0, |earlier| earlier.run_delay.min(now.run_delay));
-            ran_ns += now.sum_exec_runtime - earlier.map_or(0, |earlier| earlier.sum_exec_runtime);
+            let earlier = earlier.filter(|earlier| earlier.ran_ns <= now.ran_ns);
+            waited_ns += now.waited_ns - earlier.map_or(0, |earlier| earlier.waited_ns.min(now.waited_ns));
+            ran_ns += now.ran_ns - earlier.map_or(0, |earlier| earlier.ran_ns);
         }
         (ran_ns as f64 >= LEAST_SEEN * cpu_ns as f64).then_some(waited_ns)
     }

@@ -39,43 +39,51 @@ fn what_is_read_is_what_the_kernel_says_of_each_that_works() {
         let Some((mounted, _guard)) = mounted(kind) else {
             continue;
         };
-        let pids = mounted.workers().pids();
-        let meter = meter_of(&mounted);
-        mounted.flush().unwrap();
-        assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
-        // The meter's readings lie between those of this test.
-        let (own_before, outer_before) = (ticks_ns(&pids), workers_ns());
-        let before = meter.read().unwrap();
-        let inner_before = workers_ns();
-        // Encrypted by the daemon, or by workers when it is written back.
-        let mut file = File::create(mounted.folder().join("file")).unwrap();
-        for _ in 0..40 {
-            file.write_all(&[b'.'; MEGABYTE]).unwrap();
-        }
-        file.sync_all().unwrap();
-        let inner = risen(&inner_before, &workers_ns());
-        let used = meter.read().unwrap().since(&before);
-        assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
-        let settled = meter.read().unwrap().since(&before);
-        let (own, outer) = (ticks_ns(&pids) - own_before, risen(&outer_before, &workers_ns()));
-        // The kernel says it in ticks, rounded down for each of them.
-        let rounding = TICK_NS * (pids.len() as u64 + 1);
-        assert!(
-            settled.own.total_ns.abs_diff(own) <= rounding,
-            "{kind}: {settled:?} {own}"
-        );
-        let Some(shared) = used.shared.filter(|shared| shared.ended == 0) else {
+        // The kernel ends workers when it likes; a reading over which one ended is no sum of all.
+        if !(0..10).any(|_| meter_agrees_with_the_kernel(kind, &mounted)) {
             not_tested(format_args!(
-                "{kind}: workers of the kernel are not seen here, or ended meanwhile"
+                "{kind}: workers of the kernel are not seen here, or always ended meanwhile"
             ));
-            continue;
-        };
-        let said = (shared.cpu_ns + TICK_NS, outer + TICK_NS);
-        assert!(
-            said.0 >= inner && shared.cpu_ns <= said.1,
-            "{kind}: {inner} {shared:?} {outer}"
-        );
+        }
     }
+}
+
+/// False if workers of the kernel are not seen, or one of them ended meanwhile.
+fn meter_agrees_with_the_kernel(kind: FileSystem, mounted: &MountedFileSystem) -> bool {
+    let pids = mounted.workers().pids();
+    let meter = meter_of(mounted);
+    mounted.flush().unwrap();
+    assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
+    // The meter's readings lie between those of this test.
+    let (own_before, outer_before) = (ticks_ns(&pids), workers_ns());
+    let before = meter.read().unwrap();
+    let inner_before = workers_ns();
+    // Encrypted by the daemon, or by workers when it is written back.
+    let mut file = File::create(mounted.folder().join("file")).unwrap();
+    for _ in 0..40 {
+        file.write_all(&[b'.'; MEGABYTE]).unwrap();
+    }
+    file.sync_all().unwrap();
+    let inner = risen(&inner_before, &workers_ns());
+    let used = meter.read().unwrap().since(&before);
+    assert!(meter.settle(Duration::from_millis(300), PATIENCE).unwrap());
+    let settled = meter.read().unwrap().since(&before);
+    let (own, outer) = (ticks_ns(&pids) - own_before, risen(&outer_before, &workers_ns()));
+    // The kernel says it in ticks, rounded down for each of them.
+    let rounding = TICK_NS * (pids.len() as u64 + 1);
+    assert!(
+        settled.own.total_ns.abs_diff(own) <= rounding,
+        "{kind}: {settled:?} {own}"
+    );
+    let Some(shared) = used.shared.filter(|shared| shared.ended == 0) else {
+        return false;
+    };
+    let said = (shared.cpu_ns + TICK_NS, outer + TICK_NS);
+    assert!(
+        said.0 >= inner && shared.cpu_ns <= said.1,
+        "{kind}: {inner} {shared:?} {outer}"
+    );
+    true
 }
 
 #[test]

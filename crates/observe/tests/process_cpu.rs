@@ -97,23 +97,29 @@ fn threads_that_have_ended_are_counted() {
 
 #[test]
 fn a_sleeping_process_settles_and_a_busy_one_does_not() {
-    let mut sleeping = shell("read line");
-    let clock = ProcessCpu::open(sleeping.id()).unwrap();
+    let sleeping = Running(shell("read line"));
+    let clock = ProcessCpu::open(sleeping.0.id()).unwrap();
     assert!(
         clock
             .settle(Duration::from_millis(1), Duration::from_secs(5))
             .unwrap()
     );
-    let mut busy = shell("while :; do :; done");
-    let clock = ProcessCpu::open(busy.id()).unwrap();
+    let busy = Running(shell("while :; do :; done"));
+    let clock = ProcessCpu::open(busy.0.id()).unwrap();
     assert!(
         !clock
-            .settle(Duration::from_millis(20), Duration::from_millis(100))
+            .settle(Duration::from_millis(200), Duration::from_secs(1))
             .unwrap()
     );
-    for child in [&mut sleeping, &mut busy] {
-        child.kill().unwrap();
-        child.wait().unwrap();
+}
+
+/// A child that nobody has waited for. It ends with the test, also with one that fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -5,6 +5,8 @@ mod cpus;
 mod event;
 mod events;
 mod fold;
+mod hardware;
+mod price;
 mod privilege;
 mod record;
 mod registers;
@@ -26,6 +28,8 @@ use ciphertax_records::why::{Complete, Profile, SymbolTable};
 
 use self::collector::{Collector, Draining, lock};
 use self::events::Events;
+pub use self::hardware::has_hardware_counters;
+pub use self::price::affordable_hz;
 use self::watch::Watch;
 use crate::error::ProfileError;
 use crate::stacks::Stacks;

@@ -6,35 +6,43 @@
 //! [`Reactor::sleep_until`] alone, or several of them [`Together`]. Where the thread heeds a flag ([`stop::heed`]),
 //! tasks have half a second from when it is set, so that nobody who wants to stop waits for a server.
 //!
-//! # What was measured and chosen
+//! # Two interfaces of the kernel
 //!
-//! `cargo run --release -p ciphertax-bench --bin io-choice` drives the same point select over the same sockets by this
-//! event loop (edge-triggered epoll, with and without a poll delay), plain epoll, io_uring and tokio. Edge-triggered
-//! epoll was chosen because each socket is registered once, a short read needs no second read, and containers that
-//! forbid io_uring allow it. Beside sysbench it takes 0.43–0.50 of the client's CPU at 8 and 64 connections
-//! (`record/peers.md`). What saves most is not the interface but being woken less often: threads that give way to the
-//! server, few of them, and [`PollDelay`].
+//! [`EventLoop::of_this_process`] is io_uring where the kernel allows it, and edge-triggered epoll elsewhere: on kernels
+//! before Linux 6.15, and in containers that forbid it. Tasks and sockets behave alike by both, and a process uses one for
+//! all its threads.
 //!
-//! Client CPU per operation as a ratio to this loop without a poll delay, median of 9 interleaved repeats
-//! (`record/io-choice.md`):
+//! By epoll each socket is registered once and a short read needs no second one. By io_uring what many tasks send enters
+//! the kernel together with the wait for their answers: 64 connections then take 0.6–0.7 of the client's CPU that they take
+//! by epoll, 8 take 0.6–0.8, and one 1.1. That is 0.8–1.1 of what an io_uring loop takes that does nothing else and knows
+//! its sockets and buffers before. (`cargo run --release -p ciphertax-reactor --example round_trips`, several runs on a
+//! busy machine of two CPUs, a server with a thread for each connection on the same, 200 bytes each way.) What is larger
+//! than 4 KiB is sent and read by system calls of its own with either, and costs the same.
 //!
-//! | connections | poll delay 100 µs | plain epoll | tokio | io_uring | io_uring, waiting ≤ 100 µs |
+//! What else saves is being woken less often: threads that give way to the server, few of them, and [`PollDelay`].
+//! `cargo run --release -p ciphertax-bench --bin io-choice` compares with other event loops (`record/io-choice.md`); the
+//! io_uring there is a bare loop: client CPU per operation as a ratio to epoll without a poll delay, median of 9
+//! interleaved repeats:
+//!
+//! | connections | poll delay 100 µs | plain epoll | tokio | bare io_uring | bare io_uring, waiting ≤ 100 µs |
 //! |--:|--:|--:|--:|--:|--:|
 //! | 1 | 1.23 | 0.95 | 0.95 | 0.85 | 1.36 |
 //! | 8 | 0.98 | 1.04 | 1.05 | 1.04 | 0.68 |
 //! | 64 | 0.76 | 0.98 | 1.04 | 0.56 | 0.65 |
-//!
-//! So io_uring is ahead with many connections; epoll stays because it is there on every kernel and in every container,
-//! and because the bars are met with it. With up to 8 connections the interface makes no difference that can be told.
 
 mod alarm;
+mod driver;
+mod epoll;
+mod event_loop;
+mod io_uring;
 mod poll_delay;
+mod reactor;
 mod socket;
 pub mod stop;
-mod task;
 mod together;
 
+pub use event_loop::EventLoop;
 pub use poll_delay::PollDelay;
+pub use reactor::Reactor;
 pub use socket::Socket;
-pub use task::Reactor;
 pub use together::Together;

@@ -20,8 +20,16 @@ impl PollDelay {
         Self(Duration::from_micros(micros.into()))
     }
 
-    pub(crate) fn wait(self) {
-        if self.0.is_zero() {
+    pub(crate) fn is_none(self) -> bool {
+        self.0.is_zero()
+    }
+
+    pub(crate) fn as_micros(self) -> u32 {
+        self.0.as_micros() as u32
+    }
+
+    pub(crate) fn sleep(self) {
+        if self.is_none() {
             return;
         }
         let pause = Timespec {

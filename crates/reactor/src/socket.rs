@@ -1,27 +1,23 @@
 //! A socket in an event loop.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::rc::Rc;
-use std::task::Poll;
 use std::time::Duration;
 
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::{
-    self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, sockopt,
-};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::task::{Reactor, Slot};
+use crate::reactor::Reactor;
 
 /// How long a thread waits for room in the queue of a Unix socket's server, at most.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// A stream socket (TCP or Unix), registered with the event loop of its thread once, for as long as it lives.
+/// A stream socket (TCP or Unix), known to the event loop of its thread for as long as it lives.
 pub struct Socket {
-    fd: OwnedFd,
     token: u32,
     reactor: Rc<Reactor>,
 }
@@ -56,7 +52,7 @@ impl Socket {
     /// Waits until a connection that is being made is there.
     async fn connected(self) -> io::Result<Self> {
         self.writable().await?;
-        sockopt::socket_error(&self.fd)??;
+        self.reactor.driver().take_error(self.token)?;
         Ok(self)
     }
 
@@ -85,8 +81,7 @@ impl Socket {
 
     fn registered(reactor: &Rc<Reactor>, fd: OwnedFd) -> io::Result<Self> {
         Ok(Self {
-            token: reactor.register(&fd)?,
-            fd,
+            token: reactor.driver().add(fd)?,
             reactor: Rc::clone(reactor),
         })
     }
@@ -96,40 +91,32 @@ impl Socket {
     /// # Errors
     /// What the kernel says: reset, timed out, …
     pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            self.readable().await;
-            match net::recv(&self.fd, &mut *buffer, RecvFlags::empty()) {
-                Ok((_, received)) => {
-                    // Edge-triggered: a read that did not fill the buffer took all there was (epoll(7)), so the next
-                    // one may wait for the event instead of being told EAGAIN.
-                    if received < buffer.len() {
-                        self.reactor.with_slot(self.token, Slot::drained);
-                    } else if self.reactor.is_late() {
-                        // More is waiting, perhaps without end, and only a task that waits can be ended.
-                        return std::future::pending().await;
-                    }
-                    return Ok(received);
-                }
-                Err(Errno::AGAIN) => self.reactor.with_slot(self.token, |slot| slot.readable = false),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let reactor = &self.reactor;
+        let receive = poll_fn(|_| reactor.driver().poll_receive(self.token, reactor.task(), buffer));
+        let received = receive.await?;
+        if received.has_more && reactor.is_late() {
+            // More is waiting, perhaps without end, and only a task that waits can be ended.
+            return pending().await;
         }
+        Ok(received.count)
     }
 
     /// Writes all of `bytes`, waiting where the send buffer is full.
+    ///
+    /// A few bytes may be on their way when this returns, and leave before the event loop waits; if that fails, the next
+    /// [`Socket::receive`] or `send_all` tells.
     ///
     /// # Errors
     /// What the kernel says: reset, broken pipe, …
     pub async fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match net::send(&self.fd, bytes, SendFlags::NOSIGNAL) {
+            match self.reactor.driver().send(self.token, bytes) {
                 Ok(sent) => bytes = &bytes[sent..],
-                Err(Errno::AGAIN) => {
-                    self.writable().await?;
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => self.writable().await?,
+                    io::ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
             }
         }
         Ok(())
@@ -140,39 +127,26 @@ impl Socket {
     /// # Errors
     /// What the kernel says: not connected any more, …
     pub fn finish(&self) -> io::Result<()> {
-        Ok(net::shutdown(&self.fd, Shutdown::Write)?)
+        self.reactor.driver().finish(self.token)
     }
 
     /// Waits until the peer has closed, or the connection broke. What the peer still says is not read.
     pub async fn closed(&self) {
-        self.until(|slot| slot.hung_up).await;
+        let reactor = &self.reactor;
+        poll_fn(|_| reactor.driver().poll_closed(self.token, reactor.task())).await;
     }
 
-    async fn readable(&self) {
-        self.until(|slot| slot.readable).await;
-    }
-
-    /// Waits for room in the send buffer. Hardly any socket ever does, so none is woken for it before.
+    /// Waits for room in the send buffer.
     async fn writable(&self) -> io::Result<()> {
-        self.reactor.watch_writable(&self.fd, self.token)?;
-        self.until(|slot| slot.writable).await;
+        let reactor = &self.reactor;
+        reactor.driver().watch_writable(self.token)?;
+        poll_fn(|_| reactor.driver().poll_writable(self.token, reactor.task())).await;
         Ok(())
-    }
-
-    async fn until(&self, ready: impl Fn(&Slot) -> bool) {
-        poll_fn(|_| {
-            if self.reactor.with_slot(self.token, |slot| ready(slot)) {
-                return Poll::Ready(());
-            }
-            self.reactor.park(self.token);
-            Poll::Pending
-        })
-        .await;
     }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        self.reactor.unregister(self.token);
+        self.reactor.driver().remove(self.token);
     }
 }

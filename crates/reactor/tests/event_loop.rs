@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod common;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
@@ -12,59 +14,31 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{PollDelay, Reactor, Socket, Together, stop};
 
-/// A server that answers each of `connections` with the bytes it gets until the client closes.
-fn echo(connections: usize) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming().take(connections) {
-            thread::spawn(move || {
-                let mut stream = stream.unwrap();
-                let mut bytes = [0; 4096];
-                while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                    if stream.write_all(&bytes[..count]).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-    });
-    address
-}
+use crate::common::{echo, round_trips, soon};
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(10)
-}
+on_each_event_loop!(
+    many_tasks_share_one_thread,
+    transfers_larger_than_the_send_buffer_arrive_whole,
+    data_followed_by_a_close_is_read_and_then_the_end,
+    a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again,
+    a_peer_that_never_stops_sending_does_not_move_the_deadline,
+    of_several_that_are_asked_together_those_that_answer_are_heard,
+    a_refused_connection_is_an_error,
+    a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end,
+);
 
-async fn round_trips(reactor: &Rc<Reactor>, address: SocketAddr, count: u32) -> u32 {
-    let socket = Socket::connect(reactor, address).await.unwrap();
-    let mut answered = 0;
-    for number in 0..count {
-        socket.send_all(&number.to_le_bytes()).await.unwrap();
-        let mut answer = [0; 64];
-        let received = socket.receive(&mut answer).await.unwrap();
-        assert_eq!(&answer[..received], number.to_le_bytes());
-        answered += 1;
-    }
-    answered
-}
-
-#[test]
-fn many_tasks_share_one_thread() {
+fn many_tasks_share_one_thread(reactor: &Rc<Reactor>) {
     for poll_delay in [PollDelay::NONE, PollDelay::micros(50)] {
-        let reactor = Reactor::new().unwrap();
         reactor.set_poll_delay(poll_delay);
         let address = echo(20);
         let outputs = reactor
-            .run((0..20).map(|_| round_trips(&reactor, address, 50)), soon())
+            .run((0..20).map(|_| round_trips(reactor, address, 50)), soon())
             .unwrap();
         assert_eq!(outputs, vec![Some(50); 20]);
     }
 }
 
-#[test]
-fn transfers_larger_than_the_send_buffer_arrive_whole() {
-    let reactor = Reactor::new().unwrap();
+fn transfers_larger_than_the_send_buffer_arrive_whole(reactor: &Rc<Reactor>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let sent: Vec<u8> = (0..8_000_000_u32).map(|byte| byte as u8).collect();
@@ -74,21 +48,19 @@ fn transfers_larger_than_the_send_buffer_arrive_whole() {
         received
     });
     let task = async {
-        let socket = Socket::connect(&reactor, address).await.unwrap();
+        let socket = Socket::connect(reactor, address).await.unwrap();
         socket.send_all(&sent).await.unwrap();
     };
     assert_eq!(reactor.run_one(task, soon()).unwrap(), Some(()));
     assert_eq!(reader.join().unwrap(), sent);
 }
 
-#[test]
-fn data_followed_by_a_close_is_read_and_then_the_end() {
-    let reactor = Reactor::new().unwrap();
+fn data_followed_by_a_close_is_read_and_then_the_end(reactor: &Rc<Reactor>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || listener.accept().unwrap().0.write_all(b"goodbye").unwrap());
     let task = async {
-        let socket = Socket::connect(&reactor, address).await.unwrap();
+        let socket = Socket::connect(reactor, address).await.unwrap();
         // Lets the close arrive together with the data.
         thread::sleep(Duration::from_millis(50));
         let mut bytes = [0; 64];
@@ -99,12 +71,10 @@ fn data_followed_by_a_close_is_read_and_then_the_end() {
     assert_eq!(reactor.run_one(task, soon()).unwrap(), Some((7, 0)));
 }
 
-#[test]
-fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again() {
-    let reactor = Reactor::new().unwrap();
+fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_again(reactor: &Rc<Reactor>) {
     let address = echo(1);
     let socket = reactor
-        .run_one(Socket::connect(&reactor, address), soon())
+        .run_one(Socket::connect(reactor, address), soon())
         .unwrap()
         .unwrap()
         .unwrap();
@@ -124,10 +94,8 @@ fn a_task_that_never_ends_is_dropped_at_the_deadline_and_its_socket_can_be_used_
     assert_eq!(reactor.run_one(again, soon()).unwrap(), Some(5));
 }
 
-#[test]
-fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
+fn a_peer_that_never_stops_sending_does_not_move_the_deadline(reactor: &Rc<Reactor>) {
     for pause in [Duration::ZERO, Duration::from_millis(1)] {
-        let reactor = Reactor::new().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -138,7 +106,7 @@ fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
             }
         });
         let task = async {
-            let socket = Socket::connect(&reactor, address).await.unwrap();
+            let socket = Socket::connect(reactor, address).await.unwrap();
             let mut bytes = [0; 512];
             while socket.receive(&mut bytes).await.unwrap() > 0 {}
         };
@@ -148,14 +116,12 @@ fn a_peer_that_never_stops_sending_does_not_move_the_deadline() {
     }
 }
 
-#[test]
-fn of_several_that_are_asked_together_those_that_answer_are_heard() {
-    let reactor = Reactor::new().unwrap();
+fn of_several_that_are_asked_together_those_that_answer_are_heard(reactor: &Rc<Reactor>) {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let places = [silent.local_addr().unwrap(), echo(2), closed];
     let ask = async |address: &SocketAddr| -> std::io::Result<usize> {
-        let socket = Socket::connect(&reactor, *address).await?;
+        let socket = Socket::connect(reactor, *address).await?;
         socket.send_all(b"anybody there?").await?;
         socket.receive(&mut [0; 64]).await
     };
@@ -183,12 +149,10 @@ fn of_several_that_are_asked_together_those_that_answer_are_heard() {
     assert_eq!(reactor.run_one(task, soon()).unwrap(), Some(()));
 }
 
-#[test]
-fn a_refused_connection_is_an_error() {
-    let reactor = Reactor::new().unwrap();
+fn a_refused_connection_is_an_error(reactor: &Rc<Reactor>) {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let outcome = reactor
-        .run_one(Socket::connect(&reactor, closed), soon())
+        .run_one(Socket::connect(reactor, closed), soon())
         .unwrap()
         .unwrap();
     assert_eq!(
@@ -197,9 +161,7 @@ fn a_refused_connection_is_an_error() {
     );
 }
 
-#[test]
-fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end() {
-    let reactor = Reactor::new().unwrap();
+fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end(reactor: &Rc<Reactor>) {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().unwrap();
     let far = Instant::now() + Duration::from_secs(3600);
@@ -211,13 +173,13 @@ fn a_wish_to_stop_ends_what_nobody_answers_and_lets_what_is_answered_end() {
             later.store(true, Ordering::Relaxed);
         });
         let waits = async {
-            let socket = Socket::connect(&reactor, silent).await.unwrap();
+            let socket = Socket::connect(reactor, silent).await.unwrap();
             socket.receive(&mut [0; 8]).await.unwrap()
         };
         assert_eq!(reactor.run_one(waits, far).unwrap(), None);
         stopper.join().unwrap();
         assert_eq!(
-            reactor.run_one(round_trips(&reactor, echo(1), 10), far).unwrap(),
+            reactor.run_one(round_trips(reactor, echo(1), 10), far).unwrap(),
             Some(10)
         );
     });

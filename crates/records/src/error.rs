@@ -22,7 +22,18 @@ pub enum RecordError {
     NotARun {
         /// The folder.
         folder: PathBuf,
-        /// What is missing or damaged.
+        /// What is missing.
+        problem: String,
+    },
+    /// A file where the folder of a run is expected.
+    #[error("{0} is a file, as an export is; give the folder of the run")]
+    File(PathBuf),
+    /// A run whose files say what they cannot.
+    #[error("{folder}: {problem}")]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// Which file, and what is wrong with it.
         problem: String,
     },
     /// A run that cannot go on.

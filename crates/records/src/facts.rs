@@ -26,6 +26,16 @@ pub struct AuthenticationFacts {
     pub path: LoginPath,
 }
 
+impl AuthenticationFacts {
+    /// What a reader sees: the method, and the path where there is more than one.
+    pub fn words(&self) -> String {
+        match self.path {
+            LoginPath::Single => self.method.clone(),
+            path => format!("{} ({path})", self.method),
+        }
+    }
+}
+
 /// Written `method/path`.
 impl fmt::Display for AuthenticationFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

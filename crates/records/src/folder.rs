@@ -208,6 +208,9 @@ impl Recorded {
     /// # Errors
     /// As for [`Recorded::open`].
     pub fn head(folder: &Path) -> Result<Head, RecordError> {
+        if folder.is_file() {
+            return Err(RecordError::File(folder.to_owned()));
+        }
         let text = fs::read_to_string(folder.join(RUN)).map_err(damaged(folder, RUN))?;
         head_from_json(&text).map_err(|error| damaged(folder, RUN)(io::Error::other(error)))
     }
@@ -276,10 +279,14 @@ fn looks_of(folder: &Path) -> Result<LookFiles, RecordError> {
     LookFiles::open(folder).map_err(damaged(folder, "symbols.jsonl"))
 }
 
-fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {
-    move |error| RecordError::NotARun {
-        folder: folder.to_owned(),
-        problem: format!("{file}: {error}"),
+pub(crate) fn damaged(folder: &Path, file: &'static str) -> impl Fn(io::Error) -> RecordError {
+    move |error| {
+        let is_there = folder.join(file).exists();
+        let (folder, problem) = (folder.to_owned(), format!("{file}: {error}"));
+        match is_there {
+            true => RecordError::Damaged { folder, problem },
+            false => RecordError::NotARun { folder, problem },
+        }
     }
 }
 

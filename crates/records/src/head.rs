@@ -47,6 +47,13 @@ pub struct Head {
     /// the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_cipher: Option<String>,
+    /// How the load threads waited for their sockets, all alike; absent in records of former releases, which did so by epoll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_loop: Option<EventLoop>,
+    /// Why none of its figures means anything: what its tables hold is not what was asked of them. Absent where they are what they
+    /// must be, and where nobody can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inconsistent: Option<String>,
     /// Why the run was not looked into as far as its study asks, and what would change that; absent where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_explained: Option<String>,
@@ -69,6 +76,8 @@ impl Head {
             data_sizes: Vec::new(),
             left_out: Vec::new(),
             kernel_cipher: None,
+            event_loop: None,
+            inconsistent: None,
             not_explained: None,
         }
     }
@@ -102,6 +111,17 @@ pub struct Tool {
     pub version: String,
     /// Commit it was built from; `unknown` outside a checkout.
     pub commit: String,
+}
+
+/// An interface of the kernel for waiting for many sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum EventLoop {
+    /// Sockets tell that they are ready, and are read and written one by one.
+    Epoll,
+    /// Requests of many sockets enter the kernel together.
+    IoUring,
 }
 
 /// Where it was measured.
@@ -141,6 +161,13 @@ pub enum RunStatus {
     },
 }
 
+impl RunStatus {
+    /// True if it came to its end, whatever is left of what was made for it.
+    pub fn is_at_end(&self) -> bool {
+        matches!(self, Self::Complete | Self::NotCleanedUp { .. })
+    }
+}
+
 /// Which server answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerRecord {
@@ -171,6 +198,9 @@ pub struct ServerRecord {
     /// and where there is no server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_unread: Option<String>,
+    /// What read its CPU time from another machine; absent where ciphertax saw its processes itself, or nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_from: Option<CpuSource>,
     /// How it was kept at a distance; absent without one, and until the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
@@ -178,6 +208,73 @@ pub struct ServerRecord {
     /// user's own, and in records of former releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lies_on: Option<LiesOn>,
+}
+
+/// True if a server whose [`product`](ServerRecord::product) this is has MySQL's or MariaDB's code, and so their variables and
+/// functions; not of others that speak their protocol.
+pub fn is_of_mysqls_family(product: &str) -> bool {
+    let product = product.to_lowercase();
+    ["mysql", "mariadb", "percona"]
+        .iter()
+        .any(|name| product.contains(name))
+}
+
+/// What read a server's CPU time from another machine, and how exactly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuSource {
+    /// A ciphertax on the server's machine, which read the clocks of its processes.
+    Agent(AgentRecord),
+    /// A counter that somebody else keeps.
+    Counter(CounterRecord),
+}
+
+/// A ciphertax on a server's machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRecord {
+    /// Where: `ssh://user@host`.
+    pub address: String,
+    /// Its release.
+    pub version: String,
+    /// The server's machine.
+    pub host: Host,
+    /// The name of the program that was found there and read; empty in records of former releases.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
+    /// Readings so far.
+    pub readings: u64,
+    /// Median over the readings of the way there and back, in microseconds, without the agent's own time. A reading is placed in
+    /// its middle, so half of it is by how much its time may be wrong.
+    pub round_trip_us: f64,
+    /// The longest of all.
+    pub round_trip_max_us: f64,
+    /// Share of one CPU that the server used while nobody asked it anything. What it does between a reading and the edge of the
+    /// slice is billed to the slice: as long as a round trip, for each slice.
+    pub quiet_cpu_share: f64,
+    /// What share of the CPU time of the slices that is, as a fraction; absent until the run has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_share: Option<f64>,
+    /// Why it does not look into the server, or sees less than the study asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_looked_into: Option<String>,
+}
+
+impl AgentRecord {
+    /// CPU time billed to each slice that is not its own, in microseconds.
+    pub fn error_us(&self) -> f64 {
+        self.quiet_cpu_share * self.round_trip_us
+    }
+}
+
+/// A counter of CPU time that somebody else keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CounterRecord {
+    /// What prints it, without credentials.
+    pub source: String,
+    /// What it counts.
+    pub counts: String,
+    /// How far it lags behind, in seconds: readings wait for so long, and no slice is shorter than twice that.
+    pub resolution_s: f64,
 }
 
 /// What kept a server at a distance, and how exactly.

@@ -13,15 +13,22 @@
 //! Results are made of head and samples, and can be made again from the folder by a later release: [`Recorded`] reads what
 //! this release and the one before it wrote ([`READABLE`]).
 
+mod comparison;
+mod connection;
 mod connects;
 mod consequences;
 pub mod counter;
 mod disk;
+mod doctor;
+mod dry_run;
 mod edges;
 mod error;
 mod facts;
 mod folder;
+mod gate;
+mod harmless;
 mod head;
+mod history;
 mod operations;
 mod results;
 mod resume;
@@ -34,25 +41,39 @@ mod storage;
 mod trace;
 pub mod why;
 
+pub use comparison::{COMPARISON_SCHEMA, ComparedRun, Comparison, CostChange, HeadDifference, NotComparable};
+pub use connection::{
+    CONNECTION_SCHEMA, ChainCertificate, ConnectionPhase, ConnectionRecord, ConnectionTotal, ConnectionWork,
+    Spread, TriedConnection,
+};
 pub use connects::{ConnectRow, PhaseRow};
 pub use consequences::{
     Agreement, CapacityRow, ChurnBreakEven, ChurnPoint, ChurnRow, Finding, PublishedRow, Rated, Severity,
     Side,
 };
 pub use disk::{DiskRecord, FilesOnDisk, Readability};
+pub use doctor::{Check, CheckStatus, DOCTOR_SCHEMA, DoctorRecord};
+pub use dry_run::{DRY_RUN_SCHEMA, DryRun, ServerToStart};
 pub use edges::{DeviceUse, PageFaults, Pressure};
 pub use error::RecordError;
 pub use facts::{
     AuthenticationFacts, CertificateFacts, LoginPath, Proof, SessionFacts, TlsFacts, Verified, Witness,
 };
 pub use folder::{Recorded, RunFolder, write_run, write_whole};
+pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
+pub use harmless::{harmless, harmless_lines};
 pub use head::{
-    ArmRecord, ArmRole, Head, Host, LeftOut, LeftOutReason, LinkRecord, RunStatus, ServerPlacement,
-    ServerRecord, SessionRecord, Tool,
+    AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, EventLoop, Head, Host, LeftOut, LeftOutReason,
+    LinkRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool, is_of_mysqls_family,
+};
+pub use history::{
+    ChangePoint, Differs, HISTORY_SCHEMA, History, HistoryFigure, HistoryPoint, HistoryRun, NotInHistory,
+    VersionRow,
 };
 pub use operations::KeptOperation;
 pub use results::{
-    BatchRow, BlockRatios, CellRecord, EstimateRow, KindRow, Measurement, Results, RoundsOfCell, VoidRow,
+    BatchRow, BlockRatios, CellRecord, EstimateRow, KindRate, KindRow, Measurement, Results, RoundsOfCell,
+    VoidRow,
 };
 pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};

@@ -1,7 +1,7 @@
 //! What is made of a run's samples: comparisons of arms, and all that follows from them.
 
 use ciphertax_model::Metric;
-use ciphertax_stats::{Interval, Rule, Verdict};
+use ciphertax_stats::{DisturbedBlocks, Interval, Location, LogRatio, Rule, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,9 @@ pub struct Results {
     /// Each variant against the baseline for each kind of operation, in cells whose operations are of several kinds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_kind: Vec<KindRow>,
+    /// How many operations of each kind every arm did, in cells whose operations are of several kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<KindRate>,
     /// Ratios block by block, so that a reader sees the noise.
     pub block_ratios: Vec<BlockRatios>,
     /// How fast each arm did its batches, in cells that have them.
@@ -94,6 +97,9 @@ pub struct CellRecord {
     pub server: String,
     /// Load threads; 0 where a program of the user's own was the load.
     pub workers: u32,
+    /// How long its valid slices were on average, in seconds; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_s: Option<f64>,
     /// Blocks in which every arm is valid.
     pub blocks: u32,
     /// Slices that do not count.
@@ -150,11 +156,12 @@ pub struct EstimateRow {
     pub metric: Metric,
     /// Unit of `baseline` and `variant`.
     pub unit: String,
-    /// The baseline's value.
+    /// The baseline's value, of all its operations and those of the baseline again; of the baseline alone in percentiles and in the
+    /// noise floor.
     pub baseline: f64,
     /// The variant's value.
     pub variant: f64,
-    /// Mean ratio of the blocks less one, as a fraction: 0.05 is five percent more than the baseline.
+    /// Ratio of the blocks less one, as a fraction: 0.05 is five percent more than the baseline.
     pub change: f64,
     /// Lower bound of the 95 % interval of `change`.
     pub low: f64,
@@ -183,6 +190,18 @@ pub struct EstimateRow {
     /// Seconds of measuring still needed to tell; only for `cannot_tell`, and absent where even that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_time_s: Option<f64>,
+    /// The logarithm of the ratio and its uncertainty, by which it is set beside that of another run. Absent in records of former
+    /// releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_ratio: Option<LogRatio>,
+    /// What stands for all blocks in `change`; absent of percentiles, and in records of former releases, which compared with the
+    /// baseline alone, by the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// In how many of the blocks which arm was slower by far than both others; absent where that was not looked for. `location` is
+    /// the mean if the variant's number is beyond chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<DisturbedBlocks>,
 }
 
 impl EstimateRow {
@@ -206,7 +225,23 @@ pub struct KindRow {
     pub estimate: EstimateRow,
 }
 
-/// The ratios variant/baseline of each block, in the order they were measured.
+/// How many operations of one kind an arm did in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindRate {
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// The kind of operation, such as `new_order`.
+    pub kind: String,
+    /// Operations that succeeded, over all slices that count.
+    pub count: u64,
+    /// The same per second of these slices' time.
+    pub per_second: f64,
+}
+
+/// The ratios variant/baseline of each block, in the order they were measured; of a variant to the geometric mean of both
+/// baselines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockRatios {
     /// Name of the cell.

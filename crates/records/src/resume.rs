@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::error::RecordError;
 use crate::folder::{OPERATIONS, Recorded, RunFolder, SAMPLES, begin, cut_to_whole_lines, lock, unwritable};
-use crate::head::{Head, Host, RunStatus, Tool};
+use crate::head::{Head, Host, Tool};
 use crate::round::Round;
 use crate::sample::Sample;
 use crate::samples::{SampleLog, whole_lines};
@@ -183,13 +183,10 @@ fn check_rounds(rounds: &[Round], samples: &[Sample]) -> Result<(), (usize, Stri
 
 /// Why a run never goes on; `None` if it may.
 fn never_resumed(head: &Head, tool: &Tool, host: &Host) -> Option<String> {
-    match &head.status {
-        RunStatus::Complete | RunStatus::NotCleanedUp { .. } => {
-            return Some(
-                "it has come to its end; `ciphertax report` shows it, and a new run measures more".into(),
-            );
-        }
-        RunStatus::Running | RunStatus::Partial { .. } => {}
+    if head.status.is_at_end() {
+        return Some(
+            "it has come to its end; `ciphertax report` shows it, and a new run measures more".into(),
+        );
     }
     if head.tool != *tool {
         let words = |tool: &Tool| format!("{} {} (commit {})", tool.name, tool.version, tool.commit);

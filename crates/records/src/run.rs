@@ -125,7 +125,8 @@ pub(crate) fn head_from_json(text: &str) -> Result<Head, FormatError> {
     Ok(serde_json::from_str(text)?)
 }
 
-fn check_schema(text: &str) -> Result<(), FormatError> {
+/// The version of a record, if it is one that is read.
+pub(crate) fn check_schema(text: &str) -> Result<String, FormatError> {
     /// The only part of a record that every version of the format has.
     #[derive(Deserialize)]
     struct Version {
@@ -133,7 +134,7 @@ fn check_schema(text: &str) -> Result<(), FormatError> {
     }
     let Version { schema: found } = serde_json::from_str(text)?;
     match READABLE.contains(&found.as_str()) {
-        true => Ok(()),
+        true => Ok(found),
         false => Err(FormatError::Schema { found }),
     }
 }

@@ -134,6 +134,23 @@ pub struct Yield {
     /// yet. They count as operations that succeeded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stale_reads: u64,
+    /// Cells that the client encrypted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cells_encrypted: u64,
+    /// Cells that the client decrypted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cells_decrypted: u64,
+    /// Cells of columns that are named as encrypted, sent or received, without those that are NULL: as many as were encrypted
+    /// and decrypted, or the slice does not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cells_named: u64,
+    /// New orders that were rolled back because the specification of TPC-C asks for it of one in a hundred. They count as
+    /// operations that succeeded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rolled_back: u64,
+    /// Districts without an undelivered order, which deliveries of TPC-C passed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_deliveries: u64,
     /// Phases of the connects made in the slice; empty where connections are reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSample>,
@@ -165,7 +182,8 @@ fn is_zero(count: &u64) -> bool {
 /// What the server, its tunnel or pooler and the machine took in a slice.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServerSide {
-    /// CPU time of the server: of its process, or of all in its process tree; absent where it cannot be seen.
+    /// CPU time of the server: of its process, or of all in its process tree, and of the relay that encrypts cells in its place
+    /// (`column_relay_cpu`); absent where it cannot be seen.
     pub server_cpu: Option<CpuTime>,
     /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,6 +191,13 @@ pub struct ServerSide {
     /// CPU time of the pooler; absent for an arm without a pooler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler_cpu: Option<CpuTime>,
+    /// CPU time of the relay that encrypts cells of results, or passes everything on for arms without, which is a part of
+    /// `server_cpu`; absent without a relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_relay_cpu: Option<CpuTime>,
+    /// Cells of results that the relay encrypted; absent without a relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column_relay_cells: Option<u64>,
     /// Context switches of the server's threads; absent where they cannot be seen.
     pub server_context_switches: Option<u64>,
     /// How long the server's threads could have run but waited for a CPU, all together, in nanoseconds; absent where the
@@ -311,6 +336,11 @@ pub enum VoidReason {
         /// What was expected and what was found.
         detail: String,
     },
+    /// Not every cell of the columns that are named as encrypted was encrypted or decrypted.
+    CellsDiffer {
+        /// How many were, and how many there were.
+        detail: String,
+    },
     /// The server process ended or was replaced.
     ServerDied {
         /// What was seen.
@@ -319,6 +349,16 @@ pub enum VoidReason {
     /// The arm's pooler ended.
     PoolerDied {
         /// Which, and what was seen.
+        detail: String,
+    },
+    /// The relay that encrypts the arm's cells ended.
+    ColumnRelayDied {
+        /// What was seen.
+        detail: String,
+    },
+    /// What reads the server's CPU on another machine could not be asked.
+    AgentLost {
+        /// What was seen.
         detail: String,
     },
     /// The hypervisor took more CPU time than the bound allows.
@@ -348,8 +388,11 @@ impl fmt::Display for VoidReason {
             Self::Errors { count: 1, first } => write!(f, "an operation failed: {first}"),
             Self::Errors { count, first } => write!(f, "{count} operations failed, the first with: {first}"),
             Self::FactsDiffer { detail } => write!(f, "a session is not what its arm says: {detail}"),
+            Self::CellsDiffer { detail } => write!(f, "cells are not as their columns say: {detail}"),
             Self::ServerDied { detail } => write!(f, "the server died: {detail}"),
             Self::PoolerDied { detail } => write!(f, "the pooler died: {detail}"),
+            Self::ColumnRelayDied { detail } => write!(f, "the relay that encrypts columns died: {detail}"),
+            Self::AgentLost { detail } => write!(f, "the server's CPU could not be read: {detail}"),
             Self::Steal { fraction } => {
                 write!(f, "the hypervisor took {:.0} % of the CPU time", fraction * 100.0)
             }

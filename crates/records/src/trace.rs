@@ -102,6 +102,9 @@ pub struct PhaseTrace {
     pub wall_ns: u64,
     /// CPU time of the client's cryptography in nanoseconds; `None` where the phase has none.
     pub client_cpu_ns: Option<u64>,
+    /// CPU time of the client's thread in nanoseconds, system calls included; `None` where it was not noted, as under load,
+    /// where a thread has other connects to do meanwhile.
+    pub thread_cpu_ns: Option<u64>,
     /// Bytes sent.
     pub bytes_sent: u64,
     /// Bytes received.
@@ -127,6 +130,16 @@ impl ConnectTrace {
                 ..trace
             },
         );
+    }
+
+    /// What a phase took; `None` if it did not happen.
+    pub fn of(&self, phase: Phase) -> Option<&PhaseTrace> {
+        self.phases[phase.index()].as_ref()
+    }
+
+    /// Wall time of the TLS handshake in nanoseconds; 0 without one.
+    pub fn handshake_ns(&self) -> u64 {
+        self.of(Phase::Tls).map_or(0, |trace| trace.wall_ns)
     }
 
     /// The phases that happened, in order.

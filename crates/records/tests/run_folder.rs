@@ -132,6 +132,38 @@ fn what_is_written_is_what_is_read() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no draft is left");
 }
 
+#[test]
+fn counts_of_cells_and_of_tpcc_are_written_where_there_are_some_and_none_in_older_samples() {
+    let mut sample: Sample = serde_json::from_str(SAMPLE).unwrap();
+    let counts = |sample: &Sample| {
+        let load = &sample.load;
+        [
+            load.cells_encrypted,
+            load.cells_decrypted,
+            load.cells_named,
+            load.rolled_back,
+            load.skipped_deliveries,
+        ]
+    };
+    assert_eq!(counts(&sample), [0; 5]);
+    let fields = [
+        "cells_encrypted",
+        "cells_decrypted",
+        "cells_named",
+        "rolled_back",
+        "skipped_deliveries",
+    ];
+    let written = serde_json::to_string(&sample).unwrap();
+    assert!(!fields.iter().any(|field| written.contains(field)), "{written}");
+    let load = &mut sample.load;
+    (load.cells_encrypted, load.cells_decrypted, load.cells_named) = (1, 2, 3);
+    (load.rolled_back, load.skipped_deliveries) = (4, 5);
+    let written = serde_json::to_string(&sample).unwrap();
+    assert!(fields.iter().all(|field| written.contains(field)), "{written}");
+    let read: Sample = serde_json::from_str(&written).unwrap();
+    assert_eq!(counts(&read), [1, 2, 3, 4, 5]);
+}
+
 fn run_folder() -> (tempfile::TempDir, PathBuf) {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("run");

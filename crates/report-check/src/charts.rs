@@ -32,34 +32,12 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
     let expected = expected(run);
     for chart in charts {
         let name = chart.name();
-        if !chart.drawn {
-            faults.push(format!("the chart {name} is not drawn"));
-        }
-        if !chart.labelled || chart.caption.trim().is_empty() {
-            faults.push(format!(
-                "the chart {name} says nothing to those who cannot see it"
-            ));
-        }
-        if !chart.outside.is_empty() {
-            faults.push(format!(
-                "the chart {name} is cut off: {}",
-                chart.outside.join(", ")
-            ));
-        }
-        if !chart.collisions.is_empty() {
-            faults.push(format!(
-                "labels of the chart {name} collide: {}",
-                chart.collisions.join(", ")
-            ));
-        }
+        faults.extend(chart.faults_of_drawing());
         match expected.get(&name) {
             // Made of samples and stacks, which are not in the record.
             None if chart.is_picture() => {}
             None => faults.push(format!("the chart {name} shows what is not in the record")),
-            Some(layers) => faults.extend(layers.iter().filter_map(|(layer, count)| {
-                let drawn = chart.marks.get(*layer).copied().unwrap_or(0);
-                (drawn != *count).then(|| format!("the chart {name} has {drawn} {layer}, not {count}"))
-            })),
+            Some(layers) => faults.extend(chart.miscounted(layers)),
         }
     }
     for name in expected.keys() {
@@ -71,11 +49,48 @@ pub(crate) fn faults(charts: &[Chart], run: &Run) -> Vec<String> {
 }
 
 impl Chart {
+    /// Whatever it shows.
+    pub(crate) fn faults_of_drawing(&self) -> Vec<String> {
+        let name = self.name();
+        let mut faults = Vec::new();
+        if !self.drawn {
+            faults.push(format!("the chart {name} is not drawn"));
+        }
+        if !self.labelled || self.caption.trim().is_empty() {
+            faults.push(format!(
+                "the chart {name} says nothing to those who cannot see it"
+            ));
+        }
+        if !self.outside.is_empty() {
+            faults.push(format!(
+                "the chart {name} is cut off: {}",
+                self.outside.join(", ")
+            ));
+        }
+        if !self.collisions.is_empty() {
+            faults.push(format!(
+                "labels of the chart {name} collide: {}",
+                self.collisions.join(", ")
+            ));
+        }
+        faults
+    }
+
+    /// Layers with more or fewer marks than these.
+    pub(crate) fn miscounted(&self, layers: &[(&str, usize)]) -> Vec<String> {
+        let name = self.name();
+        let fault = |(layer, count): &(&str, usize)| {
+            let drawn = self.marks.get(*layer).copied().unwrap_or(0);
+            (drawn != *count).then(|| format!("the chart {name} has {drawn} {layer}, not {count}"))
+        };
+        layers.iter().filter_map(fault).collect()
+    }
+
     fn is_picture(&self) -> bool {
         ["flame", "courses"].contains(&&*self.chart)
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         [&self.chart, &self.cell, &self.metric, &self.side]
             .into_iter()
             .filter(|part| !part.is_empty())

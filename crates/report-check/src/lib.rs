@@ -6,7 +6,9 @@
 mod browser;
 mod charts;
 mod figures;
+mod history;
 mod sliders;
+mod svg;
 
 use std::path::Path;
 
@@ -14,11 +16,13 @@ use ciphertax_records::Run;
 use serde::Deserialize;
 
 use browser::{Browser, Look, Tab};
+pub use history::{HistoryChart, check_history};
 
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
 /// every figure equals the record, that every chart is drawn in full with labels that do not collide, that nothing is
 /// fetched, that nothing is wider than the screen and that the console stays empty; that the page is not too long on a
-/// desktop and leaves no pages half empty on paper; and that its sliders give the cores of the rate they show.
+/// desktop and leaves no pages half empty on paper; that its sliders give
+/// the cores of the rate they show, and that every chart can be saved as an SVG file of its own.
 ///
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
@@ -32,6 +36,10 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
             true => sliders::faults(&mut tab, run)?,
             false => Vec::new(),
         };
+        let saved = match look.moves_sliders() {
+            true => svg::faults(&mut tab)?,
+            false => Vec::new(),
+        };
         let half_empty = match look.is_paper() {
             true => half_empty_pages(&tab.pdf()?, shown.height),
             false => None,
@@ -42,6 +50,7 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
             .chain(tab.console())
             .chain(tab.fetched())
             .chain(sliders)
+            .chain(saved)
             .map(|fault| format!("{}: {fault}", look.name));
         faults.extend(found);
         tab.close()?;
@@ -53,15 +62,19 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     }
 }
 
-/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png`, `paper.png` and `paper.pdf`.
+/// Takes pictures of the report for people to look at: `desktop.png`, `phone.png`, `dark.png`, `paper.png` and `paper.pdf`, and
+/// saves its charts as SVG files.
 ///
 /// # Errors
 /// Chromium cannot be started or a file cannot be written.
 pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
     let mut browser = Browser::start()?;
     for look in [Look::DESKTOP, Look::PHONE, Look::DARK] {
-        let picture = browser.open(html, look)?.screenshot()?;
-        write(&folder.join(format!("{}.png", look.name)), &picture)?;
+        let mut tab = browser.open(html, look)?;
+        write(&folder.join(format!("{}.png", look.name)), &tab.screenshot()?)?;
+        if look.is_desktop() && look.name == Look::DESKTOP.name {
+            svg::write(&mut tab, folder)?;
+        }
     }
     let mut paper = browser.open(html, Look::PAPER)?;
     write(&folder.join("paper.png"), &paper.screenshot()?)?;

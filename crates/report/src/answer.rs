@@ -54,6 +54,7 @@ pub(crate) fn between(run: &Run, answers: &[Answer<'_>]) -> Option<&'static str>
     let mut metrics: Vec<Metric> = cells
         .flatten()
         .flat_map(|cell| lookup::between(run, &cell.found.name))
+        .filter(|metric| Metric::OF_WHAT_IS_BETWEEN.contains(metric))
         .collect();
     metrics.sort_unstable();
     metrics.dedup();

@@ -1,11 +1,13 @@
 //! What a run was, in words that the outputs share: servers, loads, verdicts, and what is missing.
 
-use ciphertax_model::{Command, Counts, Pace, Placement};
+use ciphertax_model::{Command, Counts, Pace, Placement, Workload};
 use ciphertax_records::{
-    Agreement, ArmRole, EstimateRow, MeasuredCell, PublishedRow, Run, RunStatus, ServerPlacement,
-    ServerRecord, Severity, VoidReason,
+    Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, PublishedRow, Run,
+    RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason, Witness,
 };
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict, format};
+
+use crate::lookup;
 
 /// What was compared for a published figure, with the kind of operation where it is of one.
 pub(crate) fn published_metric(row: &PublishedRow) -> String {
@@ -51,6 +53,30 @@ pub(crate) fn batches_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<Stri
     })
 }
 
+/// TPC-C's figure, which only its audited runs may call by TPC's name (TPC policies, 8.2).
+pub(crate) fn new_orders_in_words(run: &Run, cell: MeasuredCell<'_>) -> Option<String> {
+    if cell.asked.workload != Workload::Tpcc {
+        return None;
+    }
+    let arms = lookup::baseline(run)
+        .into_iter()
+        .chain(lookup::variants_in(run, cell));
+    let of_arm = |arm: &ArmRecord| {
+        let mut rates = run.results.rates.iter();
+        let is_meant =
+            |row: &&KindRate| row.cell == cell.found.name && row.arm == arm.name && row.kind == "new_order";
+        let rate = rates.find(is_meant)?;
+        Some(format!("{} {}", arm.name, format::rate(rate.per_second * 60.0)))
+    };
+    let rates: Vec<String> = arms.filter_map(of_arm).collect();
+    (!rates.is_empty()).then(|| {
+        format!(
+            "New-orders a minute, which is not a TPC result and not comparable with any: {}",
+            rates.join(", ")
+        )
+    })
+}
+
 /// Why the CPU time of servers is not there, in a sentence each.
 pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
     run.head.servers.iter().filter_map(|server| {
@@ -59,6 +85,41 @@ pub(crate) fn cpu_unread_in_words(run: &Run) -> impl Iterator<Item = String> {
             "Server CPU is not measured on {}: {reason}.",
             server.name
         ))
+    })
+}
+
+/// What read the CPU time of servers from another machine and how exactly, in a sentence each.
+pub(crate) fn cpu_from_in_words(run: &Run) -> impl Iterator<Item = String> {
+    run.head.servers.iter().filter_map(|server| {
+        Some(match server.cpu_from.as_ref()? {
+            CpuSource::Agent(agent) => {
+                let share = agent.error_share.map(|share| format!(", {:.3} %", share * 100.0));
+                format!(
+                    "Server CPU {} on the server's machine ({}, {} CPUs) by the agent {}: {} readings, {} away (at most \
+                     {}), so each is placed within {}. A quiet server used {:.2} % of a CPU: about {} of a slice's CPU time{} are \
+                     not its own.",
+                    match agent.program.as_str() {
+                        "" => "was read".to_owned(),
+                        program => format!("is that of {program}, read"),
+                    },
+                    agent.host.cpu,
+                    agent.host.cpus,
+                    agent.address,
+                    agent.readings,
+                    format::microseconds(agent.round_trip_us),
+                    format::microseconds(agent.round_trip_max_us),
+                    format::microseconds(agent.round_trip_us / 2.0),
+                    agent.quiet_cpu_share * 100.0,
+                    format::microseconds(agent.error_us()),
+                    share.unwrap_or_default(),
+                )
+            }
+            CpuSource::Counter(counter) => format!(
+                "Server CPU is that of {}, as {} tells. It lags up to {:.3} s behind, so every reading waited for so long, and slices \
+                 are twice as long at least.",
+                counter.counts, counter.source, counter.resolution_s
+            ),
+        })
     })
 }
 
@@ -97,7 +158,7 @@ pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
     let logins = row
         .logins
         .iter()
-        .map(|(path, count)| format!("{} logins by {path}", format::count(*count as f64)));
+        .map(|(login, count)| format!("{} logins by {}", format::count(*count as f64), login.words()));
     let handshakes = row.handshakes.map(|handshakes| match handshakes.offered {
         0 => "every TLS handshake full".to_owned(),
         offered => format!(
@@ -246,15 +307,30 @@ pub(crate) fn published_figure(row: &PublishedRow) -> String {
     }
 }
 
+/// The arms, each with how it was proved to be what it says.
+pub(crate) fn proofs_in_words(run: &Run) -> impl Iterator<Item = (&str, String)> {
+    let arms = run.head.arms.iter();
+    let arms = arms.filter(|arm| arm.role != ArmRole::BaselineAgain);
+    arms.map(|arm| {
+        let mut witnesses: Vec<Witness> = Vec::new();
+        for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
+            if !witnesses.contains(&proof.witness) {
+                witnesses.push(proof.witness);
+            }
+        }
+        let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
+        let words = match names.as_slice() {
+            [] => "not proved, the run ended before".to_owned(),
+            names => format!("proved by {}", names.join(", ")),
+        };
+        (arm.name.as_str(), words)
+    })
+}
+
 /// The measured change with its interval.
 pub(crate) fn measured_change(row: &PublishedRow) -> String {
-    row.measured.map_or("not measured".into(), |measured| {
-        format!(
-            "{} {}",
-            format::change(measured.value),
-            format::change_interval(measured.value, measured.low, measured.high)
-        )
-    })
+    row.measured
+        .map_or("not measured".into(), format::change_with_interval)
 }
 
 /// The words of an agreement.
@@ -394,8 +470,11 @@ fn void_kind(reason: &VoidReason) -> &'static str {
     match reason {
         VoidReason::Errors { .. } => "operations failed",
         VoidReason::FactsDiffer { .. } => "session not what its arm says",
+        VoidReason::CellsDiffer { .. } => "cells not as their columns say",
         VoidReason::ServerDied { .. } => "server died",
         VoidReason::PoolerDied { .. } => "pooler died",
+        VoidReason::ColumnRelayDied { .. } => "relay died",
+        VoidReason::AgentLost { .. } => "server's CPU not read",
         VoidReason::Steal { .. } => "CPU taken by the hypervisor",
         VoidReason::Empty => "no operation completed",
         VoidReason::Stalled { .. } => "operations did not finish",

@@ -1,10 +1,13 @@
-//! The run as the JSON document that `run.json` and `--json` hold.
+//! Runs, comparisons, gates, histories, connections and machines as the JSON documents that `--json` prints.
 
-use ciphertax_records::Run;
+use serde::Serialize;
 
-/// The run as indented JSON, ending with a newline.
-pub fn render(run: &Run) -> String {
-    let mut text = serde_json::to_string_pretty(run).expect("a run holds nothing that JSON cannot");
+/// A record as indented JSON, ending with a newline; [`schemas`](crate::schema::schemas) describe them.
+///
+/// # Panics
+/// If it holds a map whose keys are no texts, which no record does.
+pub fn render(record: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("a record holds nothing that JSON cannot");
     text.push('\n');
     text
 }

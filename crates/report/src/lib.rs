@@ -1,11 +1,17 @@
-//! One run as terminal text, HTML and JSON.
+//! One run as terminal text, HTML, JSON, Markdown, CSV, JUnit and OpenMetrics; two runs side by side; many over time.
 //!
 //! Every output is a pure function of the [`Run`](ciphertax_records::Run): a report can be made again, by a
 //! later version, from an old run. One file for each output; what they share is in [`lookup`], [`words`] and
 //! [`describe`].
 
+pub mod compare;
+pub mod csv;
+pub mod gate;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod openmetrics;
 pub mod schema;
 pub mod terminal;
 pub mod why;
@@ -13,6 +19,7 @@ pub mod why;
 mod answer;
 mod describe;
 mod groups;
+mod history;
 mod lookup;
 mod readable;
 mod storage;
@@ -21,9 +28,6 @@ mod words;
 /// Why a report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A part of the page cannot be made.
-    #[error("the HTML report cannot be made: {0}")]
-    Json(#[from] serde_json::Error),
     /// The HTML template and the record do not fit each other: a defect of this crate.
     #[error("the HTML report cannot be made: {0:#}")]
     Template(#[from] minijinja::Error),

@@ -45,7 +45,7 @@ pub(crate) fn of_storage(run: &Run, cell: &str) -> Vec<Metric> {
 
 /// True for what one arm may have and the baseline not: such an arm is shown by itself.
 pub(crate) fn may_be_missing(metric: Metric) -> bool {
-    Metric::OF_WHAT_IS_BETWEEN.contains(&metric) || Metric::COMPARED_OF_ROUNDS.contains(&metric)
+    Metric::MEASURED_ALONE.contains(&metric) || Metric::COMPARED_OF_ROUNDS.contains(&metric)
 }
 
 /// The metric that stands for the server's CPU in a cell; any other is itself.
@@ -123,7 +123,8 @@ pub(crate) fn measured<'a>(run: &'a Run, cell: &str, arm: &str, metric: Metric) 
         .map(|row| (row.value, row.unit.as_str()))
 }
 
-/// The metrics of what stands between clients and server that any arm of a cell has: of a tunnel, of a pooler.
+/// The metrics of what stands between clients and server that any arm of a cell has: of a tunnel, of a pooler, and of a relay, which
+/// is a part of the server's.
 pub(crate) fn between(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
     let metrics = Metric::OF_WHAT_IS_BETWEEN.into_iter();
     metrics.filter(move |metric| is_measured(run, cell, *metric))
@@ -144,4 +145,10 @@ pub(crate) fn phases<'a>(run: &'a Run, cell: &str, arm: &str) -> Vec<&'a PhaseRo
 /// True if client and server shared the CPUs of a machine.
 pub(crate) fn is_same_host(run: &Run) -> bool {
     run.head.servers.iter().any(|server| server.same_host)
+}
+
+/// The metrics that an arm measures by itself, and that any arm of a cell has.
+pub(crate) fn measured_alone(run: &Run, cell: &str) -> impl Iterator<Item = Metric> {
+    let metrics = Metric::MEASURED_ALONE.into_iter();
+    metrics.filter(move |metric| is_measured(run, cell, *metric))
 }

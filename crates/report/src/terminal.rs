@@ -2,15 +2,21 @@
 
 mod answer;
 mod cells;
+mod compare;
+mod connection;
 mod connects;
 mod consequences;
+mod doctor;
+mod gate;
+mod grid;
+mod history;
 mod page;
 mod readable;
 mod why;
 
 use std::path::Path;
 
-use ciphertax_records::{ArmRole, Run, Severity, Witness};
+use ciphertax_records::{Run, Severity};
 use ciphertax_stats::format;
 
 use crate::answer::{answers, estimates};
@@ -23,6 +29,11 @@ use consequences::consequences;
 use page::{Page, Tone};
 use readable::readable;
 
+pub use compare::compare;
+pub use connection::connection;
+pub use doctor::doctor;
+pub use gate::gate;
+pub use history::history;
 pub use page::{AS_WIDE_AS_NEEDED, Style};
 pub use why::why;
 
@@ -54,6 +65,16 @@ pub fn render(run: &Run, style: Style) -> String {
     page.text
 }
 
+/// The verdict alone, ending with a newline, after what a reader of an unfinished run must know.
+pub fn verdict_alone(run: &Run, style: Style) -> String {
+    let mut page = Page::new(style);
+    if let Some(warning) = describe::unfinished(run) {
+        page.paragraph(&warning, Tone::Warning);
+    }
+    page.paragraph(&run.results.verdict, Tone::Plain);
+    page.text
+}
+
 /// The closing lines: where the report with charts is, and how to repeat the run.
 pub fn closing(run: &Run, report: &Path, style: Style) -> String {
     let mut page = Page::new(style);
@@ -77,7 +98,7 @@ fn verdict(page: &mut Page, run: &Run) {
     }
     let unread = describe::cpu_unread_in_words(run);
     let of_arms = describe::left_out_in_words(run).chain(describe::probes_in_words(run));
-    for words in unread.chain(of_arms) {
+    for words in unread.chain(describe::cpu_from_in_words(run)).chain(of_arms) {
         page.paragraph(&words, Tone::Plain);
     }
     if lookup::is_same_host(run) {
@@ -91,25 +112,8 @@ fn verdict(page: &mut Page, run: &Run) {
 /// How the arms were proved.
 fn proofs(page: &mut Page, run: &Run) {
     page.heading("Is it true?");
-    for arm in run
-        .head
-        .arms
-        .iter()
-        .filter(|arm| arm.role != ArmRole::BaselineAgain)
-    {
-        let mut witnesses: Vec<Witness> = Vec::new();
-        for proof in arm.sessions.iter().flat_map(|session| &session.proofs) {
-            if !witnesses.contains(&proof.witness) {
-                witnesses.push(proof.witness);
-            }
-        }
-        page.item(&match witnesses.as_slice() {
-            [] => format!("{}: not proved, the run ended before", arm.name),
-            witnesses => {
-                let names: Vec<String> = witnesses.iter().map(ToString::to_string).collect();
-                format!("{}: proved by {}", arm.name, names.join(", "))
-            }
-        });
+    for (arm, words) in describe::proofs_in_words(run) {
+        page.item(&format!("{arm}: {words}"));
     }
 }
 

@@ -16,10 +16,7 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
         Some(floor) if floor >= row.margin => "the noise floor",
         _ => "twice the precision asked for",
     };
-    let p_value = match row.adjusted_p_value {
-        p if p < 0.001 => "p < 0.001".to_owned(),
-        p => format!("p = {p:.3}"),
-    };
+    let p_value = p_value(row.adjusted_p_value);
     match row.rule {
         Rule::BeyondFloor => format!(
             "the interval excludes zero, the change exceeds the noise floor of {floor}, and it is significant among all \
@@ -42,6 +39,14 @@ pub(crate) fn rule(row: &EstimateRow) -> String {
         }
         Rule::NoFloor => "there is no noise floor: the baseline against itself was not measured".into(),
         Rule::ClientBound => "the load generator was the bottleneck, so the figure is the client's".into(),
+    }
+}
+
+/// `p = 0.070`
+pub(crate) fn p_value(adjusted: f64) -> String {
+    match adjusted {
+        p if p < 0.001 => "p < 0.001".to_owned(),
+        p => format!("p = {p:.3}"),
     }
 }
 
@@ -82,6 +87,16 @@ pub(crate) fn floor(factor_less_one: f64, metric: Metric) -> String {
     }
 }
 
+/// What a metric is called where there is little room.
+pub(crate) fn short_metric(metric: Metric) -> &'static str {
+    match metric {
+        server if Metric::SERVER_CPU.contains(&server) => "server CPU",
+        Metric::ClientCpuPerOp => "client CPU",
+        Metric::ResponseMean => "response",
+        other => other.label(),
+    }
+}
+
 /// `210 queries`
 fn queries_of(count: &str) -> String {
     let noun = if count == "1" { "query" } else { "queries" };
@@ -94,13 +109,9 @@ pub(crate) fn churn(row: &ChurnRow) -> String {
         Side::Both => "both sides' CPU".to_owned(),
         side => format!("{side} CPU"),
     };
-    let query = row.query_overhead.map(|Interval { value, low, high }| {
-        format!(
-            "a query alone costs {} {}",
-            format::change(value),
-            format::change_interval(value, low, high)
-        )
-    });
+    let query = row
+        .query_overhead
+        .map(|change| format!("a query alone costs {}", format::change_with_interval(change)));
     let mut points: Vec<&ChurnBreakEven> = row.break_even.iter().collect();
     points.sort_by(|a, b| b.budget.total_cmp(&a.budget));
     let mut parts = Vec::new();
@@ -193,6 +204,9 @@ mod tests {
             margin: 0.06,
             adjusted_p_value: 0.07,
             more_time_s: None,
+            log_ratio: None,
+            location: None,
+            disturbed: None,
         }
     }
 

@@ -3,7 +3,7 @@
 mod fixture;
 
 use ciphertax_model::Metric;
-use ciphertax_records::{Run, RunStatus, Side, VoidReason};
+use ciphertax_records::{BlockRatios, Run, RunStatus, Side, VoidReason};
 use ciphertax_report::html;
 use ciphertax_report_check::check_report;
 use ciphertax_stats::Verdict;
@@ -64,6 +64,22 @@ fn a_run_that_measured_nothing_is_shown_as_it_is() {
     }
     for arm in &mut run.head.arms {
         arm.sessions.clear();
+    }
+    check(&html::render(&run).unwrap(), &run).unwrap();
+}
+
+#[test]
+fn blocks_far_from_all_others_fit_their_charts() {
+    let mut run = fixture::run_of_many_cells();
+    let largest = [
+        1.1, 1.5, 2.0, 3.0, 6.0, 6.5, 11.0, 13.0, 51.0, 101.0, 120.0, 201.0,
+    ];
+    let cells: Vec<String> = run.cells().map(|cell| cell.found.name.clone()).collect();
+    for (cell, ratio) in cells.iter().zip(largest.into_iter().cycle()) {
+        let of_cell = |series: &&mut BlockRatios| series.cell == *cell;
+        for series in run.results.block_ratios.iter_mut().filter(of_cell) {
+            series.ratios[1] = ratio;
+        }
     }
     check(&html::render(&run).unwrap(), &run).unwrap();
 }

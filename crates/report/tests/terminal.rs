@@ -289,6 +289,18 @@ fn what_decides_the_cost_at_rest_is_said_of_every_arm_where_it_is_known() {
         },
     );
     assert_eq!(text.matches("Memory and disk").count(), 1, "{text}");
+    let mut without_device = fixture::with_storage();
+    for row in &mut without_device.results.storage {
+        row.device_busy = Some(0.0);
+    }
+    let without_device = terminal::render(
+        &without_device,
+        terminal::Style {
+            width: terminal::AS_WIDE_AS_NEEDED,
+            ..WIDE
+        },
+    );
+    assert!(!without_device.contains("device busy") && without_device.contains("device traffic"));
     let table = text.split("Memory and disk:").nth(1).unwrap();
     let line = |label: &str| {
         let line = table.lines().find(|line| line.trim_start().starts_with(label));

@@ -21,8 +21,8 @@ const STYLE: Style = Style {
 fn the_part_alone_is_tables() {
     let (run, _) = fixture::why::with_why();
     let chosen = why::Chosen {
-        cell: Some("oltp_point_select"),
-        arm: None,
+        cells: Some(&["oltp_point_select"]),
+        arms: None,
     };
     insta::assert_snapshot!(terminal::why(&run, chosen, STYLE));
 }
@@ -96,8 +96,8 @@ fn json_is_what_the_record_has_of_the_chosen() {
     let all: Why = serde_json::from_str(&why::json(&run, why::Chosen::default())).unwrap();
     assert_eq!(all, run.results.why);
     let chosen = why::Chosen {
-        cell: Some("connect"),
-        arm: Some("tls1.2"),
+        cells: Some(&["connect"]),
+        arms: Some(&["tls1.2"]),
     };
     let part: Why = serde_json::from_str(&why::json(&run, chosen)).unwrap();
     assert!(!part.categories.is_empty() && !part.states.is_empty());
@@ -141,9 +141,14 @@ fn collapsed_stacks_are_microseconds_of_what_counts() {
          oltp_point_select;tls1.3;server;dispatch_command;a:b\u{fffd}c 9 0\n"
     );
     let tls = why::Chosen {
-        cell: Some("oltp_point_select"),
-        arm: Some("tls1.3"),
+        cells: Some(&["oltp_point_select"]),
+        arms: Some(&["tls1.3"]),
     };
+    let both = why::Chosen {
+        cells: Some(&["oltp_point_select"]),
+        arms: Some(&["plain", "tls1.3"]),
+    };
+    assert!(collapsed(&run, both).starts_with("plain;server;dispatch_command;SSL_write 0\n"));
     run.results.void.push(VoidRow {
         cell: "oltp_point_select".into(),
         block: 6,

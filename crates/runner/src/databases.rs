@@ -1,17 +1,23 @@
 //! Which databases there are: the only place that knows. A further one is a room of its own and a line in each function here.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue;
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Arm, Cell, ServerSpec, Study, TlsVersion};
 use ciphertax_wire::{Client, Protocol, Target, WireError};
+use ciphertax_workload::Driver;
 
+use crate::connect::{Connecting, Found};
 use crate::database::Database;
 use crate::entry::{Entry, entry};
 use crate::error::RunError;
 use crate::load::no_such_workload;
 use crate::mongodb::{MongoDb, mongodb_target};
-use crate::mysql::{MySql, mysql_target};
+use crate::mysql::{MySql, encdb_target, mysql_target};
+use crate::plan::EncdbAccount;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::private_database::PrivateDatabase;
 use crate::server::{GroupServer, TargetServers};
@@ -24,6 +30,20 @@ pub(crate) fn target(target: &Target) -> Box<dyn OwnDatabase> {
         Target::MySql(target) => Box::new(mysql_target(target)),
         Target::MongoDb(target) => Box::new(mongodb_target(target)),
         Target::PostgreSql(target) => Box::new(postgresql_target(target)),
+    }
+}
+
+/// The same to be measured: with the account whose results they encrypt, and what by.
+pub(crate) fn measured_target(
+    target: &Target,
+    encdb: Option<&EncdbAccount>,
+    key: Option<&MasterKey>,
+) -> Box<dyn OwnDatabase> {
+    match (target, encdb, key) {
+        (Target::MySql(target), Some(account), Some(key)) => {
+            Box::new(encdb_target(target, account, key.clone()))
+        }
+        _ => self::target(target),
     }
 }
 
@@ -41,10 +61,16 @@ pub(crate) fn private(server: &str) -> Result<Box<dyn PrivateDatabase>, RunError
     })
 }
 
+/// Keeps a server busy for so long.
+pub(crate) type Busy = Box<dyn FnMut(Duration) -> Result<(), RunError>>;
+
 /// Servers of the user's own, whatever their database.
 pub(crate) trait OwnDatabase {
     /// What its clients speak.
     fn protocol(&self) -> Protocol;
+
+    /// What workloads may be made of there.
+    fn spoken(&self) -> &'static [Vocabulary];
 
     /// What ciphertax makes there, in words.
     fn made(&self) -> &'static str;
@@ -60,6 +86,18 @@ pub(crate) trait OwnDatabase {
     /// # Errors
     /// The outer if there is no answer, the inner if there is no session.
     fn negotiate(&self, version: Option<TlsVersion>) -> Result<Result<Option<String>, WireError>, RunError>;
+
+    /// What keeps the server busy for so long, over one session: that for what is not measured of the study.
+    ///
+    /// # Errors
+    /// Names the server and what keeps clients from being served, with the remedy; later, when it does not answer.
+    fn busy(&self, study: &Study) -> Result<Busy, RunError>;
+
+    /// Connects as often as asked, and tells what was seen.
+    ///
+    /// # Errors
+    /// Names the server, and what keeps clients from being served, with the remedy.
+    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError>;
 
     /// Takes the servers and proves the arms.
     ///
@@ -79,6 +117,10 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         D::Session::PROTOCOL
     }
 
+    fn spoken(&self) -> &'static [Vocabulary] {
+        D::Access::VOCABULARIES
+    }
+
     fn made(&self) -> &'static str {
         D::MADE
     }
@@ -95,6 +137,15 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
         self.negotiate(version)
     }
 
+    fn busy(&self, study: &Study) -> Result<Busy, RunError> {
+        let mut control = self.control(study)?;
+        Ok(Box::new(move |time| control.ask_for(time)))
+    }
+
+    fn connect(&self, connecting: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Found, RunError> {
+        self.observe(connecting, progress)
+    }
+
     fn open(self: Box<Self>, opening: &mut Opening<'_>) -> Result<Box<dyn Servers>, RunError> {
         Ok(Box::new(GroupServers::target(opening, *self)?))
     }
@@ -108,6 +159,10 @@ impl<D: Database> OwnDatabase for TargetServers<D> {
 struct Of<D>(&'static Entry, PhantomData<D>);
 
 impl<D: Database> PrivateDatabase for Of<D> {
+    fn spoken(&self) -> &'static [Vocabulary] {
+        D::Access::VOCABULARIES
+    }
+
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
         refuse::<D>(study, cell, Some(self.0))
     }

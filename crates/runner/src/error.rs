@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ciphertax_columns::{KeyError, MasterKey};
 use ciphertax_engine::EngineError;
 use ciphertax_explain::ExplainError;
 use ciphertax_lab::ProofError;
@@ -40,6 +41,12 @@ pub enum RunError {
     /// The data set.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// Tables that do not hold what was asked of them, so that no figure of the run means anything.
+    #[error("nothing that was measured can be trusted: {0}")]
+    Inconsistent(String),
+    /// The key of encrypted cells.
+    #[error("{}: {}", MasterKey::VARIABLE, .0)]
+    ColumnKey(KeyError),
     /// An arm is not what it says, or is not available.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -62,6 +69,9 @@ pub enum RunError {
     /// Samples that cannot be evaluated.
     #[error(transparent)]
     Explain(#[from] ExplainError),
+    /// More files than this process may have open.
+    #[error("the limit of open files cannot be raised: {0}")]
+    Files(std::io::Error),
     /// What the kernel keeps of CPU time cannot be read.
     #[error("CPU time cannot be read: {0}")]
     Observe(#[from] ciphertax_observe::Error),

@@ -1,10 +1,13 @@
-//! Arms that a server of the user's own cannot do are left out before anything is measured, and said to be.
+//! Arms that a server of the user's own cannot do are left out before anything is measured, and said to be; and slices are as
+//! long as what tells its CPU time needs.
 
-use ciphertax_model::{Arm, TlsVersion};
+use ciphertax_model::{Arm, CpuCounter, Study, TlsVersion};
 use ciphertax_records::{LeftOut, LeftOutReason};
+use ciphertax_wire::Target;
 
 use crate::databases::{self, OwnDatabase};
 use crate::error::RunError;
+use crate::far::resolution;
 use crate::patience::unusable;
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
@@ -68,11 +71,38 @@ pub(crate) fn to_target(plan: &Plan, progress: &mut dyn Progress) -> Result<(Pla
     for left_out in &left_out {
         progress.stage(&Stage::LeavingOut(left_out.clone()));
     }
+    let study = with_resolution(study, own.as_ref(), target, progress)?;
     let study = Plan {
         study,
         ..plan.clone()
     };
     Ok((study, left_out))
+}
+
+/// The study with the resolution of its counter, which is found out while a session keeps the server busy. Nothing happens where
+/// the study says it, and where there is no counter.
+fn with_resolution(
+    mut study: Study,
+    own: &dyn OwnDatabase,
+    target: &Target,
+    progress: &mut dyn Progress,
+) -> Result<Study, RunError> {
+    let Some(counter) = study.server_cpu.clone() else {
+        return Ok(study);
+    };
+    if counter.resolution_s.is_some() {
+        return Ok(study);
+    }
+    progress.stage(&Stage::SeekingResolution);
+    let mut work = own.busy(&study)?;
+    let found = resolution(&counter, &mut work, |problem| {
+        unusable(&target.to_string(), problem)
+    })?;
+    study.server_cpu = Some(CpuCounter {
+        resolution_s: Some(found),
+        ..counter
+    });
+    Ok(study)
 }
 
 /// Why an arm is left out whose version the server does not shake hands by; `None` if it is by no other version either.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ciphertax_model::Cell;
+use ciphertax_model::tpcc;
 use ciphertax_model::workload::Tables;
 use ciphertax_records::DataSize;
 
@@ -51,6 +52,7 @@ fn is_among(table: &str, asked: Tables) -> bool {
         Tables::Bulk => table == "bulk",
         Tables::Usertable => table == "usertable",
         Tables::Pgbench => table.starts_with("pgbench_"),
+        Tables::Tpcc => tpcc::TABLES.iter().any(|name| table.starts_with(name)),
         Tables::OfLookup => table == "sbtest1" || table == "usertable",
         Tables::All => true,
     }

@@ -1,13 +1,13 @@
 //! Which servers the cells with one spec need: arms share one unless they differ in what only a whole server has.
 
 use ciphertax_model::study::BASELINE_AGAIN;
-use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Certificate, ServerSpec, Study};
+use ciphertax_model::{Arm, AtRest, AuthenticationMethod, Certificate, ColumnEncryption, ServerSpec, Study};
 
 /// Arms that share a private server.
 pub(crate) struct Group<'a> {
     /// The server's name, unique in its study.
     pub(crate) name: String,
-    pub(crate) needs: Needs,
+    pub(crate) needs: Needs<'a>,
     pub(crate) arms: Vec<&'a Arm>,
     /// Whose TLS versions and accounts the server has: those of all arms of these cells that could use it, so that the
     /// servers of one spec differ in nothing but what their arms need.
@@ -17,27 +17,33 @@ pub(crate) struct Group<'a> {
 /// What an arm needs that cannot be switched for a connection, and so is a property of a whole server. A further one is a field
 /// here, what an arm says of it in [`Needs::of`], its words in [`Needs::name`], and the setting of the private server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Needs {
+pub(crate) struct Needs<'a> {
     pub(crate) certificate: Certificate,
     /// Whether who may ask is controlled, which MongoDB can do without.
     pub(crate) access_control: bool,
     /// What is encrypted on the disk.
     pub(crate) at_rest: AtRest,
+    /// What the client stores in YCSB's table, where that is not plain.
+    pub(crate) stored: Option<&'a ColumnEncryption>,
 }
 
-impl Needs {
+impl<'a> Needs<'a> {
     /// What an arm needs in the cells with this spec.
-    fn of(study: &Study, spec: &ServerSpec, arm: &Arm) -> Self {
+    fn of(study: &Study, spec: &ServerSpec, arm: &'a Arm) -> Self {
+        let mut cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
+        let asks_usertable = cells.any(|cell| cell.workload.asks_usertable());
+        let stores = |columns: &&ColumnEncryption| columns.stores() && asks_usertable;
         Self {
             certificate: study.certificate_of(arm, spec),
             access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
             at_rest: arm.at_rest,
+            stored: arm.columns.as_ref().filter(stores),
         }
     }
 
     /// True if a server for one can be set up with the TLS versions and accounts of both: with all that differs in nothing
     /// else.
-    fn shares_set_up(self, other: Self) -> bool {
+    fn shares_set_up(self, other: Needs<'_>) -> bool {
         self.access_control == other.access_control
     }
 
@@ -57,6 +63,9 @@ impl Needs {
         if self.at_rest != baseline.at_rest {
             name.push_str(&format!(", at rest: {}", self.at_rest));
         }
+        if let Some(stored) = self.stored {
+            name.push_str(&format!(", cells: {stored}"));
+        }
         name
     }
 }
@@ -65,8 +74,8 @@ impl Needs {
 /// its own, so that the noise floor is that of two servers. Where arms differ at rest each arm is one: what a server does
 /// between its slices is then that arm's.
 pub(crate) fn groups<'a>(study: &Study, spec: &ServerSpec, arms: Vec<&'a Arm>) -> Vec<Group<'a>> {
-    let needs = |arm: &Arm| Needs::of(study, spec, arm);
-    let like = |one: Needs| {
+    let needs = |arm: &'a Arm| Needs::of(study, spec, arm);
+    let like = |one: Needs<'_>| {
         let alike = arms.iter().filter(|arm| needs(arm).shares_set_up(one));
         alike.copied().collect::<Vec<&Arm>>()
     };
@@ -112,18 +121,24 @@ mod tests {
 
     /// The name of each server, and the arms on it.
     fn of(arms: &str) -> Vec<(String, Vec<String>)> {
-        let text = format!(
+        names(&Study::from_toml(&study_text(arms)).unwrap())
+    }
+
+    fn study_text(arms: &str) -> String {
+        format!(
             r#"name = "s"
             question = "?"
             server = "mongodb"
             time_s = 60
             arm = [{arms}]
             cell = [{{ name = "c", workload = "connect_only", load = {{ connections = 1 }} }}]"#
-        );
-        let study = Study::from_toml(&text).unwrap();
+        )
+    }
+
+    fn names(study: &Study) -> Vec<(String, Vec<String>)> {
         let measured = study.measured_arms();
         let groups = groups(
-            &study,
+            study,
             &study.server_spec(&study.cells[0]),
             measured.iter().collect(),
         );
@@ -233,6 +248,25 @@ mod tests {
                 ),
                 ("mongodb, ecdsa-p256, at rest: tables, redo_log", &["all"]),
             ],
+        );
+    }
+
+    #[test]
+    fn arms_that_store_cells_in_ycsbs_table_have_servers_of_their_own() {
+        let arms = r#"{ name = "plain", transport = "plain" },
+               { name = "ready", transport = "plain", columns = { feature = "stored", format = "csfle", columns = "none" } },
+               { name = "one", transport = "plain", columns = { feature = "stored", format = "csfle", columns = ["field0"] } },
+               { name = "all", transport = "plain", columns = { feature = "stored", format = "csfle", columns = "all" } }"#;
+        let text = study_text(arms).replace("connect_only", "ycsb_c");
+        let found = names(&Study::from_toml(&text).unwrap());
+        let arms: Vec<&Vec<String>> = found.iter().map(|(_, arms)| arms).collect();
+        assert_eq!(
+            arms,
+            [&vec!["plain", "ready"], &vec![AGAIN], &vec!["one"], &vec!["all"]]
+        );
+        assert!(
+            found[2].0.contains("cells: csfle") && found[2].0.ends_with("field0"),
+            "{found:?}"
         );
     }
 

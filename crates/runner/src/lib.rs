@@ -2,29 +2,42 @@
 //!
 //! Everything measured goes to the run folder at once; what it means is made from the folder afterwards.
 
+pub mod agent;
+mod arm_columns;
 mod clean;
+mod column_key;
 mod columns;
 mod command;
+mod confirm;
+mod connect;
 mod connections;
 mod counters;
 mod database;
 mod databases;
 mod distance;
+mod doctor;
+mod encdb_refusals;
 mod entry;
 mod error;
+mod far;
+mod fields;
 mod fit;
 mod footprint;
 mod groups;
 mod load;
+mod look;
 mod measure;
 mod meter;
 mod mongodb;
 mod mysql;
+mod not_looked_into;
+mod own_limits;
 mod patience;
 mod placement;
 mod plan;
 mod play;
 mod postgresql;
+mod preview;
 mod private_database;
 mod progress;
 mod refusals;
@@ -33,6 +46,8 @@ mod schedule;
 mod server;
 mod servers;
 mod sqlite;
+mod stored_cells;
+mod tpcc;
 mod trust;
 mod whereabouts;
 
@@ -40,7 +55,12 @@ mod whereabouts;
 ciphertax_testkit::plays_roles!();
 
 pub use clean::{clean, made_on, remedy};
+pub use confirm::{TIME_OF_CELL_S, confirming};
+pub use connect::{ConnectPlan, connect};
+pub use doctor::doctor;
 pub use error::RunError;
-pub use plan::Plan;
+pub use meter::ServedBy;
+pub use plan::{EncdbAccount, Plan};
 pub use play::{Played, play};
+pub use preview::{Preview, preview};
 pub use progress::{Headline, Progress, Stage};

@@ -21,11 +21,12 @@ pub(crate) trait Load {
     /// What keeps the run from going on.
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError>;
 
-    /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short.
+    /// Load on one arm for `duration`, or for as long as a batch or a program takes. Whoever wants to stop cuts it short. The
+    /// `seed` is that of the block, the same for every arm.
     ///
     /// # Errors
     /// What keeps the run from going on.
-    fn slice(&mut self, arm: usize, duration: Duration) -> Result<Slice, RunError>;
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError>;
 
     /// Holds a slice to its arm by what was seen of it elsewhere. Load threads see for themselves.
     fn judge(&self, _arm: usize, _slice: &mut Slice, _seen: &Seen<'_>) {}
@@ -56,9 +57,9 @@ impl Load for Engine {
         Ok(self.prepare(arm)?)
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
         Ok(Slice {
-            yielded: self.slice(arm, duration)?,
+            yielded: self.slice_of(seed, arm, duration)?,
             void: None,
         })
     }

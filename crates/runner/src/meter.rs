@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use ciphertax_observe::{self as observe, Meter, ProcessMeter, ProcessTree, Usage};
+use serde::{Deserialize, Serialize};
 
 /// Who serves the connections of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ServedBy {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ServedBy {
     /// Threads of its one process.
     Threads,
     /// Processes that it starts, one for each connection.

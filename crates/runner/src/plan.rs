@@ -1,6 +1,6 @@
 //! What is to be played.
 
-use ciphertax_model::Study;
+use ciphertax_model::{Secret, Study};
 use ciphertax_records::Tool;
 use ciphertax_wire::Target;
 
@@ -11,10 +11,21 @@ pub struct Plan {
     pub study: Study,
     /// The user's own server; `None` for private ones.
     pub target: Option<Target>,
+    /// The account whose results the user's own server encrypts; `None` where it encrypts none.
+    pub encdb: Option<EncdbAccount>,
     /// Seed of the order of the slices.
     pub seed: u64,
     /// Who measures.
     pub tool: Tool,
     /// The command that repeats it, without passwords.
     pub command: String,
+}
+
+/// An account of a PolarDB-X or RDS whose results the server encrypts, while the URL's account has full access.
+#[derive(Clone)]
+pub struct EncdbAccount {
+    /// Its name.
+    pub user: String,
+    /// Its password; empty for none.
+    pub password: Secret,
 }

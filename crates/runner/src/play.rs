@@ -8,27 +8,33 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_explain::explain;
 use ciphertax_model::{Arm, FileSystem, Study};
 use ciphertax_reactor::stop;
 use ciphertax_records::why::{Look, LookLog, Looks, SymbolTable};
 use ciphertax_records::{
-    ArmRecord, ArmRole, Destination, Earlier, Head, LeftOut, Results, Run, RunFolder, RunStatus, SampleLog,
-    write_run,
+    ArmRecord, ArmRole, Destination, Earlier, EventLoop, Head, LeftOut, Results, Run, RunFolder, RunStatus,
+    SampleLog, write_run,
 };
 use ciphertax_wire::Target;
 
 use crate::clean::{made_on, remedy};
+use crate::column_key::column_key;
 use crate::databases;
 use crate::error::RunError;
+use crate::far::tell_errors;
 use crate::fit;
-use crate::measure::{Cells, Looker, Looking, OpenCell};
+use crate::look::{Looker, Looking};
+use crate::measure::{Cells, OpenCell};
+use crate::not_looked_into::not_looked_into;
+use crate::own_limits::{make_room, refuse_beyond};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::refusals::refuse_impossible;
 use crate::same_servers::{not_resumable, refuse_other_servers};
 use crate::schedule::{Course, Rounds, time_of};
-use crate::servers::{Opening, Servers};
+use crate::servers::{ArmProof, Opening, Servers};
 
 /// What a study came to.
 pub struct Played {
@@ -52,10 +58,12 @@ pub fn play(
     stop: &Arc<AtomicBool>,
 ) -> Result<Played, RunError> {
     refuse_impossible(plan)?;
+    make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();
     progress.folder(folder.path());
     let fitted = stop::heed(stop, || fit::to_target(plan, progress).map_err(if_stopped));
+    let fitted = fitted.and_then(|fitted| refuse_beyond(&fitted.0).map(|()| fitted));
     let fitted = fitted.and_then(|(plan, left_out)| match (&earlier, left_out.first()) {
         (None, _) => Ok((plan, left_out)),
         // What was left out at its beginning is in the study no more.
@@ -77,6 +85,15 @@ pub fn play(
             return Err(error);
         }
     };
+    if let Some(why) = earlier
+        .as_ref()
+        .and_then(|earlier| earlier.head.inconsistent.as_ref())
+    {
+        return Err(not_resumable(
+            &folder,
+            format!("its tables were not consistent: {why}; begin a new run"),
+        ));
+    }
     match Player::set_up(&plan, left_out, &folder, earlier, progress, stop) {
         Ok(player) => player.play(folder, progress, stop),
         Err(error) if is_new => {
@@ -119,13 +136,14 @@ impl<'a> Player<'a> {
             None => (None, SampleLog::default(), SymbolTable::default()),
         };
         let ready = stop::heed(stop, || {
-            open(plan, &arms, &mut servers, progress)?;
+            let key = column_key(&plan.study)?;
+            open(plan, &arms, key, &mut servers, progress)?;
             let looking = Looking::open(plan.study.profile, plan.study.slice(), symbols);
             let mut head = Head {
                 left_out,
-                not_explained: looking.refused.clone(),
                 ..head(plan, &arms, &servers, before.as_ref())
             };
+            head.not_explained = looking.refused.clone().or_else(|| not_looked_into(&head));
             before.map_or(Ok(()), |before| refuse_other_servers(folder, &before, &head))?;
             let (courses, cells) = open_cells(plan, &mut servers, &log, looking.look(), progress)?;
             for servers in &mut servers {
@@ -175,20 +193,34 @@ impl<'a> Player<'a> {
             earlier,
             is_new,
         } = self;
-        let (measured, log, unseen) = stop::heed(stop, || {
+        let (measured, checked, log, unseen) = stop::heed(stop, || {
             // Ends with this, which closes the connections.
             let began = Instant::now() - time_of(&earlier);
             let mut cells = Cells::new(&plan.study, &mut servers, cells, &head.data_sizes, looker, began);
             let mut rounds = Rounds::begin(&plan.study, &mut cells, &mut folder, earlier);
             let measured = rounds.measure(&mut courses, progress);
             let log = rounds.into_log();
-            (measured, log, cells.not_seen())
+            let unseen = cells.not_seen();
+            drop(cells);
+            let checked = check(&plan.study, &measured, &mut servers, progress);
+            (measured, checked, log, unseen)
         });
         head.not_explained = head.not_explained.or(unseen);
         head.servers = servers.iter().flat_map(|servers| servers.records()).collect();
+        tell_errors(&mut head.servers, &log);
 
         progress.stage(&Stage::CleaningUp);
         let cleaned = close_all(plan, servers);
+        let measured = match (measured, checked) {
+            (Err(RunError::Inconsistent(why)), _) | (_, Err(RunError::Inconsistent(why))) => {
+                return Err(without_figures(head, why, &folder, cleaned));
+            }
+            (measured, Ok(proofs)) => {
+                add(&mut head, proofs);
+                measured
+            }
+            (measured, Err(unchecked)) => measured.and(Err(unchecked)),
+        };
         if log.samples.is_empty() && is_new && !matches!(measured, Ok(RunStatus::Complete)) {
             folder.discard();
             let error = measured.err().unwrap_or(RunError::Stopped);
@@ -211,6 +243,56 @@ impl<'a> Player<'a> {
             folder: folder.path().to_owned(),
             run,
         })
+    }
+}
+
+/// Makes sure that tables are what they must be, whoever was to blame for the end of the run; as far as its servers still answer.
+fn check(
+    study: &Study,
+    measured: &Result<RunStatus, RunError>,
+    servers: &mut [Box<dyn Servers>],
+    progress: &mut dyn Progress,
+) -> Result<Vec<ArmProof>, RunError> {
+    let mut proofs = Vec::new();
+    for servers in servers {
+        if stop::is_requested() || matches!(measured, Err(RunError::Inconsistent(_))) {
+            return Ok(Vec::new());
+        }
+        match servers.check(study, progress) {
+            Ok(proved) => proofs.extend(proved),
+            Err(error @ RunError::Inconsistent(_)) => return Err(error),
+            Err(_) if !matches!(measured, Ok(RunStatus::Complete)) || stop::is_requested() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(proofs)
+}
+
+/// What held of the tables goes to the proofs of the arms that asked them.
+fn add(head: &mut Head, proofs: Vec<ArmProof>) {
+    for ArmProof { arm, server, proof } in proofs {
+        let arms = head.arms.iter_mut().filter(|record| record.name == arm);
+        let mut sessions = arms.flat_map(|record| &mut record.sessions);
+        if let Some(session) = sessions.find(|session| session.server_id == server) {
+            session.proofs.push(proof);
+        }
+    }
+}
+
+/// Leaves what was measured where it is, for whoever looks for the fault, and says for good that it has no figures.
+fn without_figures(
+    mut head: Head,
+    why: String,
+    folder: &RunFolder,
+    cleaned: Result<(), RunError>,
+) -> RunError {
+    head.status = RunStatus::Partial { reason: why.clone() };
+    head.inconsistent = Some(why.clone());
+    let written = write_run(folder.path(), &Run::new(head, Results::default()));
+    let error = RunError::Inconsistent(why);
+    match written.map_err(RunError::from).and(cleaned) {
+        Ok(()) => error,
+        Err(further) => RunError::AndNotCleanedUp(error.into(), further.into()),
     }
 }
 
@@ -252,6 +334,7 @@ fn if_stopped(error: RunError) -> RunError {
 fn open(
     plan: &Plan,
     arms: &[Arm],
+    column_key: Option<MasterKey>,
     servers: &mut Vec<Box<dyn Servers>>,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
@@ -259,11 +342,14 @@ fn open(
         study: &plan.study,
         arms,
         servers: 0,
+        column_key,
         progress,
         go_on: &go_on,
     };
     if let Some(target) = &plan.target {
-        servers.push(databases::target(target).open(&mut opening)?);
+        let key = opening.column_key.as_ref();
+        let own = databases::measured_target(target, plan.encdb.as_ref(), key);
+        servers.push(own.open(&mut opening)?);
         return Ok(());
     }
     for spec in plan.study.server_specs() {
@@ -337,6 +423,14 @@ fn kernel_cipher(study: &Study) -> Option<String> {
         .flatten()
 }
 
+/// How this process waits for its sockets.
+fn event_loop() -> EventLoop {
+    match ciphertax_reactor::EventLoop::of_this_process() {
+        ciphertax_reactor::EventLoop::Epoll => EventLoop::Epoll,
+        ciphertax_reactor::EventLoop::IoUring => EventLoop::IoUring,
+    }
+}
+
 /// What is known before the first slice; of a run that goes on, when it began.
 fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<&Head>) -> Head {
     let role = |index| match index {
@@ -364,6 +458,7 @@ fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<
             .collect(),
         arms: arms.collect(),
         kernel_cipher: kernel_cipher(&plan.study),
+        event_loop: Some(event_loop()),
         ..Head::begin(
             plan.tool.clone(),
             ciphertax_observe::host(),

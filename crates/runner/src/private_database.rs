@@ -1,5 +1,6 @@
 //! A database on private servers, as studies are played on it.
 
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, ServerSpec, Study};
 
 use crate::error::RunError;
@@ -7,6 +8,9 @@ use crate::servers::{Opening, Servers};
 
 /// Private servers, whatever their database.
 pub(crate) trait PrivateDatabase {
+    /// What workloads may be made of there.
+    fn spoken(&self) -> &'static [Vocabulary];
+
     /// What it cannot do that a cell asks.
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String>;
 

@@ -12,6 +12,8 @@ pub enum Stage {
     StartingServer(String),
     /// Connecting to the user's server.
     Connecting(String),
+    /// Finding out how far the counter of the server's CPU lags behind.
+    SeekingResolution,
     /// Leaving out an arm that the server cannot do.
     LeavingOut(LeftOut),
     /// Writing the data set.
@@ -21,6 +23,15 @@ pub enum Stage {
         /// Rows in all.
         of: u64,
     },
+    /// Making tables anew that have grown.
+    Restoring {
+        /// Rows written.
+        rows: u64,
+        /// Rows in all; 0 while the tables are checked first.
+        of: u64,
+    },
+    /// Checking that tables are what they must be after what was asked of them.
+    Checking,
     /// Proving an arm.
     Proving(String),
     /// Opening connections.
@@ -42,13 +53,15 @@ pub enum Stage {
     CleaningUp,
 }
 
-/// How far measuring got, after each block.
+/// How far measuring of a cell got.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headline {
-    /// The cell whose block ended.
+    /// The cell.
     pub cell: String,
-    /// Complete blocks of that cell.
+    /// Complete blocks of that cell, without those that were looked into.
     pub blocks: u32,
+    /// True if its latest block was looked into.
+    pub looked_into: bool,
     /// The widest half-width of a CPU metric in that cell, and its target, as fractions.
     pub cpu: (Option<f64>, f64),
     /// The widest half-width of the throughput in that cell, in open loop of the mean response time, and its target, as
@@ -68,6 +81,8 @@ pub trait Progress {
     fn folder(&mut self, _path: &Path) {}
     /// A step before or after measuring began, or got further.
     fn stage(&mut self, stage: &Stage);
+    /// A run goes on that has blocks of a cell already.
+    fn earlier(&mut self, _headline: &Headline) {}
     /// A block ended.
     fn block(&mut self, headline: &Headline);
     /// A slice did not count.

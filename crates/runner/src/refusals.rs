@@ -4,13 +4,16 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, file_system, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, Cell, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, Cell, ColumnEncryption, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
+use crate::column_key::column_key;
 use crate::databases;
+use crate::encdb_refusals::of_encdb;
 use crate::entry::entry;
 use crate::error::RunError;
+use crate::own_limits::{OwnLimits, too_few};
 use crate::plan::Plan;
 
 /// Looks through the whole study.
@@ -18,10 +21,15 @@ use crate::plan::Plan;
 /// # Errors
 /// Lists everything that is not available, and what is instead.
 pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
-    let refusals = match &plan.target {
+    column_key(&plan.study)?;
+    let mut refusals = match &plan.target {
         Some(target) => of_targets(&plan.study, target),
         None => of_private_servers(&plan.study)?,
     };
+    refusals.extend(of_encdb(plan));
+    if plan.target.is_none() {
+        refusals.extend(too_few(&plan.study, None, &OwnLimits::found())?);
+    }
     if refusals.is_empty() {
         Ok(())
     } else {
@@ -32,17 +40,18 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
 /// Settings that need a server which ciphertax can start, or a place on the server's side.
 fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     let own = databases::target(target);
-    let cells = study.cells.iter();
-    let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     let is_for = entry(&study.server).map(|entry| entry.protocol());
     if is_for.is_ok_and(|protocol| protocol != Some(own.protocol())) {
-        refusals.push(format!(
+        // Whatever else does not fit follows from that.
+        return vec![format!(
             "the study {} is about {} servers, and the target is a {} server; take a study of its kind",
             study.name,
             study.server,
             own.protocol()
-        ));
+        )];
     }
+    let cells = study.cells.iter();
+    let mut refusals: Vec<String> = cells.flat_map(|cell| own.refuse(study, cell)).collect();
     if let Some(without_plain) = own.study_without_plain_arms() {
         let plain = study.arms.iter().filter(|arm| !arm.transport.is_encrypted());
         refusals.extend(plain.map(|arm| {
@@ -58,6 +67,7 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
             (arm.tunnel.is_some(), "a tunnel"),
             (arm.pooler.is_some(), "a pooler"),
             (!arm.at_rest.is_default(), "encryption at rest"),
+            (stores_fields(study, arm), "a table of YCSB with cells of its own"),
             (arm.authentication.method.is_some(), "an account of its own"),
             (arm.tls.client_certificate.is_some(), "a client certificate"),
         ];
@@ -101,6 +111,13 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
         )
     }));
     refusals
+}
+
+/// True if an arm stores cells in YCSB's table, which other arms read as it is.
+fn stores_fields(study: &Study, arm: &Arm) -> bool {
+    let asks_usertable =
+        |cell: &Cell| cell.workload.asks_usertable() && study.arms_of(cell).any(|other| other == arm);
+    arm.columns.as_ref().is_some_and(ColumnEncryption::stores) && study.cells.iter().any(asks_usertable)
 }
 
 fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {

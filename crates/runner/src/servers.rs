@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_model::study::BASELINE_AGAIN;
+use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
-use ciphertax_records::{DataSize, ServerId, ServerRecord, SessionRecord};
-use ciphertax_workload::Job;
+use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
 use ciphertax_workload::ycsb::KeySpace;
+use ciphertax_workload::{Driver, Job};
 
+use crate::arm_columns::{arm_columns, set_of};
 use crate::command::{CommandLoad, Trial, is_used_by_others};
 use crate::database::Database;
 use crate::error::RunError;
@@ -15,7 +18,9 @@ use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
+use crate::schedule::PlannedSlice;
 use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
+use crate::tpcc;
 
 /// The servers that cells are measured on, whatever the database: every arm is proved on its own, nothing was written to them.
 pub(crate) trait Servers {
@@ -72,6 +77,25 @@ pub(crate) trait Servers {
         go_on: &dyn Fn() -> Result<(), RunError>,
     ) -> Result<Box<dyn Load>, RunError>;
 
+    /// Hears what a slice asked, one that does not count too. `unfinished` are the operations whose end nobody saw.
+    fn heard(&mut self, _study: &Study, _slice: &PlannedSlice<'_>, _load: &Yield, _unfinished: u64) {}
+
+    /// Has tables that have grown too large as they were, all of them at once; false where none has.
+    ///
+    /// # Errors
+    /// When they are not what they must be after what was asked of them, or the server refuses.
+    fn restore_grown(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<bool, RunError> {
+        Ok(false)
+    }
+
+    /// Makes sure that tables are what they must be after what was asked of them, and tells what held for an arm.
+    ///
+    /// # Errors
+    /// [`RunError::Inconsistent`] when they are not; or when the server refuses.
+    fn check(&mut self, _study: &Study, _progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+        Ok(Vec::new())
+    }
+
     /// Makes sure that an arm's server remembers what a warm login finds there, before a program makes one.
     fn remind(&self, arm: &str);
 
@@ -82,6 +106,14 @@ pub(crate) trait Servers {
     fn close(self: Box<Self>) -> Result<(), RunError>;
 }
 
+/// What was found out of an arm after it was measured.
+pub(crate) struct ArmProof {
+    pub(crate) arm: String,
+    /// The server that it was measured on.
+    pub(crate) server: ServerId,
+    pub(crate) proof: Proof,
+}
+
 /// Servers of one database.
 pub(crate) struct GroupServers<D: Database> {
     /// Which cells are measured here; `None` for all, on the user's own servers.
@@ -89,6 +121,8 @@ pub(crate) struct GroupServers<D: Database> {
     groups: Vec<Group<D>>,
     /// The arms that are measured here.
     arms: Vec<OpenArm<D>>,
+    /// What their cells are encrypted with; `None` where none are.
+    column_key: Option<MasterKey>,
 }
 
 /// The server of a group of arms.
@@ -96,6 +130,8 @@ struct Group<D: Database> {
     server: GroupServer<D>,
     /// Which records YCSB's table on it has. All cells share it, since what one inserts another must delete.
     keys: Arc<KeySpace>,
+    /// TPC-C's tables on it.
+    tables: Option<tpcc::Tables>,
 }
 
 struct OpenArm<D: Database> {
@@ -112,6 +148,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) arms: &'a [Arm],
     /// How many servers there are already.
     pub(crate) servers: usize,
+    /// What the cells of arms are encrypted with; `None` where none are.
+    pub(crate) column_key: Option<MasterKey>,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
 }
@@ -124,7 +162,7 @@ impl<D: Database> GroupServers<D> {
     pub(crate) fn target(opening: &mut Opening<'_>, target: TargetServers<D>) -> Result<Self, RunError> {
         let arms = opening.measured_at(None);
         opening.progress.stage(&Stage::Connecting(target.display.clone()));
-        let mut open = Self::none(None);
+        let mut open = Self::none(None, opening);
         let identity = opening.next_server(None);
         open.add(
             GroupServer::target(opening.study, target, identity)?,
@@ -141,11 +179,12 @@ impl<D: Database> GroupServers<D> {
     pub(crate) fn private(opening: &mut Opening<'_>, spec: &ServerSpec) -> Result<Self, RunError> {
         let arms = opening.measured_at(Some(spec));
         opening.progress.stage(&Stage::StartingServer(spec.to_string()));
-        let mut open = Self::none(Some(spec.clone()));
+        let mut open = Self::none(Some(spec.clone()), opening);
         let mut at_rest = AtRestProofs::of(&arms, spec);
         for group in groups(opening.study, spec, arms) {
-            let mut server =
-                GroupServer::private(opening.study, spec, &group, opening.next_server(Some(spec)))?;
+            let identity = opening.next_server(Some(spec));
+            let key = opening.column_key.as_ref();
+            let mut server = GroupServer::private(opening.study, spec, &group, identity, key)?;
             at_rest.prove(&group, &mut server, &mut |arm| {
                 opening.progress.stage(&Stage::Proving(arm.name.clone()));
                 (opening.go_on)()
@@ -155,9 +194,10 @@ impl<D: Database> GroupServers<D> {
         Ok(open)
     }
 
-    fn none(spec: Option<ServerSpec>) -> Self {
+    fn none(spec: Option<ServerSpec>, opening: &Opening<'_>) -> Self {
         Self {
             spec,
+            column_key: opening.column_key.clone(),
             groups: Vec::new(),
             arms: Vec::new(),
         }
@@ -173,7 +213,7 @@ impl<D: Database> GroupServers<D> {
         for arm in arms {
             (opening.go_on)()?;
             opening.progress.stage(&Stage::Proving(arm.name.clone()));
-            let mut proved = server.prove(arm)?;
+            let mut proved = server.prove(arm, opening.column_key.as_ref())?;
             if let Some(baselines) = &baselines {
                 proved.session.beside_id = baselines.id.clone();
                 proved.session.beside = Some(baselines.name.clone());
@@ -187,6 +227,7 @@ impl<D: Database> GroupServers<D> {
         self.groups.push(Group {
             server,
             keys: Arc::new(KeySpace::new(&opening.study.ycsb)),
+            tables: None,
         });
         Ok(())
     }
@@ -275,9 +316,13 @@ impl<D: Database> Servers for GroupServers<D> {
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
         let study = of_own_cells(self.spec.as_ref(), study);
         for group in &mut self.groups {
-            group.server.load(&study, &mut |rows, of| {
-                progress.stage(&Stage::Loading { rows, of })
-            })?;
+            let key = self.column_key.as_ref();
+            let mut heard = |rows, of| progress.stage(&Stage::Loading { rows, of });
+            group.server.load(&study, key, &mut heard)?;
+            group.tables = tpcc::Tables::of(&study, D::Access::VOCABULARIES, key);
+            if let Some(tables) = &group.tables {
+                tables.begin(&mut group.server, &mut heard)?;
+            }
         }
         Ok(())
     }
@@ -320,12 +365,54 @@ impl<D: Database> Servers for GroupServers<D> {
                 .iter()
                 .map(|arm| Arc::clone(&self.group(&arm.name).keys))
                 .collect(),
+            columns: arm_columns(study, arms, self.column_key.as_ref()),
             cpu: self.cpu(),
             seed,
         };
         let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
         let accesses = accesses.map(|arm| arm.proved.access.clone());
         Ok(Box::new(load::start(&job, accesses)?))
+    }
+
+    fn heard(&mut self, study: &Study, slice: &PlannedSlice<'_>, load: &Yield, unfinished: u64) {
+        let asks = slice.cell.workload.descriptor().tables == Some(Tables::Tpcc);
+        let index = self.index_of_group(&slice.arm.name);
+        if let Some(tables) = self.groups[index].tables.as_mut().filter(|_| asks) {
+            tables.heard(set_of(study, &slice.arm.name), load, unfinished);
+        }
+    }
+
+    fn restore_grown(&mut self, _study: &Study, progress: &mut dyn Progress) -> Result<bool, RunError> {
+        let has_grown = |group: &Group<D>| group.tables.as_ref().is_some_and(tpcc::Tables::have_grown);
+        if !self.groups.iter().any(has_grown) {
+            return Ok(false);
+        }
+        for Group { server, tables, .. } in &mut self.groups {
+            let Some(tables) = tables else { continue };
+            progress.stage(&Stage::Restoring { rows: 0, of: 0 });
+            tables.restore(server, &mut |rows, of| {
+                progress.stage(&Stage::Restoring { rows, of })
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn check(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<Vec<ArmProof>, RunError> {
+        let mut proofs = Vec::new();
+        for (index, Group { server, tables, .. }) in self.groups.iter_mut().enumerate() {
+            let Some(tables) = tables else { continue };
+            progress.stage(&Stage::Checking);
+            tables.check(server)?;
+            let arms = self.arms.iter().filter(|arm| arm.group == index);
+            proofs.extend(arms.filter_map(|arm| {
+                Some(ArmProof {
+                    arm: arm.name.clone(),
+                    server: server.first_record().id,
+                    proof: tables.proof(set_of(study, &arm.name))?,
+                })
+            }));
+        }
+        Ok(proofs)
     }
 
     fn remind(&self, arm: &str) {
@@ -355,11 +442,15 @@ impl<'a> Opening<'a> {
 
     /// The arms that any cell with this spec measures.
     pub(crate) fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
-        let study = self.study;
-        let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
-        let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
-        self.arms.iter().filter(|arm| here.contains(arm)).collect()
+        measured_at(self.study, self.arms, spec)
     }
+}
+
+/// Those of `arms` that any cell with this spec measures.
+pub(crate) fn measured_at<'a>(study: &Study, arms: &'a [Arm], spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
+    let cells = study.cells.iter().filter(|cell| holds(spec, study, cell));
+    let here: Vec<Arm> = cells.flat_map(|cell| study.measured_arms_of(cell)).collect();
+    arms.iter().filter(|arm| here.contains(arm)).collect()
 }
 
 /// A study with those of its cells alone that are measured on servers with this spec: what others ask need not be there.

@@ -24,6 +24,8 @@ pub(crate) struct Trust {
     pub(crate) unknown_clients: BTreeMap<CertificateKind, ClientCertificate>,
     /// The certificate that every client of a target shows, where its URL names one.
     pub(crate) own_client: Option<ClientCertificate>,
+    /// True where so many connections are open that their buffers matter more than the time it takes to make them anew.
+    pub(crate) releases_buffers: bool,
 }
 
 impl Trust {
@@ -63,6 +65,7 @@ impl Trust {
             group: arm.tls.group,
             resumption: arm.tls.resumption,
             library: arm.tls.library,
+            releases_buffers: self.releases_buffers,
             legacy: self.legacy,
             ..TlsPolicy::new(arm.transport.tls_version(), verification)
         })

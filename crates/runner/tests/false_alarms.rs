@@ -67,6 +67,7 @@ fn plan(number: u32) -> Plan {
     Plan {
         study: study.validated().unwrap(),
         target: None,
+        encdb: None,
         seed: number.into(),
         tool: Tool {
             name: "ciphertax".into(),

@@ -102,6 +102,7 @@ fn plan(number: u32) -> Plan {
     Plan {
         study: Study::from_toml(STUDY).unwrap().validated().unwrap(),
         target: None,
+        encdb: None,
         seed: number.into(),
         tool: Tool {
             name: "ciphertax".into(),

@@ -22,7 +22,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|");
     let noises = Noise::CALIBRATED
         .into_iter()
-        .chain(Noise::CONSERVATIVE)
+        .chain(Noise::HEAVY)
         .chain([Noise::WanderingEffect]);
     for noise in noises {
         let fixed = [10, 20, 40].map(|blocks| at_fixed_blocks(noise, blocks, REPETITIONS));

@@ -15,7 +15,7 @@ pub struct Estimate {
     pub low: f64,
     /// Upper bound of the interval of `change`.
     pub high: f64,
-    /// Estimated log-ratio: the mean of the blocks' log-ratios, or the log-ratio of merged percentiles.
+    /// Estimated log-ratio: the mean or another location of the blocks' log-ratios, or the log-ratio of merged percentiles.
     pub log_mean: f64,
     /// Standard error of `log_mean`.
     pub standard_error: f64,
@@ -46,6 +46,16 @@ impl Estimate {
     /// If there are fewer than two blocks, or a value is not finite.
     pub fn of_log_ratios(series: &[f64]) -> Result<Self, StatsError> {
         Spread::of(series).map(Self::from)
+    }
+
+    /// The same by a location that few blocks far from the others hardly move. It is right for two arms that differ in nothing
+    /// but noise, as the repeated baseline and the baseline; a variant is compared by
+    /// [`both_baselines`](crate::both_baselines), which knows when not to.
+    ///
+    /// # Errors
+    /// As [`Estimate::of_log_ratios`].
+    pub fn robust_of_log_ratios(series: &[f64]) -> Result<Self, StatsError> {
+        Spread::robust(series).map(Self::from)
     }
 
     /// Half the length of the interval of `change`, as a fraction.

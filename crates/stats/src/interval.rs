@@ -17,3 +17,14 @@ pub struct Interval {
     /// Upper bound.
     pub high: f64,
 }
+
+impl Interval {
+    /// As far below a value as above it.
+    pub(crate) fn around(value: f64, half_width: f64) -> Self {
+        Self {
+            value,
+            low: value - half_width,
+            high: value + half_width,
+        }
+    }
+}

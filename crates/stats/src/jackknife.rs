@@ -3,7 +3,7 @@
 use crate::Interval;
 
 use crate::error::StatsError;
-use crate::spread::Spread;
+use crate::spread::{Spread, sum_of_independent};
 
 /// What a formula of the means of two cells comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,13 +53,8 @@ pub fn formula_of<const A: usize, const B: usize>(
         mean: value,
         ..sum_of_independent(&spread_a, &spread_b)
     };
-    let half_width = spread.half_width();
     Ok(Formula {
-        interval: Interval {
-            value,
-            low: value - half_width,
-            high: value + half_width,
-        },
+        interval: Interval::around(value, spread.half_width()),
         p_value: spread.p_value(),
     })
 }
@@ -82,20 +77,6 @@ fn pseudo_values<const N: usize>(
 
 fn column_means<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
     std::array::from_fn(|i| rows.iter().map(|row| row[i]).sum::<f64>() / rows.len() as f64)
-}
-
-fn sum_of_independent(a: &Spread, b: &Spread) -> Spread {
-    let (variance_a, variance_b) = (a.standard_error.powi(2), b.standard_error.powi(2));
-    let variance = variance_a + variance_b;
-    let welch = variance.powi(2)
-        / (variance_a.powi(2) / a.degrees_of_freedom + variance_b.powi(2) / b.degrees_of_freedom);
-    Spread {
-        mean: a.mean + b.mean,
-        standard_error: variance.sqrt(),
-        degrees_of_freedom: if variance > 0.0 { welch } else { 1.0 },
-        blocks: a.blocks + b.blocks,
-        effective_blocks: a.effective_blocks + b.effective_blocks,
-    }
 }
 
 #[cfg(test)]

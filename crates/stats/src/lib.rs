@@ -9,6 +9,9 @@
 //! | [`paired`] | what are the log-ratios of the blocks? |
 //! | [`mean`] | what is the mean of a series, and within which interval? |
 //! | [`estimate`] | by how much does a variant differ from the baseline? |
+//! | [`both_baselines`] | and where each block has the baseline twice? |
+//! | [`location`] | what stands for all blocks? |
+//! | [`disturbed`] | which arm was disturbed, and one more than the others? |
 //! | [`difference`] | by how much in the unit of the metric? |
 //! | [`format`] | how is a number written, that a reader takes in? |
 //! | [`histogram`] | how are latencies kept? |
@@ -16,16 +19,27 @@
 //! | [`jackknife`] | what is the interval of a formula made of several means? |
 //! | [`totals`] | what are they where a block takes now nothing, now twice as much? |
 //! | [`stopping`] | is it precise enough, and if not, how many blocks are missing? |
+//! | [`log_ratio`] | what is the ratio of the ratios of two runs? |
+//! | [`bound`] | does it stay within a bound, is it the same in two runs? |
+//! | [`groups`] | how far are the means of groups of runs apart? |
+//! | [`change_points`] | from which run on is a figure another? |
 //! | [`verdict`] | does it cost, does it not, or can it not be told? |
 
+pub mod both_baselines;
+pub mod bound;
+pub mod change_points;
 pub mod difference;
+pub mod disturbed;
 pub mod error;
 pub mod estimate;
 mod forecast;
 pub mod format;
+pub mod groups;
 pub mod histogram;
 mod interval;
 pub mod jackknife;
+pub mod location;
+pub mod log_ratio;
 pub mod mean;
 mod one_in;
 pub mod order;
@@ -36,11 +50,16 @@ pub mod stopping;
 pub mod totals;
 pub mod verdict;
 
+pub use both_baselines::Compared;
+pub use bound::{BoundVerdict, CostVerdict};
 pub use difference::difference;
+pub use disturbed::DisturbedBlocks;
 pub use error::StatsError;
 pub use estimate::Estimate;
 pub use histogram::HistogramText;
 pub use interval::{FEWEST_BLOCKS, Interval};
+pub use location::Location;
+pub use log_ratio::LogRatio;
 pub use mean::MeanEstimate;
 pub use one_in::OneIn;
 pub use order::BalancedOrder;

@@ -1,14 +1,15 @@
-//! How far the mean of a series may lie from the truth.
+//! How far the location of a series may lie from the truth.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::error::StatsError;
+use crate::location::Located;
 use crate::paired::check_finite;
 
 /// Two-sided 95 % of the normal distribution; Student's quantile is never smaller.
 pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 
-/// The mean of a series and the uncertainty of that mean.
+/// The location of a series, mostly its mean, and the uncertainty of that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) mean: f64,
@@ -19,25 +20,43 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The standard error of the mean is that of `effective_blocks` independent values (see [`Dependence`]),
-    /// and the variance is corrected for being taken around the mean of dependent values: s²·(n−1) /
-    /// (n·(nₑ−1)).
+    /// The mean of a series.
     pub(crate) fn of(series: &[f64]) -> Result<Self, StatsError> {
         if series.len() < 2 {
             return Err(StatsError::TooFewBlocks { blocks: series.len() });
         }
         check_finite(series)?;
-        let n = series.len() as f64;
-        let mean = series.iter().sum::<f64>() / n;
-        let variance = series.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let dependence = Dependence::of(series);
-        Ok(Self {
-            mean,
-            standard_error: (variance / n * dependence.variance_inflation).sqrt(),
-            degrees_of_freedom: dependence.degrees_of_freedom,
+        Ok(Self::around(&Located::mean(series)))
+    }
+
+    /// The same by a location that few blocks far from the others hardly move.
+    pub(crate) fn robust(series: &[f64]) -> Result<Self, StatsError> {
+        if series.len() < 2 {
+            return Err(StatsError::TooFewBlocks { blocks: series.len() });
+        }
+        check_finite(series)?;
+        Ok(Self::around(&Located::robust(series)))
+    }
+
+    /// The standard error of a location is that of the mean of its influence series; of `effective_blocks` independent values
+    /// (see [`Dependence`]), and with the variance corrected for being taken around the mean of dependent values: s²·(n−1) /
+    /// (n·(nₑ−1)).
+    ///
+    /// Of n blocks only h count with their own value, so that the degrees of freedom are h−1, and the variance is divided by
+    /// h−1 where n−1 would do for a mean, as for a trimmed mean (Tukey and McLaughlin 1963; Yuen 1974).
+    pub(crate) fn around(located: &Located) -> Self {
+        let (n, h) = (located.influence.len() as f64, located.within);
+        let mean = located.influence.iter().sum::<f64>() / n;
+        let squares: f64 = located.influence.iter().map(|x| (x - mean).powi(2)).sum();
+        let dependence = Dependence::of(&located.influence);
+        let variance = squares / n * h / (n * (h - 1.0));
+        Self {
+            mean: located.value,
+            standard_error: (variance * dependence.variance_inflation).sqrt(),
+            degrees_of_freedom: (dependence.degrees_of_freedom * (h - 1.0) / (n - 1.0)).max(1.0),
             blocks: n,
             effective_blocks: dependence.effective_blocks,
-        })
+        }
     }
 
     /// Half of the 95 % interval.
@@ -113,8 +132,23 @@ fn lag_one_correlation(series: &[f64]) -> f64 {
     products / sum_of_squares + 1.0 / n
 }
 
+/// The sum of two independent means, with the degrees of freedom of Welch and Satterthwaite.
+pub(crate) fn sum_of_independent(a: &Spread, b: &Spread) -> Spread {
+    let (variance_a, variance_b) = (a.standard_error.powi(2), b.standard_error.powi(2));
+    let variance = variance_a + variance_b;
+    let welch = variance.powi(2)
+        / (variance_a.powi(2) / a.degrees_of_freedom + variance_b.powi(2) / b.degrees_of_freedom);
+    Spread {
+        mean: a.mean + b.mean,
+        standard_error: variance.sqrt(),
+        degrees_of_freedom: if variance > 0.0 { welch } else { 1.0 },
+        blocks: a.blocks + b.blocks,
+        effective_blocks: a.effective_blocks + b.effective_blocks,
+    }
+}
+
 /// Upper 2.5 % point of Student's distribution.
-fn student_quantile(degrees_of_freedom: f64) -> f64 {
+pub(crate) fn student_quantile(degrees_of_freedom: f64) -> f64 {
     student(degrees_of_freedom).inverse_cdf(0.975)
 }
 

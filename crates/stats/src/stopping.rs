@@ -7,7 +7,8 @@
 //! correlation make up for it, as the simulations show. They watch the repeated baseline along with a
 //! variant, as every caller should: the noise floor is made of it.
 
-use crate::error::StatsError;
+use crate::both_baselines::OF_REPEATED;
+use crate::estimate::Estimate;
 use crate::forecast::first_block_count;
 use crate::spread::{NORMAL_QUANTILE, Spread};
 
@@ -17,11 +18,11 @@ pub const MINIMUM_BLOCKS: u32 = 12;
 
 /// A row that is watched, and how precise it must become.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
-    /// The log-ratios so far, in the order they were measured.
-    pub log_ratios: &'a [f64],
-    /// Wanted half-width of the 95 % interval of the ratio, as a fraction of the ratio.
-    pub half_width: f64,
+pub struct Target {
+    /// What is known of it so far; `None` while there are too few blocks to tell.
+    so_far: Option<Estimate>,
+    /// Wanted half-width of the 95 % interval of the log-ratio.
+    wanted: f64,
 }
 
 /// Whether a cell is measured precisely enough.
@@ -38,60 +39,62 @@ pub enum Progress {
 }
 
 /// Says whether all rows are precise enough, and if not, how many blocks are missing.
-///
-/// # Errors
-/// If a log-ratio is not finite.
-pub fn progress(targets: &[Target<'_>]) -> Result<Progress, StatsError> {
-    if is_precise(targets)? {
-        return Ok(Progress::Precise);
+pub fn progress(targets: &[Target]) -> Progress {
+    if is_precise(targets) {
+        return Progress::Precise;
     }
-    let missing = targets
-        .iter()
-        .map(missing_blocks)
-        .collect::<Result<Option<Vec<u32>>, StatsError>>()?;
-    Ok(Progress::Continue {
+    let missing: Option<Vec<u32>> = targets.iter().map(missing_blocks).collect();
+    Progress::Continue {
         more_blocks: missing.and_then(|blocks| blocks.into_iter().max()),
-    })
+    }
 }
 
 /// The stopping rule itself: true if every row has the minimum of blocks and its wanted half-width.
-///
-/// # Errors
-/// If a log-ratio is not finite.
-pub fn is_precise(targets: &[Target<'_>]) -> Result<bool, StatsError> {
-    for target in targets {
-        if target.log_ratios.len() < MINIMUM_BLOCKS as usize
-            || !target.reached_by(&Spread::of(target.log_ratios)?)
-        {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+pub fn is_precise(targets: &[Target]) -> bool {
+    targets.iter().all(|target| {
+        let enough = target.so_far.filter(|estimate| estimate.blocks >= MINIMUM_BLOCKS);
+        enough.is_some_and(|estimate| target.reached_by(&estimate.spread()))
+    })
 }
 
-impl Target<'_> {
+impl Target {
+    /// Of a variant: `half_width` is that of the ratio, as a fraction of the ratio.
+    pub fn of_variant(so_far: Option<Estimate>, half_width: f64) -> Self {
+        Self {
+            so_far,
+            wanted: half_width.ln_1p(),
+        }
+    }
+
+    /// Of the baseline again, against one baseline alone: its interval may be as much wider as that makes it, so that variants
+    /// and baseline are ready at the same time where all have the same noise.
+    pub fn of_baseline_again(so_far: Option<Estimate>, half_width: f64) -> Self {
+        Self {
+            so_far,
+            wanted: half_width.ln_1p() / OF_REPEATED,
+        }
+    }
+
     /// The half-width is compared on the logarithmic scale: that of the ratio grows with the ratio, which the
     /// rule must not see.
     fn reached_by(&self, spread: &Spread) -> bool {
-        let wanted = self.half_width.ln_1p();
-        NORMAL_QUANTILE * spread.standard_error <= wanted && spread.half_width() <= wanted
+        NORMAL_QUANTILE * spread.standard_error <= self.wanted && spread.half_width() <= self.wanted
     }
 }
 
-fn missing_blocks(target: &Target<'_>) -> Result<Option<u32>, StatsError> {
-    if target.log_ratios.len() < FEWEST_FOR_A_FORECAST {
-        return Ok(None);
-    }
-    let spread = Spread::of(target.log_ratios)?;
-    let so_far = target.log_ratios.len() as u32;
-    let needed = first_block_count(so_far.max(MINIMUM_BLOCKS), |blocks| {
+fn missing_blocks(target: &Target) -> Option<u32> {
+    let estimate = target
+        .so_far
+        .filter(|estimate| estimate.blocks >= FEWEST_FOR_A_FORECAST)?;
+    let spread = estimate.spread();
+    let needed = first_block_count(estimate.blocks.max(MINIMUM_BLOCKS), |blocks| {
         target.reached_by(&spread.projected_to(blocks))
     });
-    Ok(needed.map(|blocks| blocks - so_far))
+    needed.map(|blocks| blocks - estimate.blocks)
 }
 
 /// The spread of fewer blocks is off by more than a factor of two too often to forecast from.
-const FEWEST_FOR_A_FORECAST: usize = 5;
+const FEWEST_FOR_A_FORECAST: u32 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -104,12 +107,12 @@ mod tests {
             .collect()
     }
 
+    fn target(log_ratios: &[f64], half_width: f64) -> Target {
+        Target::of_variant(Estimate::of_log_ratios(log_ratios).ok(), half_width)
+    }
+
     fn watch(log_ratios: &[f64], half_width: f64) -> Progress {
-        progress(&[Target {
-            log_ratios,
-            half_width,
-        }])
-        .unwrap()
+        progress(&[target(log_ratios, half_width)])
     }
 
     #[test]
@@ -150,20 +153,28 @@ mod tests {
     #[test]
     fn the_slowest_row_decides() {
         let (steady, noisy) = (noise(20, 0.0), noise(20, 0.3));
-        let rows = |half_width| {
-            [
-                Target {
-                    log_ratios: &steady,
-                    half_width: 0.1,
-                },
-                Target {
-                    log_ratios: &noisy,
-                    half_width,
-                },
-            ]
-        };
-        assert_eq!(progress(&rows(0.1)), Ok(Progress::Precise));
-        assert_eq!(progress(&rows(0.005)), Ok(watch(&noisy, 0.005)));
+        let rows = |half_width| [target(&steady, 0.1), target(&noisy, half_width)];
+        assert_eq!(progress(&rows(0.1)), Progress::Precise);
+        assert_eq!(progress(&rows(0.005)), watch(&noisy, 0.005));
+    }
+
+    #[test]
+    fn the_baseline_again_may_be_as_much_wider_as_one_baseline_makes_it() {
+        // t(39) · 0.0203 / √40 = 0.0065, of which √(3/4) is 0.0056.
+        let again =
+            |half_width| Target::of_baseline_again(Estimate::of_log_ratios(&noise(40, 0.0)).ok(), half_width);
+        assert!(is_precise(&[again(0.0058)]));
+        assert!(!is_precise(&[again(0.0054)]));
+        assert!(!is_precise(&[target(&noise(40, 0.0), 0.0058)]));
+    }
+
+    #[test]
+    fn a_row_without_an_estimate_is_not_precise() {
+        assert!(!is_precise(&[Target::of_variant(None, 1.0)]));
+        assert_eq!(
+            progress(&[Target::of_variant(None, 1.0)]),
+            Progress::Continue { more_blocks: None }
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::forecast::first_block_count;
+use crate::log_ratio::LogRatio;
 use crate::spread::Spread;
 
 /// A difference counts if its p-value, adjusted for the family, is at most this.
@@ -86,10 +87,7 @@ pub struct Judgement {
 /// The noise floor that the baseline measured against itself gives: the larger of its change and its
 /// half-width, as the logarithm of a ratio.
 pub fn noise_floor(baseline_again: &Estimate) -> f64 {
-    baseline_again
-        .log_mean
-        .abs()
-        .max(baseline_again.spread().half_width())
+    LogRatio::from(baseline_again).noise_floor()
 }
 
 /// Judges an estimate. In this order:

@@ -6,7 +6,6 @@ mod simulation;
 
 use std::sync::LazyLock;
 
-use ciphertax_stats::Estimate;
 use ciphertax_stats::verdict::{SIGNIFICANCE, holm};
 use simulation::{
     Noise, Outcome, SimulatedCell, at_fixed_blocks, at_the_stop, churn_coverage, difference_coverage,
@@ -42,17 +41,20 @@ fn stopped_by_the_rule_the_interval_covers_the_truth_93_to_97_percent_of_the_tim
 }
 
 #[test]
-fn rare_large_disturbances_never_make_the_interval_too_narrow() {
-    let least = 0.95 - simulation_error(REPETITIONS);
-    for noise in Noise::CONSERVATIVE {
+fn large_disturbances_never_make_the_interval_too_narrow_and_hardly_too_wide() {
+    let allowed = 0.95 - simulation_error(REPETITIONS)..=0.98;
+    for noise in Noise::HEAVY {
         for blocks in [10, 20, 40] {
             let coverage = at_fixed_blocks(noise, blocks, REPETITIONS).coverage();
-            assert!(coverage >= least, "{noise:?}, {blocks} blocks: {coverage}");
+            assert!(
+                allowed.contains(&coverage),
+                "{noise:?}, {blocks} blocks: {coverage}"
+            );
         }
     }
-    for stop in stops_of(&Noise::CONSERVATIVE) {
+    for stop in stops_of(&Noise::HEAVY) {
         let coverage = stop.outcome.coverage();
-        assert!(coverage >= least, "{stop:?}: {coverage}");
+        assert!(allowed.contains(&coverage), "{stop:?}: {coverage}");
     }
 }
 
@@ -92,8 +94,8 @@ fn holm_keeps_any_false_alarm_in_the_family_at_5_percent() {
         let any = |adjust: fn(&[f64]) -> Vec<f64>| {
             let families = (0..REPETITIONS).filter(|family| {
                 let p_values: Vec<f64> = (0..3)
-                    .flat_map(|cell| SimulatedCell::measure(noise, 20, 3 * family + cell).variants)
-                    .map(|log_ratios| Estimate::of_log_ratios(&log_ratios).unwrap().p_value)
+                    .map(|cell| SimulatedCell::measure(noise, 20, 3 * family + cell))
+                    .flat_map(|cell| [0, 1].map(|variant| cell.compared(variant).estimate.p_value))
                     .collect();
                 adjust(&p_values).iter().any(|p| *p <= SIGNIFICANCE)
             });
@@ -155,7 +157,7 @@ struct Stop {
 }
 
 static STOPS: LazyLock<Vec<Stop>> = LazyLock::new(|| {
-    let noises = Noise::CALIBRATED.into_iter().chain(Noise::CONSERVATIVE);
+    let noises = Noise::CALIBRATED.into_iter().chain(Noise::HEAVY);
     let stop = |noise, expected_blocks| Stop {
         noise,
         expected_blocks,

@@ -121,7 +121,8 @@ proptest! {
 
     #[test]
     fn the_seed_decides_the_order(arms in 3..9_usize, seed: u64) {
-        let order = |seed| BalancedOrder::new(arms, seed).take(8 * arms).collect::<Vec<_>>();
+        // Of three arms few orders are balanced, so that a short one is the same for some pairs of seeds.
+        let order = |seed| BalancedOrder::new(arms, seed).take(40 * arms).collect::<Vec<_>>();
         prop_assert_eq!(order(seed), order(seed));
         prop_assert_ne!(order(seed), order(seed.wrapping_add(1)));
     }

@@ -29,13 +29,23 @@ pub fn die_with_this_thread(command: &mut Command) {
     }
 }
 
+/// How many files this process may have open once its limit is raised; `None` for as many as wanted.
+pub fn limit_of_files() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    Some(limit.current?.max(raised(limit.maximum)))
+}
+
+fn raised(most: Option<u64>) -> u64 {
+    most.map_or(MANY_FILES, |most| most.min(MANY_FILES))
+}
+
 /// Raises this process's limit of open files to 65,536 or to what the system allows.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn raise_limit_of_files() -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
-    let raised = limit.maximum.map_or(MANY_FILES, |most| most.min(MANY_FILES));
+    let raised = raised(limit.maximum);
     if limit.current.is_some_and(|current| current < raised) {
         let raised = Rlimit {
             current: Some(raised),

@@ -23,7 +23,7 @@ pub use processes::{
 };
 pub use programs::{cache, copy_program, example, owner_command, unpacked_tunnels};
 pub use roles::play_role;
-pub use servers::{fetched, plain, postgresql_programs};
+pub use servers::{fetched, plain, plain_postgresql, postgresql_programs};
 pub use tunnels::every_tunnel;
 pub use user::{OrdinaryUser, is_root};
 pub use waiting::{PATIENCE, within};

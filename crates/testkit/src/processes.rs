@@ -64,9 +64,9 @@ pub fn is_running(pid: u32) -> bool {
     fields_of(pid).is_some_and(|fields| fields[0] != "Z")
 }
 
-/// Who started a process that runs.
-pub fn parent_of(pid: u32) -> u32 {
-    fields_of(pid).unwrap()[1].parse().unwrap()
+/// Who started a process; `None` once it has ended.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    fields_of(pid)?[1].parse().ok()
 }
 
 /// Whether there is shared memory of System V that this process made. It goes a moment after the command line of the last

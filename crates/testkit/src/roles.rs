@@ -35,6 +35,7 @@ pub extern "C" fn play_role() {
     let main = match role.as_ref().and_then(|role| role.to_str()) {
         Some("guard") => guard::main,
         Some("link") => ciphertax_lab::link::main,
+        Some("column-relay") => ciphertax_lab::column_relay::main,
         Some("supervise") => supervisor::main,
         _ => return,
     };

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use ciphertax_lab::catalogue::{Entry, POSTGRESQL};
 use ciphertax_lab::{Installation, PrivateServer, install};
 use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_wire::postgresql;
 
 use crate::not_tested;
 
@@ -39,4 +40,18 @@ pub fn plain(server: &PrivateServer) -> ConnectOptions {
         server.user(),
         server.password().clone(),
     )
+}
+
+/// The same with a PostgreSQL, in the database that every one has.
+pub fn plain_postgresql(server: &PrivateServer) -> postgresql::ConnectOptions {
+    let address = server.address();
+    postgresql::ConnectOptions {
+        database: Some("postgres".to_owned()),
+        ..postgresql::ConnectOptions::new(
+            address.ip().to_string(),
+            address.port(),
+            server.user(),
+            server.password().clone(),
+        )
+    }
 }

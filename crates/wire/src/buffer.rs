@@ -11,13 +11,19 @@ pub(crate) struct ReadBuffer {
     filled: bool,
 }
 
-const INITIAL: usize = 8 * 1024;
+/// Most answers to a point select, an insert or a commit fit. With ten thousand connections every kilobyte is ten megabytes.
+const INITIAL: usize = 2 * 1024;
 const GROW_UNTIL: usize = 256 * 1024;
 
 impl ReadBuffer {
     pub(crate) fn new() -> Self {
+        Self::with_room(INITIAL)
+    }
+
+    /// One that begins with room for so many bytes.
+    pub(crate) fn with_room(bytes: usize) -> Self {
         Self {
-            bytes: vec![0; INITIAL],
+            bytes: vec![0; bytes],
             start: 0,
             end: 0,
             filled: false,
@@ -64,6 +70,13 @@ impl ReadBuffer {
         &mut self.bytes[self.end..]
     }
 
+    /// Gives back what it has grown by, if nothing is in it: what comes next is not as what came.
+    pub(crate) fn shrink(&mut self) {
+        if self.unread().is_empty() && self.bytes.len() > INITIAL {
+            *self = Self::new();
+        }
+    }
+
     /// Notes that `count` bytes were written to the space that [`ReadBuffer::spare`] gave.
     pub(crate) fn filled(&mut self, count: usize) {
         self.filled = self.end + count == self.bytes.len();
@@ -98,6 +111,18 @@ mod tests {
                 }
                 buffer.consume(take);
             }
+        }
+
+        #[test]
+        fn one_that_is_shrunk_holds_what_it_held(unread in 0_usize..40_000, taken in 0_usize..40_000) {
+            let mut buffer = ReadBuffer::new();
+            buffer.spare(unread)[..unread].fill(7);
+            buffer.filled(unread);
+            buffer.consume(taken.min(unread));
+            buffer.shrink();
+            prop_assert_eq!(buffer.unread().len(), unread - taken.min(unread));
+            prop_assert!(buffer.unread().iter().all(|byte| *byte == 7));
+            prop_assert!(taken < unread || buffer.bytes.len() == INITIAL);
         }
 
         #[test]

@@ -89,6 +89,12 @@ pub trait Client: Session {
     /// Those of a question; and when the server's certificate cannot be read.
     fn facts(&mut self) -> impl Future<Output = Result<SessionFacts, WireError>>;
 
+    /// Asks the least that there is to ask, which every account may: `SELECT 1`, or `ping`.
+    ///
+    /// # Errors
+    /// The server's own, and those of the connection.
+    fn ask(&mut self) -> impl Future<Output = Result<(), WireError>>;
+
     /// Where `options` connect to.
     fn endpoint(options: &Self::Options) -> Endpoint<'_>;
 

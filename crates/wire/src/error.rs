@@ -31,6 +31,15 @@ pub enum WireError {
     /// The TLS handshake or a TLS record failed.
     #[error("TLS failed: {0}")]
     Tls(String),
+    /// What came in answer to the beginning of TLS is not TLS.
+    #[error("what came in answer to the beginning of TLS is not TLS: is it another server's port?")]
+    NotTls,
+    /// There is no TLS session that could be resumed.
+    #[error(
+        "TLS failed: the server gives no session of the kind that the arm asks for, so none can be resumed; ask for another \
+         kind of resumption, or for none"
+    )]
+    NoSession,
     /// The server's certificate does not stand the verification that was asked for.
     #[error("the server's certificate is not trusted: {why} ({reason})")]
     NotTrusted {
@@ -168,15 +177,18 @@ impl WireError {
     }
 
     /// True if the server takes no plaintext connection. A MongoDB server does not say so, it hangs up; a PostgreSQL
-    /// says that no line of its `pg_hba.conf` is for connections without encryption (`SSL off` before PostgreSQL 14).
+    /// says that no line of its `pg_hba.conf` is for connections without encryption (`SSL off` before PostgreSQL 14), also
+    /// where none is for those with it. Over a Unix socket it has no TLS to demand.
     pub fn is_tls_demanded(&self) -> bool {
         match self {
             // ER_SECURE_TRANSPORT_REQUIRED
             Self::Server { code: 3159, .. } | Self::HungUp { encrypted: false } => true,
             // invalid_authorization_specification
-            Self::PostgreSql { message, .. } if self.is_of_pg_hba() => ["no encryption", "SSL off"]
-                .iter()
-                .any(|end| message.ends_with(end)),
+            Self::PostgreSql { message, .. } if self.is_of_pg_hba() && !self.is_over_socket() => {
+                ["no encryption", "SSL off"]
+                    .iter()
+                    .any(|end| message.ends_with(end))
+            }
             _ => false,
         }
     }
@@ -186,6 +198,18 @@ impl WireError {
         // invalid_authorization_specification
         matches!(self, Self::PostgreSql { sql_state, message, .. }
             if sql_state == "28000" && message.contains("pg_hba.conf"))
+    }
+
+    /// True if a PostgreSQL names a Unix socket as where the client comes from.
+    pub(crate) fn is_over_socket(&self) -> bool {
+        matches!(self, Self::PostgreSql { message, .. } if message.contains("\"[local]\""))
+    }
+
+    /// True if client and server have no version of TLS in common, by the words of either library: OpenSSL's `tlsv1 alert
+    /// protocol version` and `unsupported protocol`, and `ProtocolVersion` of rustls.
+    pub fn is_version_refused(&self) -> bool {
+        let words = ["protocol version", "unsupported protocol", "ProtocolVersion"];
+        matches!(self, Self::Tls(reason) if words.iter().any(|words| reason.contains(words)))
     }
 
     /// True if a member of a replica set says that it is no primary, or no longer, or that it is going away: the set
@@ -207,7 +231,7 @@ impl WireError {
     pub fn is_failed_handshake(&self) -> bool {
         matches!(
             self,
-            Self::Tls(_) | Self::HungUp { encrypted: true } | Self::Closed
+            Self::Tls(_) | Self::NotTls | Self::NoSession | Self::HungUp { encrypted: true } | Self::Closed
         ) || matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::ConnectionReset)
     }
 

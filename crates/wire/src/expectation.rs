@@ -1,8 +1,9 @@
 //! What every session of an arm must be.
 
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
-use ciphertax_records::{AuthenticationFacts, LoginPath, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, LoginPath, SessionFacts};
 
+use crate::error::WireError;
 use crate::tls::{TlsSummary, cipher};
 
 /// What every session of an arm must be. Plain is an expectation like any other.
@@ -35,6 +36,13 @@ pub trait Negotiated {
     fn tls_summary(&self) -> Option<TlsSummary>;
     /// How the login went.
     fn authentication(&self) -> &AuthenticationFacts;
+    /// The certificates that the server sent, its own first; none in plaintext.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        Ok(Vec::new())
+    }
 }
 
 impl Expectation {

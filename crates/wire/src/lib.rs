@@ -23,10 +23,13 @@ pub mod tls;
 mod trace;
 mod traffic;
 mod url;
+mod value;
 
 pub use crate::url::{MongoDbTarget, MySqlTarget, PostgreSqlTarget, Target, TargetError};
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};
 pub use protocol::Protocol;
+pub use trace::{is_silent_once_reached, note_thread_cpu};
 pub use traffic::Traffic;
+pub use value::Value;

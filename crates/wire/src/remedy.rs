@@ -9,14 +9,18 @@ impl WireError {
     pub fn remedy(&self, protocol: Protocol) -> &'static str {
         if let Self::NotTrusted { why, .. } = self {
             why.remedy(protocol)
+        } else if self.is_over_socket() && self.is_of_pg_hba() {
+            "; no line of pg_hba.conf lets this user in over the socket: add a line for this user and database that begins with \
+             local, and have it read: SELECT pg_reload_conf()"
         } else if self.is_tls_demanded() {
             match protocol {
                 // It says the same where no line is for the user at all.
                 Protocol::PostgreSql => {
-                    "; add a line for this user, database and address to its pg_hba.conf, and have it read: SELECT \
-                     pg_reload_conf(); or where it demands TLS leave the plain arms out"
+                    "; no line of pg_hba.conf lets this user in without encryption, though one that begins with hostssl may over \
+                     TLS: leave plaintext out, or add a line for this user, database and address, and have it read: SELECT \
+                     pg_reload_conf()"
                 }
-                _ => "; this server demands TLS: leave the plain arms out",
+                _ => "; this server demands TLS: leave plaintext out",
             }
         } else if self.is_of_pg_hba() {
             "; add a line for this user, database and address to the server's pg_hba.conf, and have it read: SELECT \
@@ -105,5 +109,32 @@ impl Distrust {
                 "; look at what sslrootcert names and what the server sends"
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A PostgreSQL says the same of the encryption wherever the client comes from.
+    #[test]
+    fn over_a_unix_socket_no_postgresql_demands_tls() {
+        let refused = |from: &str| WireError::PostgreSql {
+            severity: "FATAL".into(),
+            sql_state: "28000".into(),
+            message: format!(
+                "no pg_hba.conf entry for host \"{from}\", user \"app\", database \"shop\", no encryption"
+            ),
+        };
+        let here = refused("[local]");
+        assert!(!here.is_tls_demanded());
+        assert!(here.remedy(Protocol::PostgreSql).contains("over the socket"));
+        let elsewhere = refused("10.0.0.1");
+        assert!(elsewhere.is_tls_demanded());
+        let remedy = elsewhere.remedy(Protocol::PostgreSql);
+        assert!(
+            remedy.contains("without encryption") && remedy.contains("hostssl"),
+            "{remedy}"
+        );
     }
 }

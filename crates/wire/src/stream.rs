@@ -11,7 +11,7 @@ use ciphertax_records::PhaseTrace;
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
-use crate::tls::{Offer, Progress, TlsConnector, TlsSession};
+use crate::tls::{OUTGOING, Offer, Progress, TlsConnector, TlsSession};
 use crate::traffic::{Meter, Traffic};
 
 /// A connection, plaintext until [`Stream::start_tls`].
@@ -60,6 +60,7 @@ impl Stream {
         let began = crate::trace::thread_cpu_ns();
         let mut session = connector.session(offer)?;
         let mut cpu_ns = crate::trace::thread_cpu_ns() - began;
+        let mut has_answered = false;
         loop {
             let before = crate::trace::thread_cpu_ns();
             let progress = session.handshake();
@@ -72,9 +73,17 @@ impl Stream {
                 Progress::Done => break,
                 Progress::NeedsInput => {
                     receive_ciphertext(&self.socket, &mut self.meter, session.as_mut()).await?;
+                    if !std::mem::replace(&mut has_answered, true)
+                        && !begins_like_tls(session.incoming().unread())
+                    {
+                        return Err(WireError::NotTls);
+                    }
                 }
             }
         }
+        // Certificates are longer than most of what follows.
+        session.outgoing().shrink_to(OUTGOING);
+        session.incoming().shrink();
         self.tls = Some(session);
         Ok(cpu_ns)
     }
@@ -186,6 +195,14 @@ impl Stream {
     pub(crate) fn traffic(&self) -> Traffic {
         self.meter.traffic()
     }
+}
+
+/// True if bytes may begin a record that answers a ClientHello (RFC 8446, 5.1): one of the handshake, or an alert.
+fn begins_like_tls(bytes: &[u8]) -> bool {
+    const ALERT: u8 = 21;
+    const HANDSHAKE: u8 = 22;
+    const MAJOR: u8 = 3;
+    matches!(bytes, [ALERT | HANDSHAKE] | [ALERT | HANDSHAKE, MAJOR, ..])
 }
 
 async fn send_ciphertext(

@@ -31,6 +31,7 @@ impl Traffic {
         PhaseTrace {
             wall_ns: 0,
             client_cpu_ns: None,
+            thread_cpu_ns: None,
             bytes_sent: self.sent - before.sent,
             bytes_received: self.received - before.received,
             flights: self.flights - before.flights,

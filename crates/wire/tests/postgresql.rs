@@ -128,11 +128,11 @@ fn both_prepare_and_execute_the_same() {
                 integer,
                 integer,
                 Parameter::Text(10),
-                Parameter::ShortText,
+                Parameter::VariableText,
             ];
             let mut insert = session.prepare_with(insert, &parameters).await.unwrap();
             let mut select = session
-                .prepare_with(select, &[integer, Parameter::ShortText])
+                .prepare_with(select, &[integer, Parameter::VariableText])
                 .await
                 .unwrap();
             for (number, text) in [
@@ -145,10 +145,10 @@ fn both_prepare_and_execute_the_same() {
                 insert.set_integer(1, number.clamp(i32::MIN.into(), i32::MAX.into()));
                 insert.set_integer(2, number);
                 insert.text_mut(3).copy_from_slice(b"0123456789");
-                insert.set_short_text(4, text.as_bytes()).unwrap();
+                insert.set_text(4, text.as_bytes()).unwrap();
                 assert_eq!(session.execute_bound(&mut insert).await.unwrap().affected_rows, 1);
                 select.set_integer(0, number);
-                select.set_short_text(1, text.as_bytes()).unwrap();
+                select.set_text(1, text.as_bytes()).unwrap();
                 let mut rows = Vec::new();
                 let keep = |row: &[u8]| {
                     rows.push(row.to_vec());

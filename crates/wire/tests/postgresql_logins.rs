@@ -142,7 +142,8 @@ fn a_wrong_secret_and_a_wrong_way_in_are_refused_by_the_server() {
     }
     let demanded = refusal(&server.plain("encrypted"));
     assert!(demanded.is_tls_demanded(), "{demanded}");
-    assert!(demanded.remedy(Protocol::PostgreSql).contains("demands TLS"));
+    let remedy = demanded.remedy(Protocol::PostgreSql);
+    assert!(remedy.contains("hostssl may over TLS"), "{remedy}");
     let forbidden = refusal(&server.encrypted("unencrypted", OpenSsl, V1_3));
     assert!(
         forbidden.is_access_denied() && !forbidden.is_tls_demanded(),

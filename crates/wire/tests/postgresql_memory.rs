@@ -36,7 +36,7 @@ fn an_operation_takes_no_new_memory() {
             .await
             .unwrap();
         let select = "SELECT text FROM t WHERE i = $1 AND text <> $2";
-        let parameters = [Parameter::Integer, Parameter::ShortText];
+        let parameters = [Parameter::Integer, Parameter::VariableText];
         let mut select = session.prepare_with(select, &parameters).await.unwrap();
         let mut query = Query::new("SELECT text FROM t WHERE i = ");
         let begin = query.len();
@@ -46,9 +46,7 @@ fn an_operation_takes_no_new_memory() {
                 before = TIMES.get();
             }
             select.set_integer(0, round);
-            select
-                .set_short_text(1, &b"0123456789"[..round as usize % 10])
-                .unwrap();
+            select.set_text(1, &b"0123456789"[..round as usize % 10]).unwrap();
             let mut bytes = 0;
             let read = |row: &[u8]| {
                 bytes += row.len();

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use ciphertax_model::{Secret, SqlCipher};
 use ciphertax_records::Phase;
-use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Session};
+use ciphertax_wire::Value;
+use ciphertax_wire::sqlite::{Cipher, ConnectOptions, Parameter, Query, Session};
 use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
 use rustix::time::{ClockId, clock_gettime};
@@ -32,6 +33,49 @@ fn the_phase_of_key_derivation_is_as_much_work_as_pbkdf2_of_so_many_rounds_and_h
     let is_near = |ratio: f64, expected: f64| (ratio / expected - 1.0).abs() <= 0.2;
     assert!(is_near(whole / pbkdf2, 1.0), "{whole} ns, by itself {pbkdf2} ns");
     assert!(is_near(half / whole, 0.5), "{half} ns of {whole} ns");
+}
+
+#[test]
+fn values_of_every_kind_are_handed_over_by_text_and_by_prepared_statements() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ConnectOptions::new(&folder.path().join("file"), None, 4 * KIB);
+    let mut session = Session::create(&options).unwrap();
+    let sql = "SELECT -9223372036854775808, 9223372036854775807, 0.1, -1e300, '', 'ünïcödé', x'00FF', NULL";
+    let values = [
+        Value::Integer(i64::MIN),
+        Value::Integer(i64::MAX),
+        Value::Text(b"0.1"),
+        Value::Text(b"-1e300"),
+        Value::Text(b""),
+        Value::Text("ünïcödé".as_bytes()),
+        Value::Text(&[0, 0xFF]),
+        Value::Null,
+    ];
+    let mut rows = 0;
+    let mut compare = |row: &[Value<'_>]| {
+        assert_eq!(row, values);
+        rows += 1;
+        Ok(())
+    };
+    let mut statement = session.prepare(sql, &[]).unwrap();
+    session.execute_values(&mut statement, &mut compare).unwrap();
+    session.run_values(&Query::new(sql), &mut compare).unwrap();
+    assert_eq!(rows, 2);
+
+    let mut length = session
+        .prepare("SELECT length(?)", &[Parameter::VariableText])
+        .unwrap();
+    for bytes in [0, 250, 251, 65_535] {
+        length.set_text(0, &vec![b'x'; bytes]).unwrap();
+        let check = |row: &[Value<'_>]| {
+            assert_eq!(row, [Value::Integer(bytes as i64)]);
+            Ok(())
+        };
+        session.execute_values(&mut length, check).unwrap();
+    }
+    assert!(length.set_text(0, &[b'x'; 65_536]).is_err());
+    let many = Query::new(&format!("SELECT {}", vec!["1"; 65].join(", ")));
+    assert!(session.run_values(&many, |_| Ok(())).is_err());
 }
 
 /// Beside a session that reads much, another keeps what it has: each has the memory that it was given, and no other's.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
+use ciphertax_columns::encdb::Derivation;
 use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::{Expectation, Session, WireError};
@@ -24,6 +25,11 @@ pub trait Client: Clone + Send + Sync + 'static {
 
     /// Opens the session of this slot and checks it by the client's and by the server's word.
     fn open(&self, reactor: &Rc<Reactor>, slot: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
+
+    /// How the data keys of EncDB's cells are derived that its sessions receive.
+    fn derivation(&self) -> Derivation {
+        Derivation::default()
+    }
 
     /// Makes the server ready for a slice of new connections, outside the measured time.
     fn before_connects(&self, _reactor: &Rc<Reactor>) -> impl Future<Output = Result<(), Failure>> {

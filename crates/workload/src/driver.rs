@@ -43,6 +43,7 @@ mod tests {
     use ciphertax_wire::{Expectation, mongodb, mysql, postgresql, sqlite};
 
     use super::*;
+    use crate::arm_columns::ArmColumns;
     use crate::mongodb::MongodbAccess;
     use crate::mysql::MysqlAccess;
     use crate::postgresql::PostgresqlAccess;
@@ -58,6 +59,7 @@ mod tests {
             connections: 1,
             forget_passwords: None,
             columns: None,
+            key_exchange: None,
         };
         let mongodb = MongodbAccess {
             options: mongodb::ConnectOptions::new("127.0.0.1", 1, mongodb::Login::None),
@@ -106,6 +108,7 @@ mod tests {
             study: &study,
             cell,
             keys: vec![Arc::new(KeySpace::new(&study.ycsb))],
+            columns: vec![ArmColumns::default()],
             cpu: None,
             seed: 1,
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ciphertax_engine::{Engine, EngineError, Workload};
 use ciphertax_model::{Cell, Study};
 
+use crate::arm_columns::ArmColumns;
 use crate::ycsb::key_space::KeySpace;
 
 /// A cell whose load threads are to be started.
@@ -15,6 +16,8 @@ pub struct Job<'a> {
     pub cell: &'a Cell,
     /// Which records YCSB's table has, by arm.
     pub keys: Vec<Arc<KeySpace>>,
+    /// Which tables each arm asks, and what its client encrypts in them.
+    pub columns: Vec<ArmColumns>,
     /// The only CPU of the load threads; `None` to leave them to the kernel.
     pub cpu: Option<usize>,
     /// Of all that is picked at random.

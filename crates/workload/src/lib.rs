@@ -5,6 +5,7 @@
 //! [`mongodb`] and [`sqlite`] hold what is one database's alone. What a workload needs and does stands in its
 //! [descriptor](ciphertax_model::workload::Descriptor).
 
+mod arm_columns;
 mod client;
 pub mod connect;
 pub mod dataset;
@@ -18,6 +19,10 @@ pub mod sqlite;
 mod task;
 pub mod ycsb;
 
+#[cfg(test)]
+ciphertax_testkit::plays_roles!();
+
+pub use arm_columns::ArmColumns;
 pub use client::Client;
 pub use driver::Driver;
 pub use job::Job;

@@ -10,6 +10,7 @@ use ciphertax_engine::Workload;
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport, YcsbTable};
+use ciphertax_testkit::plain_postgresql;
 use ciphertax_wire::Expectation;
 use ciphertax_wire::mysql;
 use ciphertax_wire::postgresql::{ConnectOptions, Method, Session};
@@ -178,6 +179,7 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
         access: access(&server),
         table,
         columns: None,
+        fields: None,
     };
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
@@ -236,6 +238,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
         access: access(&server),
         table,
         columns: Some(columns),
+        fields: None,
     };
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
@@ -365,7 +368,7 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
         user: user.clone(),
         password: account.password.clone(),
         method: Some(Method::Password),
-        ..options(&server)
+        ..plain_postgresql(&server)
     };
     let contents = Contents::from(tables(1, 10).dataset);
     let make = || {
@@ -393,14 +396,20 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
 fn sessions_of_the_account_that_still_load_are_ended_and_no_others() {
     let server = server();
     run(async |reactor| {
-        let (mut loading, _) = Session::connect(reactor, &options(&server)).await.unwrap();
-        let (mut other, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        let (mut loading, _) = Session::connect(reactor, &plain_postgresql(&server))
+            .await
+            .unwrap();
+        let (mut other, _) = Session::connect(reactor, &plain_postgresql(&server))
+            .await
+            .unwrap();
         let of_the_shop = ConnectOptions {
             settings: vec![("application_name".into(), "shop".into())],
-            ..options(&server)
+            ..plain_postgresql(&server)
         };
         let (mut shop, _) = Session::connect(reactor, &of_the_shop).await.unwrap();
-        let (mut session, _) = Session::connect(reactor, &options(&server)).await.unwrap();
+        let (mut session, _) = Session::connect(reactor, &plain_postgresql(&server))
+            .await
+            .unwrap();
         end_sessions(&mut session, &[]).await.unwrap();
         end_sessions(&mut session, &[loading.id(), shop.id(), 1])
             .await
@@ -429,8 +438,14 @@ fn prepared(server: &PrivateServer, contents: &Contents) -> Result<Vec<u64>, Dat
     let mut heard = Vec::new();
     run(async |reactor| {
         let progress = |rows| heard.push(rows);
-        dataset::prepare_contents::<Session>(reactor, &options(server), contents, &mut Vec::new(), progress)
-            .await
+        dataset::prepare_contents::<Session>(
+            reactor,
+            &plain_postgresql(server),
+            contents,
+            &mut Vec::new(),
+            progress,
+        )
+        .await
     })?;
     Ok(heard)
 }
@@ -459,7 +474,9 @@ fn administer(server: &PrivateServer, statement: &str) -> Vec<String> {
 
 fn with_session<T>(server: &PrivateServer, task: impl AsyncFnOnce(&mut Session) -> T) -> T {
     run(async |reactor| {
-        let (mut session, _) = Session::connect(reactor, &options(server)).await.unwrap();
+        let (mut session, _) = Session::connect(reactor, &plain_postgresql(server))
+            .await
+            .unwrap();
         task(&mut session).await
     })
 }
@@ -468,24 +485,11 @@ fn access(server: &PrivateServer) -> PostgresqlAccess {
     PostgresqlAccess {
         options: ConnectOptions {
             schema: Some(SCHEMA.to_owned()),
-            ..options(server)
+            ..plain_postgresql(server)
         },
         expectation: Expectation::new(Transport::Plain),
         connections: 2,
         is_pooled: false,
         columns: None,
-    }
-}
-
-fn options(server: &PrivateServer) -> ConnectOptions {
-    let address = server.address();
-    ConnectOptions {
-        database: Some("postgres".to_owned()),
-        ..ConnectOptions::new(
-            address.ip().to_string(),
-            address.port(),
-            server.user(),
-            server.password().clone(),
-        )
     }
 }

@@ -20,7 +20,7 @@ use ciphertax_wire::sqlite::{ConnectOptions, Session};
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::sqlite::SqliteAccess;
 use ciphertax_workload::ycsb::KeySpace;
-use ciphertax_workload::{Driver, Job};
+use ciphertax_workload::{ArmColumns, Driver, Job};
 use rusqlite::Connection;
 
 ciphertax_testkit::plays_roles!();
@@ -171,7 +171,8 @@ fn a_session_that_is_not_what_its_arm_says_does_no_work() {
 /// What SQLite is measured with.
 fn is_measured(workload: Workload) -> bool {
     let descriptor = workload.descriptor();
-    descriptor.vocabulary != Vocabulary::Program && descriptor.tables != Some(Tables::Pgbench)
+    descriptor.vocabulary != Vocabulary::Program
+        && !matches!(descriptor.tables, Some(Tables::Pgbench | Tables::Tpcc))
 }
 
 fn cheap() -> SqlCipher {
@@ -238,6 +239,7 @@ impl File {
             study: &study,
             cell: &study.cells[0],
             keys: vec![Arc::clone(&self.keys)],
+            columns: vec![ArmColumns::default()],
             cpu: None,
             seed: 1,
         };

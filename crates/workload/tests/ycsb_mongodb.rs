@@ -46,7 +46,7 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
         engine.prepare(0).unwrap().unwrap();
         assert_eq!(documents(&server, "usertable"), 1050, "{workload:?}");
     }
-    run(async |reactor| dataset::check(reactor, &options(&server), &TABLE).await).unwrap();
+    run(async |reactor| dataset::check(reactor, &options(&server), &TABLE, None).await).unwrap();
 }
 
 #[test]
@@ -127,6 +127,7 @@ fn batches_fill_a_collection_of_their_own_anew_in_every_slice() {
         access: access(&server),
         table: TABLE,
         writes: true,
+        fields: None,
     };
     let mut engine = engine(YcsbLoad::new(store, &TABLE));
     for _ in 0..2 {
@@ -344,7 +345,8 @@ fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
         assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
         yielded.stale_reads
     };
-    assert!(stale_reads(ReadPreference::Secondary) > 0);
+    // Either secondary may be asked, and what is asked for may be older than the lock.
+    assert!((0..10).any(|_| stale_reads(ReadPreference::Secondary) > 0));
     assert_eq!(stale_reads(ReadPreference::Primary), 0);
     // A record that was loaded is on every member.
     tell_a_secondary(&server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
@@ -382,7 +384,7 @@ fn loaded_set() -> PrivateServer {
     let access = set_access(&server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
-        dataset::prepare(reactor, &primary, &TABLE, |_| ()).await?;
+        dataset::prepare(reactor, &primary, &TABLE, None, |_| ()).await?;
         let (mut session, _) = Session::connect(reactor, &primary).await?;
         dataset::wait_for_members(&mut session, 3).await
     })
@@ -409,6 +411,7 @@ fn ycsb_of_set(
         access: set_access(server, read_preference),
         table: TABLE,
         writes: true,
+        fields: None,
     };
     Ycsb::new(store, &TABLE, mix, Arc::clone(keys))
 }
@@ -465,7 +468,7 @@ fn loaded() -> PrivateServer {
 fn load(server: &PrivateServer, table: YcsbTable) -> Result<Vec<u64>, DatasetError> {
     let mut heard = Vec::new();
     let options = options(server);
-    run(async |reactor| dataset::prepare(reactor, &options, &table, |count| heard.push(count)).await)?;
+    run(async |reactor| dataset::prepare(reactor, &options, &table, None, |count| heard.push(count)).await)?;
     Ok(heard)
 }
 
@@ -475,6 +478,7 @@ fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySp
         access,
         table,
         writes: mix.writes(),
+        fields: None,
     };
     Ycsb::new(store, &table, mix, Arc::clone(keys))
 }

@@ -167,6 +167,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
             access: access(&server, None),
             table,
             columns: Some(columns),
+            fields: None,
         };
         let mix = workload.ycsb_mix().unwrap();
         let mut engine = engine(vec![Ycsb::new(store, &table, mix, Arc::clone(&keys))]);
@@ -203,6 +204,7 @@ fn batches_fill_a_table_of_their_own_anew_in_every_slice() {
         access: access(&server, None),
         table: TABLE,
         columns: None,
+        fields: None,
     };
     let mut engine = engine(vec![YcsbLoad::new(store, &TABLE)]);
     for _ in 0..2 {
@@ -286,6 +288,7 @@ fn ycsb(server: &PrivateServer, table: YcsbTable, mix: YcsbMix, keys: &Arc<KeySp
         access: access(server, None),
         table,
         columns: None,
+        fields: None,
     };
     Ycsb::new(store, &table, mix, Arc::clone(keys))
 }

@@ -10,10 +10,10 @@ use ciphertax_bench::{Document, Ground, Login, Repeats, Result, Slice, TABLES, T
 use ciphertax_engine::{Engine, Failure, Operation, Recorder, Slot, Workload};
 use ciphertax_model::{CertificateKind, Load, Transport};
 use ciphertax_reactor::Reactor;
+use ciphertax_supervise::child::raise_limit_of_files;
 use ciphertax_workload::sql::PointSelect;
 use clap::{Parser, Subcommand};
 use procfs::process::Process;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 const CONNECTIONS: u32 = 1000;
@@ -159,7 +159,7 @@ fn memory(ground: &Ground, repeats: u32) -> Result<Table> {
 
 /// The other process: opens the connections and says what they take.
 fn tell_memory() -> Result<()> {
-    allow_many_sockets()?;
+    raise_limit_of_files()?;
     let login: Login = serde_json::from_reader(io::stdin())?;
     let process = Process::myself()?;
     let resident = || -> Result<u64> {
@@ -180,18 +180,6 @@ fn tell_memory() -> Result<()> {
     let worked = resident()?;
     println!("{}", serde_json::to_string(&Memory { before, open, worked })?);
     Ok(())
-}
-
-/// The usual limit of 1024 open files is just too low.
-fn allow_many_sockets() -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    Ok(setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    )?)
 }
 
 fn met(yes: bool) -> String {

@@ -29,14 +29,15 @@ pub(crate) struct Finished {
 
 impl Finished {
     /// Makes sure that it measured to its end. In the seconds that a test may take there need not be blocks enough for an
-    /// interval, and then the exit code says that nothing can be told.
-    pub(crate) fn measured(&self) {
+    /// interval, and then the exit code says that nothing can be told. Returns what it printed.
+    pub(crate) fn measured(&self) -> &str {
         assert!(
             matches!(self.code, Some(0 | 3)),
             "{}\n{}",
             self.stdout,
             self.stderr
         );
+        &self.stdout
     }
 }
 
@@ -161,7 +162,10 @@ impl Finished {
 }
 
 fn is_progress(line: &str) -> bool {
-    const STAGES: [&str; 10] = [
+    const STAGES: [&str; 13] = [
+        "Finding out how far ",
+        "Checking ",
+        "Loading the tables anew",
         "Starting a private",
         "Connecting to ",
         "Leaving out ",

@@ -4,6 +4,7 @@ mod command;
 mod own_mongodb;
 mod own_postgresql;
 mod own_server;
+mod own_sshd;
 mod postgresql_copy;
 mod secrets;
 mod traces;
@@ -24,12 +25,21 @@ pub(crate) use command::{Finished, Running};
 pub(crate) use own_mongodb::OwnMongoDb;
 pub(crate) use own_postgresql::OwnPostgreSql;
 pub(crate) use own_server::OwnServer;
+pub(crate) use own_sshd::{OwnSshd, install};
 pub(crate) use postgresql_copy::PostgreSqlCopy;
 pub(crate) use secrets::no_secret_is_left;
 pub(crate) use traces::{poolers_of, servers_of};
 
 /// How long cleaning up may take after ciphertax was killed.
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
+
+/// The most memory that a process has had so far, in bytes; `None` once it has ended.
+pub(crate) fn peak_memory(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes << 10)
+}
 
 /// A study of PostgreSQL with so many rows in its table.
 pub(crate) fn with_rows(rows: u32) -> String {
@@ -117,6 +127,8 @@ impl Sandbox {
             .env("TMPDIR", self.temporary())
             .env("HOME", self.work())
             .env_remove("CIPHERTAX_PASSWORD")
+            .env_remove("CIPHERTAX_COLUMN_KEY")
+            .env_remove("CIPHERTAX_ENCDB_PASSWORD")
             .env_remove("PGPASSWORD")
             .env_remove("PGPASSFILE");
         command
@@ -188,7 +200,14 @@ fn fails_and_goes_on(run: &Path, words: &str) -> bool {
 }
 
 pub(crate) fn follows_the_schema(record: &Value) {
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    follows("run.schema.json", record);
+}
+
+/// Makes sure that a document is what this schema in `docs` says, and that the schema says anything.
+pub(crate) fn follows(schema: &str, record: &Value) {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(schema);
     let schema: Value = serde_json::from_str(&fs::read_to_string(published).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let faults: Vec<String> = validator

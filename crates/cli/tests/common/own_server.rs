@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Instant;
 
-use ciphertax_lab::catalogue::MARIADB;
+use ciphertax_lab::catalogue::{Entry, MARIADB};
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
@@ -24,8 +24,16 @@ impl OwnServer {
     }
 
     pub(crate) fn start_with(set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder) -> Self {
+        Self::start_of(&MARIADB, set_up)
+    }
+
+    /// Another server of the family.
+    pub(crate) fn start_of(
+        entry: &'static Entry,
+        set_up: impl FnOnce(PrivateServerBuilder) -> PrivateServerBuilder,
+    ) -> Self {
         let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
-        let builder = set_up(PrivateServer::builder(&MARIADB).guard(guard));
+        let builder = set_up(PrivateServer::builder(entry).guard(guard));
         Self {
             server: builder.start().unwrap(),
         }

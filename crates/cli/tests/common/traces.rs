@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ciphertax_testkit::{contains, processes};
+use ciphertax_testkit::{contains, parent_of, processes};
 use rustix::process::Pid;
 
 /// The servers that serve a folder below `folder`.
@@ -17,7 +17,7 @@ pub(crate) fn poolers_of(folder: &Path) -> Vec<Pid> {
 
 fn programs_of(folder: &Path, names: &[&str]) -> Vec<Pid> {
     let folder = folder.to_str().unwrap();
-    processes()
+    let pids: Vec<u32> = processes()
         .filter(|process| {
             let program = process.program().unwrap_or_default();
             let is_one = program
@@ -25,6 +25,12 @@ fn programs_of(folder: &Path, names: &[&str]) -> Vec<Pid> {
                 .is_some_and(|name| names.iter().any(|one| name == *one));
             is_one && contains(&process.arguments, folder)
         })
-        .map(|process| Pid::from_raw(process.pid.cast_signed()).unwrap())
+        .map(|process| process.pid)
+        .collect();
+    // A session that PostgreSQL is just opening still bears its server's arguments.
+    let is_session = |pid: u32| parent_of(pid).is_some_and(|parent| pids.contains(&parent));
+    pids.iter()
+        .filter(|pid| !is_session(**pid))
+        .map(|pid| Pid::from_raw(pid.cast_signed()).unwrap())
         .collect()
 }

@@ -10,7 +10,7 @@ use ciphertax_reactor::Reactor;
 use super::*;
 use crate::operation::Operation;
 use crate::recorder::Recorder;
-use crate::workload::Slot;
+use crate::workload::{Deal, Slot};
 
 const LOAD: Load = Load {
     workers: Some(3),
@@ -45,6 +45,61 @@ impl Workload for Slots {
         }
         Ok(Operation::default())
     }
+}
+
+/// Refuses the connection of one slot, once.
+struct Refusing {
+    slot: u32,
+    has_refused: AtomicBool,
+    opened: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Workload for Refusing {
+    type Connection = u32;
+
+    const KINDS: &'static [&'static str] = &["nothing"];
+
+    async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<u32, Failure> {
+        reactor
+            .sleep_until(Instant::now() + Duration::from_millis(1))
+            .await;
+        if slot.index == self.slot && !self.has_refused.swap(true, Ordering::Relaxed) {
+            return Err(Failure::Error("no room".into()));
+        }
+        self.opened.lock().unwrap().push(slot.index);
+        Ok(slot.index)
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        _index: &mut u32,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation::default())
+    }
+}
+
+#[test]
+fn one_that_is_refused_costs_no_connection_that_is_open() {
+    let opened = Arc::new(Mutex::new(Vec::new()));
+    let workload = Refusing {
+        slot: 139,
+        has_refused: AtomicBool::new(false),
+        opened: Arc::clone(&opened),
+    };
+    let load = Load {
+        workers: Some(1),
+        ..Load::closed(300)
+    };
+    let mut engine = Engine::start(vec![workload], &load, 1).unwrap();
+    assert_eq!(engine.prepare(0).unwrap(), Err(Failure::Error("no room".into())));
+    let open = opened.lock().unwrap().len();
+    assert!((100..200).contains(&open), "{open}");
+    assert_eq!(engine.prepare(0).unwrap(), Ok(()));
+    let mut opened = opened.lock().unwrap().clone();
+    opened.sort_unstable();
+    assert_eq!(opened, (0..300).collect::<Vec<u32>>());
 }
 
 #[test]
@@ -289,4 +344,209 @@ fn response_times_count_from_the_intended_start_when_operations_are_slow() {
     let responses = ciphertax_stats::histogram::decode(&open_loop.response).unwrap();
     assert_eq!(responses.len(), 20);
     assert!(responses.max() >= 210_000_000);
+}
+
+/// Deals its operations, and notes what each connection did by which deal. Some take longer than others.
+struct Dealt {
+    done: Arc<Mutex<Vec<(u32, Deal, u64)>>>,
+}
+
+/// A connection, its deal, and how many operations it has done by it.
+type Hand = (u32, Option<Deal>, u64);
+
+impl Workload for Dealt {
+    type Connection = Hand;
+
+    const KINDS: &'static [&'static str] = &["deal"];
+    const DEALT: bool = true;
+
+    async fn open(&self, _reactor: &Rc<Reactor>, slot: Slot) -> Result<Hand, Failure> {
+        Ok((slot.index, None, 0))
+    }
+
+    fn begin(&self, (_, dealt, done): &mut Hand, deal: Deal) {
+        (*dealt, *done) = (Some(deal), 0);
+    }
+
+    async fn operate(
+        &self,
+        reactor: &Rc<Reactor>,
+        (index, _, done): &mut Hand,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        *done += 1;
+        reactor
+            .sleep_until(Instant::now() + Duration::from_micros(u64::from(*index) * 200))
+            .await;
+        Ok(Operation {
+            cells_encrypted: 1,
+            cells_decrypted: 2,
+            cells_named: 3,
+            rolled_back: 4,
+            skipped_deliveries: 5,
+            ..Operation::default()
+        })
+    }
+
+    async fn settle(&self, (index, deal, done): &mut Hand, _recorder: &RefCell<Recorder>) {
+        self.done.lock().unwrap().push((*index, deal.unwrap(), *done));
+    }
+}
+
+#[test]
+fn a_dealt_batch_gives_every_connection_of_every_arm_the_same_to_do() {
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let arm = || Dealt {
+        done: Arc::clone(&done),
+    };
+    let load = Load {
+        batch: Some(37),
+        ..LOAD
+    };
+    let mut engine = Engine::start(vec![arm(), arm()], &load, 1).unwrap();
+    for arm in 0..2 {
+        engine.prepare(arm).unwrap().unwrap();
+    }
+    for seed in [5, 6] {
+        let mut of_arms = Vec::new();
+        for arm in 0..2 {
+            let yielded = engine.slice_of(seed, arm, Duration::ZERO).unwrap();
+            assert_eq!(yielded.operations[0].count, 37);
+            let cells = (
+                yielded.cells_encrypted,
+                yielded.cells_decrypted,
+                yielded.cells_named,
+            );
+            assert_eq!(cells, (37, 2 * 37, 3 * 37));
+            assert_eq!(
+                (yielded.rolled_back, yielded.skipped_deliveries),
+                (4 * 37, 5 * 37)
+            );
+            let mut done = std::mem::take(&mut *done.lock().unwrap());
+            done.sort_by_key(|(index, ..)| *index);
+            of_arms.push(done);
+        }
+        assert_eq!(of_arms[0], of_arms[1]);
+        let expected = |index| {
+            let share = if index < 2 { 6 } else { 5 };
+            let operations = Some(share);
+            (index, Deal { seed, operations }, share)
+        };
+        assert_eq!(of_arms[0], (0..7).map(expected).collect::<Vec<_>>());
+    }
+    // For as long as a slice, nothing is dealt.
+    let mut engine = Engine::start(vec![arm()], &LOAD, 1).unwrap();
+    engine.prepare(0).unwrap().unwrap();
+    engine.slice_of(7, 0, Duration::from_millis(20)).unwrap();
+    let deals = std::mem::take(&mut *done.lock().unwrap());
+    assert_eq!(deals.len(), 7);
+    assert!(
+        deals
+            .iter()
+            .all(|(_, deal, _)| (deal.seed, deal.operations) == (7, None))
+    );
+}
+
+#[test]
+fn a_dealt_batch_is_cut_short_when_told_to_stop() {
+    let flag = Arc::new(AtomicBool::new(false));
+    stop::heed(&flag, || {
+        let done = Arc::default();
+        let load = Load {
+            batch: Some(10_000_000),
+            ..LOAD
+        };
+        let mut engine = Engine::start(vec![Dealt { done }], &load, 1).unwrap();
+        engine.prepare(0).unwrap().unwrap();
+        let later = Arc::clone(&flag);
+        let stopper = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            later.store(true, Ordering::Relaxed);
+        });
+        let yielded = engine.slice(0, Duration::ZERO).unwrap();
+        stopper.join().unwrap();
+        assert!(yielded.interrupted);
+    });
+}
+
+/// Rests before every operation, for longer and longer, and notes when operations began.
+struct Rests {
+    pause: Duration,
+    began: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Workload for Rests {
+    type Connection = u32;
+
+    const KINDS: &'static [&'static str] = &["rest"];
+
+    async fn open(&self, _reactor: &Rc<Reactor>, _slot: Slot) -> Result<u32, Failure> {
+        Ok(0)
+    }
+
+    fn pause(&self, times: &mut u32) -> Duration {
+        *times += 1;
+        self.pause * *times
+    }
+
+    async fn operate(
+        &self,
+        _reactor: &Rc<Reactor>,
+        _times: &mut u32,
+        _recorder: &RefCell<Recorder>,
+    ) -> Result<Operation, Failure> {
+        self.began.lock().unwrap().push(Instant::now());
+        Ok(Operation::default())
+    }
+}
+
+#[test]
+fn pauses_go_before_operations_and_are_no_part_of_their_latency() {
+    let pause = Duration::from_millis(10);
+    for (load, duration) in [
+        (Load::closed(1), Duration::from_millis(65)),
+        (
+            Load {
+                batch: Some(3),
+                ..Load::closed(1)
+            },
+            Duration::ZERO,
+        ),
+    ] {
+        let began = Arc::new(Mutex::new(Vec::new()));
+        let rests = Rests {
+            pause,
+            began: Arc::clone(&began),
+        };
+        let mut engine = Engine::start(vec![rests], &load, 1).unwrap();
+        engine.prepare(0).unwrap().unwrap();
+        let yielded = engine.slice(0, duration).unwrap();
+        let began = began.lock().unwrap();
+        let operations = &yielded.operations[0];
+        // At 10, 30 and 60 ms; a fourth would be at 100.
+        assert!((1..=3).contains(&began.len()), "{}", began.len());
+        assert_eq!(operations.count, began.len() as u64);
+        for (number, began) in (1..).zip(began.iter()) {
+            assert!(*began >= yielded.began + pause * (number * (number + 1) / 2));
+        }
+        assert!(
+            operations.latency_sum_ns < 10_000_000,
+            "{}",
+            operations.latency_sum_ns
+        );
+        assert_eq!(yielded.unfinished, 0);
+    }
+}
+
+#[test]
+fn a_long_pause_ends_with_its_slice() {
+    let rests = Rests {
+        pause: Duration::from_secs(3600),
+        began: Arc::default(),
+    };
+    let mut engine = Engine::start(vec![rests], &Load::closed(3), 1).unwrap();
+    engine.prepare(0).unwrap().unwrap();
+    let yielded = engine.slice(0, Duration::from_millis(50)).unwrap();
+    assert_eq!((yielded.operations[0].count, yielded.unfinished), (0, 0));
+    assert!(yielded.duration_ns < 5_000_000_000);
 }

@@ -4,7 +4,7 @@ use ciphertax_records::{EstimateRow, Finding, Severity};
 use ciphertax_stats::{Rule, Verdict};
 
 /// One with its evidence; the identifier stays the same from release to release.
-pub(super) fn finding(id: &str, severity: Severity, summary: String, evidence: String) -> Finding {
+pub(crate) fn finding(id: &str, severity: Severity, summary: String, evidence: String) -> Finding {
     Finding {
         id: id.to_owned(),
         severity,

@@ -4,6 +4,7 @@
 mod at_rest;
 mod bound;
 mod client_bound;
+mod columns;
 mod cost_per_page;
 mod crypto_library;
 mod decrypted_in_memory;
@@ -25,6 +26,7 @@ mod looking;
 mod no_resumption;
 mod noisy;
 mod not_in_memory;
+mod own_stalls;
 mod pays_most;
 mod pooler;
 mod profile_gaps;
@@ -41,6 +43,8 @@ mod what_differs;
 
 use ciphertax_records::{Finding, MeasuredCell, Run};
 
+pub(crate) use finding::finding;
+pub(crate) use no_resumption::of_postgresql as no_resumption_of_postgresql;
 pub(crate) use pays_most::which_server_pays_most;
 
 use crate::cell::CellSamples;
@@ -63,6 +67,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
         findings.extend(variants(run).filter_map(|arm| key_derivation::key_derivation(run, cell, arm)));
         findings.extend(at_rest_in(run, samples, cell)?);
         findings.extend(layers::which_layer(run, cell));
+        findings.extend(columns::in_cell(run, samples, cell)?);
     }
     findings.extend(bound::bounds(run));
     findings.extend(bound::what_follows(run));
@@ -75,11 +80,13 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(gains::gains(run));
     findings.extend(late_links::late_links(run));
     findings.extend(unverified::unverified(run));
+    findings.extend(columns::unprotected(run));
     findings.extend(not_in_memory::not_in_memory(&run.head.study, cells));
     findings.extend(full_logins::full_logins(&run.head.study, cells));
     findings.extend(hello_retry::hello_retry(run));
     findings.extend(no_resumption::no_resumption(run));
     findings.extend(noisy::noisy(run));
+    findings.extend(own_stalls::own_stalls(run));
     findings.extend(profile_gaps::profile_gaps(run));
     findings.extend(looking::looking_costs(run));
     findings.extend(kernel_cipher::kernel_cipher(run));
@@ -92,6 +99,14 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     );
     findings.extend(variants(run).filter_map(|arm| login_rate::login_rate(run, arm)));
     Ok(findings)
+}
+
+/// Those rules that need no more than one connection.
+pub(crate) fn of_connection(run: &Run) -> Vec<Finding> {
+    unverified::unverified(run)
+        .into_iter()
+        .chain(hello_retry::hello_retry(run))
+        .collect()
 }
 
 /// What decides the cost of what lies on the disk encrypted.

@@ -21,13 +21,21 @@ pub(super) fn no_resumption(run: &Run) -> Option<Finding> {
         all += handshakes;
     }
     (all.count > 0).then(|| {
-        finding(
-            "no-resumption",
-            Severity::Advice,
-            "PostgreSQL resumes no TLS session: every new connection pays for a full handshake, whatever the client keeps. Keep \
-             connections open, in the client or by a pooler."
-                .into(),
-            format!("{} of {} handshakes were resumed; {SOURCE}", all.resumed, all.count),
-        )
+        of_postgresql(&format!(
+            "{} of {} handshakes were resumed",
+            all.resumed, all.count
+        ))
     })
+}
+
+/// That PostgreSQL resumes no session, with what was seen of it.
+pub(crate) fn of_postgresql(seen: &str) -> Finding {
+    finding(
+        "no-resumption",
+        Severity::Advice,
+        "PostgreSQL resumes no TLS session: every new connection pays for a full handshake, whatever the client keeps. Keep \
+         connections open, in the client or by a pooler."
+            .into(),
+        format!("{seen}; {SOURCE}"),
+    )
 }

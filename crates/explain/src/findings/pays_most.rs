@@ -9,7 +9,8 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, Verdict};
 
 use super::finding::finding;
 use super::what_differs::why;
-use crate::cell::{BASELINE, CellSamples};
+use crate::cell::{AGAIN, BASELINE, CellSamples};
+use crate::compared::as_in_the_tables;
 use crate::error::ExplainError;
 
 /// The identifier of these findings.
@@ -214,30 +215,26 @@ pub(super) fn ahead_of(
     arm: &str,
     metric: Metric,
 ) -> Result<Option<Formula>, ExplainError> {
-    let (one, other) = (logs(one, arm, metric), logs(other, arm, metric));
-    let fewest = FEWEST_BLOCKS as usize;
-    if one.len() < fewest || other.len() < fewest {
+    let (Some(one), Some(other)) = (logs(one, arm, metric)?, logs(other, arm, metric)?) else {
         return Ok(None);
-    }
+    };
     let more = |[baseline, arm]: &[f64; 2]| arm.exp() - baseline.exp();
     Ok(Some(formula_of(&one, &other, |one, other| {
         more(one) - more(other)
     })?))
 }
 
-/// Logarithms of CPU per operation in microseconds, of the baseline and of the arm, block by block; moved so that the baseline's
-/// mean is its value in the tables.
-fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Vec<[f64; 2]> {
+/// Logarithms of CPU per operation in microseconds, of the baseline and of the arm, block by block, with the means of the tables;
+/// `None` where there are too few blocks.
+fn logs(payer: &Payer<'_>, arm: &str, metric: Metric) -> Result<Option<Vec<[f64; 2]>>, ExplainError> {
     let Some(arm) = payer.samples.arms.iter().position(|name| name == arm) else {
-        return Vec::new();
+        return Ok(None);
     };
-    let mut rows = payer.samples.logs_of([BASELINE, arm], metric);
-    let mean = rows.iter().map(|row| row[0]).sum::<f64>() / rows.len() as f64;
-    let shift = payer.row.baseline.ln() - mean;
-    for row in &mut rows {
-        *row = row.map(|log| log + shift);
+    let rows = payer.samples.logs_of([BASELINE, AGAIN, arm], metric);
+    match rows.len() < FEWEST_BLOCKS as usize {
+        true => Ok(None),
+        false => as_in_the_tables(&rows, metric, payer.row.baseline).map(Some),
     }
-    rows
 }
 
 /// What the baseline against itself may differ by, in microseconds.

@@ -3,17 +3,16 @@
 use ciphertax_records::{ArmRecord, Finding, Run, ServerPlacement, Severity, Verified};
 
 use super::finding::finding;
+use crate::database::{self, Spoken};
 
 /// Of a server of the user's own; whether a private one is verified is what a study says.
 pub(super) fn unverified(run: &Run) -> Option<Finding> {
     let mut servers = run.head.servers.iter();
     servers.find(|server| server.placement == ServerPlacement::External)?;
-    // Not by the product: those that speak a database's protocol are many.
-    let target = run.head.target.as_deref().unwrap_or_default();
-    let option = match target.split_once("://") {
-        Some(("mongodb", _)) => "tlsCAFile",
-        Some(("postgresql", _)) => "sslrootcert",
-        _ => "ssl-ca",
+    let option = match database::of_target(run) {
+        Some(Spoken::PostgreSql) => "sslrootcert",
+        Some(Spoken::MongoDb) => "tlsCAFile",
+        Some(Spoken::MySql) | None => "ssl-ca",
     };
     let is_unverified = |arm: &&ArmRecord| {
         let mut tls = arm
@@ -27,7 +26,7 @@ pub(super) fn unverified(run: &Run) -> Option<Finding> {
             "unverified-server",
             Severity::Advice,
             format!("The TLS sessions were encrypted, but to whom was not verified: give {option}=… in the target."),
-            format!("arm {}: verification none", arm.name),
+            format!("{}: verification none", arm.name),
         )
     })
 }

@@ -136,10 +136,9 @@ impl<'a> Block<'a> {
         let variance =
             |half: &Half<'_>, share: f64| half.sampled_us.powi(2) * share * (1.0 - share) / half.samples();
         Pair {
-            baseline: baseline.us(category),
-            variant: variant.us(category),
-            weight: self.weight,
-            variance: variance(baseline, shares[0]) + variance(variant, shares[1]),
+            values: [baseline.us(category), variant.us(category)],
+            weights: [self.weight; 2],
+            variances: [variance(baseline, shares[0]), variance(variant, shares[1])],
         }
     }
 }
@@ -222,10 +221,9 @@ fn of_side(
     results: &Results,
 ) -> Result<Option<DifferenceOfSide>, ExplainError> {
     let pair = |block: &Block<'_>| Pair {
-        baseline: block.halves[0].total_us,
-        variant: block.halves[1].total_us,
-        weight: block.weight,
-        variance: 0.0,
+        values: [0, 1].map(|arm| block.halves[arm].total_us),
+        weights: [block.weight; 2],
+        variances: [0.0; 2],
     };
     let pairs: Vec<Pair> = blocks.iter().map(pair).collect();
     let Some(paired) = Paired::of(&pairs)? else {

@@ -20,7 +20,7 @@ pub(crate) use bound::in_words;
 pub use confirm::confirmation;
 
 use ciphertax_records::why::{Looks, Why};
-use ciphertax_records::{Head, Results, Samples};
+use ciphertax_records::{Head, Results, Run, Samples};
 
 use self::counted::Profiles;
 use self::names::{ByRules, Classify};
@@ -36,8 +36,9 @@ pub fn why(
     results: &Results,
     samples: &(impl Samples + ?Sized),
     looks: &dyn Looks,
+    confirming: Option<&Run>,
 ) -> Result<Why, ExplainError> {
-    classified_by(&ByRules::of_run(head), head, results, samples, looks)
+    classified_by(&ByRules::of_run(head), head, results, samples, looks, confirming)
 }
 
 fn classified_by(
@@ -46,6 +47,7 @@ fn classified_by(
     results: &Results,
     samples: &(impl Samples + ?Sized),
     looks: &dyn Looks,
+    confirming: Option<&Run>,
 ) -> Result<Why, ExplainError> {
     if looks.profiles().next().is_none() && looks.waits().next().is_none() {
         return Ok(Why::default());
@@ -59,7 +61,7 @@ fn classified_by(
         why.categories.extend(differences.categories);
         why.differences.extend(differences.sides);
         why.states.extend(states::rows(index, cell, &seen)?);
-        let bounds = bound::of_cell(index, cell, &seen, &profiles, head, results)?;
+        let bounds = bound::of_cell(index, cell, &seen, &profiles, (head, results), confirming)?;
         why.bounds.extend(bounds);
         why.costs.extend(cost::of_cell(cell)?);
     }

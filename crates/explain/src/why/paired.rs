@@ -7,15 +7,14 @@ use crate::error::ExplainError;
 /// Two-sided 95 % of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.96;
 
-/// One block.
+/// One block: of the baseline, and of the variant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    pub(super) baseline: f64,
-    pub(super) variant: f64,
-    /// How much the block tells; above zero.
-    pub(super) weight: f64,
-    /// What counting alone adds to the variance of their difference; 0 for what is not counted.
-    pub(super) variance: f64,
+    pub(super) values: [f64; 2],
+    /// How much each tells; above zero.
+    pub(super) weights: [f64; 2],
+    /// What counting alone adds to the variance of each; 0 for what is not counted.
+    pub(super) variances: [f64; 2],
 }
 
 /// All blocks together.
@@ -28,27 +27,32 @@ pub(super) struct Paired {
 }
 
 impl Paired {
-    /// The weighted means, whose difference is the weighted mean of the differences. Its variance is that of the weighted
-    /// residuals (a sandwich), by Student's t and widened for serial correlation as every mean of blocks; but the interval is never
-    /// narrower than counting alone allows, since a few blocks may agree by chance.
+    /// The weighted means, and their difference. With operations as weights a mean is of all operations: the ratio of two sums. The
+    /// difference's variance is that of the weighted residuals (a sandwich), by Student's t and widened for serial correlation as
+    /// every mean of blocks; but the interval is never narrower than counting alone allows, since a few blocks may agree by chance.
     pub(super) fn of(pairs: &[Pair]) -> Result<Option<Self>, ExplainError> {
-        let total: f64 = pairs.iter().map(|pair| pair.weight).sum();
-        if pairs.is_empty() || total <= 0.0 {
+        let totals = [0, 1].map(|arm| pairs.iter().map(|pair| pair.weights[arm]).sum::<f64>());
+        if pairs.is_empty() || totals.iter().any(|total| *total <= 0.0) {
             return Ok(None);
         }
-        let mean =
-            |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(|pair| pair.weight * of(pair)).sum::<f64>() / total;
-        let (baseline, variant) = (mean(&|pair| pair.baseline), mean(&|pair| pair.variant));
+        let part = |pair: &Pair, arm: usize| pair.weights[arm] / totals[arm];
+        let means = [0, 1].map(|arm| {
+            pairs
+                .iter()
+                .map(|pair| part(pair, arm) * pair.values[arm])
+                .sum::<f64>()
+        });
+        let [baseline, variant] = means;
         let value = variant - baseline;
         let mut difference = None;
         if pairs.len() >= FEWEST_BLOCKS as usize {
-            let mean_weight = total / pairs.len() as f64;
-            let weighted =
-                |pair: &Pair| value + pair.weight / mean_weight * (pair.variant - pair.baseline - value);
-            let series: Vec<f64> = pairs.iter().map(weighted).collect();
-            let estimate = MeanEstimate::of(&series)?;
-            let variances = pairs.iter().map(|pair| pair.weight.powi(2) * pair.variance);
-            let by_counting = variances.sum::<f64>().sqrt() / total;
+            let blocks = pairs.len() as f64;
+            let residual = |pair: &Pair, arm: usize| part(pair, arm) * (pair.values[arm] - means[arm]);
+            let pull = |pair: &Pair| value + blocks * (residual(pair, 1) - residual(pair, 0));
+            let estimate = MeanEstimate::of(&pairs.iter().map(pull).collect::<Vec<f64>>())?;
+            let variance = |pair: &Pair, arm: usize| part(pair, arm).powi(2) * pair.variances[arm];
+            let variances = pairs.iter().map(|pair| variance(pair, 0) + variance(pair, 1));
+            let by_counting = variances.sum::<f64>().sqrt();
             difference = Some(no_narrower(value, &estimate, by_counting));
         }
         Ok(Some(Self {
@@ -86,10 +90,9 @@ mod tests {
     fn pairs(differences: &[f64], weights: &[f64]) -> Vec<Pair> {
         let each = differences.iter().zip(weights);
         each.map(|(difference, weight)| Pair {
-            baseline: 10.0,
-            variant: 10.0 + difference,
-            weight: *weight,
-            variance: 0.0,
+            values: [10.0, 10.0 + difference],
+            weights: [*weight; 2],
+            variances: [0.0; 2],
         })
         .collect()
     }
@@ -119,9 +122,27 @@ mod tests {
     }
 
     #[test]
+    fn with_operations_as_weights_it_is_the_difference_of_two_ratios_of_sums() {
+        let of_block = |operations: [f64; 2], us: [f64; 2]| Pair {
+            values: us,
+            weights: operations,
+            variances: [0.0; 2],
+        };
+        let mut blocks = vec![of_block([1_000.0, 500.0], [480.0, 960.0]); 5];
+        blocks.push(of_block([11.0, 400.0], [9_400.0, 1_000.0]));
+        let found = Paired::of(&blocks).unwrap().unwrap();
+        let baseline = (5.0 * 1_000.0 * 480.0 + 11.0 * 9_400.0) / 5_011.0;
+        let variant = (5.0 * 500.0 * 960.0 + 400.0 * 1_000.0) / 2_900.0;
+        assert!((found.baseline - baseline).abs() < 1e-9 && (found.variant - variant).abs() < 1e-9);
+        let difference = found.difference.unwrap();
+        assert!((difference.value - (variant - baseline)).abs() < 1e-9);
+        assert!(difference.low > 300.0, "{difference:?}");
+    }
+
+    #[test]
     fn it_is_no_more_certain_than_counting_allows_and_four_blocks_have_no_interval() {
         let mut alike = pairs(&[1.0; 9], &[1.0; 9]);
-        alike.iter_mut().for_each(|pair| pair.variance = 9.0);
+        alike.iter_mut().for_each(|pair| pair.variances = [4.0, 5.0]);
         let difference = Paired::of(&alike).unwrap().unwrap().difference.unwrap();
         assert!((difference.high - 1.0 - 1.96).abs() < 1e-9);
         assert_eq!(Paired::of(&alike[..4]).unwrap().unwrap().difference, None);

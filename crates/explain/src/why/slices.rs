@@ -18,7 +18,7 @@ pub(super) struct Slice {
     /// CPUs that the load threads may use; 0 where that is not known.
     pub(super) workers: u32,
     pub(super) server_cpu: Option<CpuTime>,
-    /// Of tunnel and pooler.
+    /// Of tunnel, pooler, and the relay that encrypts cells.
     pub(super) beside_cpu_ns: u64,
     /// How long the server's threads waited for a CPU.
     pub(super) server_wait_ns: Option<u64>,
@@ -44,8 +44,12 @@ impl Slice {
             duration_ns: load.duration_ns as f64,
             client_cpu: load.client_cpu,
             workers: load.workers,
-            server_cpu: server.server_cpu,
-            beside_cpu_ns: total(server.tunnel_cpu).saturating_add(total(server.pooler_cpu)),
+            // Nobody looks into the relay.
+            server_cpu: server.server_cpu.map(|cpu| without(cpu, server.column_relay_cpu)),
+            beside_cpu_ns: [server.tunnel_cpu, server.pooler_cpu, server.column_relay_cpu]
+                .map(total)
+                .into_iter()
+                .fold(0, u64::saturating_add),
             server_wait_ns: server.server_run_queue_wait_ns,
             idle_ns: server.cpu_idle_ns,
         }
@@ -62,6 +66,15 @@ impl Slice {
     /// So many nanoseconds of the slice as microseconds of an operation.
     pub(super) fn us_of(&self, ns: f64) -> f64 {
         ns / 1e3 / self.operations
+    }
+}
+
+/// CPU time without a part of it.
+fn without(cpu: CpuTime, part: Option<CpuTime>) -> CpuTime {
+    let part = part.unwrap_or_default();
+    CpuTime {
+        total_ns: cpu.total_ns.saturating_sub(part.total_ns),
+        system_ns: cpu.system_ns.saturating_sub(part.system_ns),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Estimates, verdicts and what is missing for them.
 
-use ciphertax_explain::precision;
+use ciphertax_explain::{CellProgress, precision};
 use ciphertax_model::{Metric, Study};
 use ciphertax_records::{Results, Run, Sample, ServerId, ServerRecord, Side, VoidReason};
 use ciphertax_stats::{FEWEST_BLOCKS, Rule, Verdict};
@@ -163,6 +163,28 @@ fn precision_counts_blocks_and_ends_when_narrow() {
     );
     let many = precision(&study, &study.cells[0], &samples(30).into()).unwrap();
     assert!(many.precise && many.cpu_half_width.unwrap() < 0.01, "{many:?}");
+}
+
+#[test]
+fn a_cell_that_is_asked_again_knows_what_it_knows_from_all_samples_and_of_hundreds_of_blocks_almost() {
+    let study = study();
+    let cell = &study.cells[0];
+    let mut progress = CellProgress::new(&study, cell);
+    let all = samples(230);
+    for blocks in (20..=230).step_by(3) {
+        let log = all[..6 * blocks].to_vec().into();
+        let (found, exact) = (
+            progress.after(&log).unwrap(),
+            precision(&study, cell, &log).unwrap(),
+        );
+        match blocks < 100 {
+            true => assert_eq!(found, exact),
+            false => assert!(
+                exact.blocks - found.blocks <= exact.blocks / 100,
+                "{found:?} {exact:?}"
+            ),
+        }
+    }
 }
 
 #[test]

@@ -38,10 +38,8 @@ fn estimates_are_those_of_a_run_without_the_blocks_that_were_looked_into() {
     for results in [&mut expected, &mut found] {
         results.elapsed_s = 0.0;
         results.cells.iter_mut().for_each(|cell| cell.more_time_s = None);
-        results
-            .estimates
-            .iter_mut()
-            .for_each(|row| row.more_time_s = None);
+        let rows = results.estimates.iter_mut().chain(&mut results.noise_floor);
+        rows.for_each(|row| row.more_time_s = None);
         results.why = Default::default();
     }
     assert_eq!(found, expected);

@@ -209,6 +209,7 @@ pub(crate) fn head(study: Study) -> Head {
             same_host: true,
             settings: BTreeMap::new(),
             cpu_unread: None,
+            cpu_from: None,
             link: None,
             lies_on: None,
         }],

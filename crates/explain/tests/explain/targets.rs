@@ -1,6 +1,8 @@
 //! What is said of servers of the user's own.
 
-use ciphertax_records::{ServerPlacement, SessionFacts, SessionRecord};
+use ciphertax_records::{
+    AgentRecord, CounterRecord, CpuSource, Host, ServerPlacement, SessionFacts, SessionRecord,
+};
 use serde_json::json;
 
 use crate::made_up::{explain, head, samples, study};
@@ -31,6 +33,38 @@ fn the_option_that_names_a_ca_is_that_of_the_targets_scheme_whatever_the_product
         head.arms[2].sessions[0] = session("ca");
         assert!(advice(head).is_none());
     }
+}
+
+/// An agent on a machine with this processor.
+pub(crate) fn agent_on(processor: &str) -> CpuSource {
+    CpuSource::Agent(AgentRecord {
+        address: "ssh://db.example".into(),
+        program: "mariadbd".into(),
+        version: "0".into(),
+        host: Host {
+            os: "Debian".into(),
+            kernel: "6.1".into(),
+            cpu: processor.into(),
+            cpus: 4,
+            memory_bytes: 8_000_000_000,
+            virtualization: "none".into(),
+        },
+        readings: 9,
+        round_trip_us: 100.0,
+        round_trip_max_us: 200.0,
+        quiet_cpu_share: 0.001,
+        error_share: None,
+        not_looked_into: None,
+    })
+}
+
+/// A counter of this CPU time.
+pub(crate) fn counter(counts: &str) -> CpuSource {
+    CpuSource::Counter(CounterRecord {
+        source: "a command".into(),
+        counts: counts.into(),
+        resolution_s: 0.1,
+    })
 }
 
 /// A TLS session of which this was verified.

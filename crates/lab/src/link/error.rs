@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::asked_process::Fault;
+
 /// Why a link cannot be made or has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -58,4 +60,14 @@ pub enum LinkError {
         /// The system's word.
         cause: std::io::Error,
     },
+}
+
+impl From<Fault> for LinkError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Refused { problem } => Self::Refused { problem },
+            Fault::Gone { pid, problem, log } => Self::Gone { pid, problem, log },
+            Fault::Unreachable { socket, cause } => Self::Unreachable { socket, cause },
+        }
+    }
 }

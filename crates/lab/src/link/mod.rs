@@ -45,4 +45,4 @@ pub use error::LinkError;
 pub use process::main;
 pub use report::LinkReport;
 pub(crate) use running::FarSide;
-pub use running::{DelayRelay, RunningLink};
+pub use running::{DelayRelay, RunningLink, check_rights};

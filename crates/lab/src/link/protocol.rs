@@ -9,6 +9,7 @@ use ciphertax_supervise::LONGEST_SOCKET_NAME;
 use serde::{Deserialize, Serialize};
 
 use super::report::LinkReport;
+use crate::asked_process;
 
 /// The socket in the private folder.
 pub(super) const SOCKET: &str = "link.sock";
@@ -36,6 +37,15 @@ pub(super) enum Answer {
     Report(LinkReport),
     /// What went wrong, as the end of a sentence about the link.
     Refused(String),
+}
+
+impl asked_process::Answer for Answer {
+    fn refusal(self) -> Result<Self, String> {
+        match self {
+            Self::Refused(problem) => Err(problem),
+            answer => Ok(answer),
+        }
+    }
 }
 
 /// Where a link is.

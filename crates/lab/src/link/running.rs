@@ -1,17 +1,10 @@
 //! The owner's side of a link.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use ciphertax_model as model;
-use ciphertax_reactor::stop;
-use ciphertax_supervise::guard::{Ending, Guard, GuardProgram, Helper, User};
-use ciphertax_supervise::{Conversation, PrivateFolder, Process};
+use ciphertax_supervise::guard::GuardProgram;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::devices::TUN;
@@ -20,18 +13,14 @@ use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::report::LinkReport;
 use super::settings::Settings;
 use super::tools::find_ip;
+use crate::asked_process::{AskedProcess, Role};
 use crate::error::Result;
-use crate::leftovers::sweep_stale;
-use crate::log;
 
-/// Space that a link needs: a socket and a log.
-const NEEDED_MB: u64 = 1;
-
-/// The log of the link's process in its private folder.
-const LOG: &str = "link.log";
-
-/// How long the process of a link may take to start, and to answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+const ROLE: Role = Role {
+    name: "link",
+    socket: SOCKET,
+    log: "link.log",
+};
 
 /// A line of a certain length between this network namespace and one of its own, with TCP's real behaviour. It and
 /// everything it made go when this is dropped or when this process ends in whatever way.
@@ -110,12 +99,12 @@ impl RunningLink {
 
     /// The link process, which also runs the kernel's receiving side of every packet.
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.process.0.pid()
     }
 
     /// False once the link process has ended: then nothing travels any more.
     pub fn is_alive(&self) -> bool {
-        !self.process.process.has_ended()
+        !self.process.0.has_ended()
     }
 
     /// Ends it and removes everything it had. Servers inside should be ended before. Dropping does the same without a
@@ -124,7 +113,7 @@ impl RunningLink {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        Ok(self.process.guard.finish()?)
+        self.process.0.stop()
     }
 }
 
@@ -185,12 +174,12 @@ impl DelayRelay {
 
     /// The relay's process.
     pub fn pid(&self) -> u32 {
-        self.process.pid()
+        self.process.0.pid()
     }
 
     /// False once the relay's process has ended.
     pub fn is_alive(&self) -> bool {
-        !self.process.process.has_ended()
+        !self.process.0.has_ended()
     }
 
     /// Ends it and removes its folder. Dropping does the same without a word.
@@ -198,35 +187,17 @@ impl DelayRelay {
     /// # Errors
     /// If something could not be removed.
     pub fn stop(mut self) -> Result<()> {
-        Ok(self.process.guard.finish()?)
+        self.process.0.stop()
     }
 }
 
-/// A link process under its guard.
+/// A process that makes a line or relays bytes.
 #[derive(Debug)]
-struct LinkProcess {
-    conversation: Mutex<Conversation>,
-    process: Process,
-    guard: Guard,
-}
+struct LinkProcess(AskedProcess);
 
 impl LinkProcess {
     fn start(program: &GuardProgram) -> Result<Self> {
-        sweep_stale();
-        let mut guard = Guard::start(program, PrivateFolder::create(NEEDED_MB)?)?;
-        let process = Process::open(guard.add(Helper {
-            command_line: program.in_role("link"),
-            log: LOG.into(),
-            user: User::Owner,
-            namespace: None,
-            ending: Ending::Terminate,
-        })?)?;
-        let conversation = connect(&process, guard.folder())?;
-        Ok(Self {
-            conversation: Mutex::new(conversation),
-            process,
-            guard,
-        })
+        Ok(Self(AskedProcess::start::<LinkError>(&ROLE, None, program)?))
     }
 
     fn set(&self, link: &model::Link) -> Result<()> {
@@ -244,66 +215,20 @@ impl LinkProcess {
         }
     }
 
-    fn pid(&self) -> u32 {
-        self.process.pid().as_raw_nonzero().get().unsigned_abs()
-    }
-
     fn ask(&self, request: &Request) -> std::result::Result<Answer, LinkError> {
-        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = conversation
-            .send(request)
-            .and_then(|()| conversation.receive_within(PATIENCE))
-            .map_err(|error| self.gone(&error.to_string()))?;
-        match answer {
-            Some(Answer::Refused(problem)) => Err(LinkError::Refused { problem }),
-            Some(answer) => Ok(answer),
-            None => Err(self.gone("it closed the conversation")),
-        }
+        Ok(self.0.ask(request)?)
     }
 
     fn nonsense(&self, answer: &Answer) -> LinkError {
-        self.gone(&format!("it answered {answer:?}"))
-    }
-
-    fn gone(&self, problem: &str) -> LinkError {
-        gone(&self.process, self.guard.folder(), problem)
+        self.0.nonsense(answer).into()
     }
 }
 
-fn gone(process: &Process, folder: &Path, problem: &str) -> LinkError {
-    LinkError::Gone {
-        pid: process.pid().as_raw_nonzero().get().unsigned_abs(),
-        problem: problem.into(),
-        log: log::tail_of(&folder.join(LOG)),
-    }
-}
-
-/// Waits until the process listens.
-fn connect(process: &Process, folder: &Path) -> std::result::Result<Conversation, LinkError> {
-    let socket = folder.join(SOCKET);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match UnixStream::connect(&socket) {
-            Ok(stream) => {
-                return Conversation::over(stream).map_err(|cause| LinkError::Unreachable { socket, cause });
-            }
-            Err(_) if process.has_ended() => return Err(gone(process, folder, "it ended at once")),
-            // The socket is bound a moment before anyone listens.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-                ) && !stop::is_over(deadline) =>
-            {
-                thread::sleep(Duration::from_millis(1));
-            }
-            Err(cause) => return Err(LinkError::Unreachable { socket, cause }),
-        }
-    }
-}
-
-/// Whether devices and namespaces may be made, and TUN devices exist.
-fn check_rights() -> std::result::Result<(), LinkError> {
+/// Finds out whether this process may make devices and namespaces, and whether there are TUN devices.
+///
+/// # Errors
+/// [`LinkError::NotPermitted`] or [`LinkError::NoTun`], with the remedy.
+pub fn check_rights() -> std::result::Result<(), LinkError> {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Err(LinkError::NotPermitted);

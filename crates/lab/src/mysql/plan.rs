@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::{FlushMethod, TlsVersion};
 
 use crate::accounts::Account;
-use crate::catalogue::{AtRestControl, MySqlVariant, TlsControl};
+use crate::catalogue::{AtRestControl, Dialect, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
@@ -29,10 +29,8 @@ use super::system_tables::{NEEDED_MB, recipe};
 /// Memory for data and indexes, in megabytes, if nothing else is asked for.
 const CACHE_MB: u32 = 256;
 
-/// What differs from the server's defaults besides, so that data stay in memory, names are not looked up, and neither
-/// connections nor prepared statements run out.
-const SETTINGS: [(&str, &str); 3] = [
-    ("max_connections", "2000"),
+/// What differs from the server's defaults besides, so that names are not looked up and prepared statements do not run out.
+const SETTINGS: [(&str, &str); 2] = [
     // The most that every server of the catalogue takes.
     ("max_prepared_stmt_count", "1048576"),
     ("skip_name_resolve", "ON"),
@@ -140,6 +138,7 @@ impl Plan for MySqlPlan<'_> {
         let mut settings = MyCnf::new(&mysql, folder, &disk);
         for (name, value) in memory(self.spec)
             .chain(SETTINGS.map(owned))
+            .chain(connections(self.variant, self.spec))
             .chain(writing(self.spec))
         {
             settings.set(&name, &value);
@@ -225,6 +224,7 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
         .map(|(name, value)| (name.replace('-', "_"), value.to_owned()));
     memory(spec)
         .chain(SETTINGS.map(owned))
+        .chain(connections(variant, spec))
         .chain(writing(spec))
         .chain((!spec.storage.binary_log).then(|| owned((NO_BINLOG, "ON"))))
         .chain(at_rest)
@@ -237,6 +237,13 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
 fn memory(spec: &Spec) -> impl Iterator<Item = (String, String)> {
     let size = spec.cache_mb.unwrap_or(CACHE_MB);
     std::iter::once(("innodb_buffer_pool_size".to_owned(), format!("{size}M")))
+}
+
+/// How many clients it lets in, and whether each has a thread to itself.
+fn connections(variant: &MySqlVariant, spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
+    let has_pool = spec.has_many_connections() && variant.dialect == Dialect::MariaDb;
+    let pool = has_pool.then(|| owned(("thread_handling", "pool-of-threads")));
+    std::iter::once(("max_connections".to_owned(), spec.connections.to_string())).chain(pool)
 }
 
 /// How it writes its logs and its pages.
@@ -291,7 +298,7 @@ mod tests {
     use ciphertax_model::{AtRest, AtRestAlgorithm, Storage};
 
     use super::*;
-    use crate::catalogue::{Dialect, MARIADB, SystemTables};
+    use crate::catalogue::{MARIADB, MYSQL, SystemTables};
     use crate::mysql::testing::variants;
     use crate::server::spec::Tls;
 
@@ -307,6 +314,20 @@ mod tests {
         assert_eq!(asked["innodb_buffer_pool_size"], "256M");
         spec.cache_mb = Some(64);
         assert_eq!(settings(&OPENSSL, &spec)["innodb_buffer_pool_size"], "64M");
+    }
+
+    #[test]
+    fn many_connections_share_threads_where_the_server_can() {
+        let mut spec = Spec::new(&MARIADB);
+        assert!(!settings(&OPENSSL, &spec).contains_key("thread_handling"));
+        spec.connections = 30_000;
+        let asked = settings(&OPENSSL, &spec);
+        assert_eq!(asked["max_connections"], "30000");
+        assert_eq!(asked["thread_handling"], "pool-of-threads");
+        let (_, mysql) = variants().find(|(entry, _)| *entry == &MYSQL).unwrap();
+        let asked = settings(&mysql, &spec);
+        assert_eq!(asked["max_connections"], "30000");
+        assert!(!asked.contains_key("thread_handling"));
     }
 
     #[test]

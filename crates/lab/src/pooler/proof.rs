@@ -15,14 +15,12 @@ use ciphertax_wire::postgresql::{ConnectOptions, Session, TextRow};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Error;
+use crate::proof::helper::{self, Objection};
 use crate::proof::{Canary, ProofError, proof, random_text};
 use crate::relay::Relay;
 
 use super::RunningPooler;
 use super::settings::BY_RELAY;
-
-/// How long all questions together may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often it is asked whether it has read its settings again.
 const LOOK: Duration = Duration::from_millis(5);
@@ -35,25 +33,8 @@ impl RunningPooler {
     /// # Errors
     /// Names the arm, and what contradicts it or keeps it from being tried.
     pub fn prove(&self, arm: &str, options: &ConnectOptions) -> Result<Vec<Proof>, ProofError> {
-        let no_session = |problem: String| ProofError::NoSession {
-            arm: arm.to_owned(),
-            problem: format!("its pooler: {problem}"),
-        };
-        let reactor = Reactor::new().map_err(|error| no_session(error.to_string()))?;
-        let proofs = reactor.run_one(self.proofs(&reactor, options), Instant::now() + PATIENCE);
-        let proofs = proofs
-            .map_err(|error| no_session(error.to_string()))?
-            .ok_or_else(|| no_session(format!("no answer within {} s", PATIENCE.as_secs())))?;
-        proofs.map_err(|objection| match objection {
-            Objection::Wire(error) => no_session(error.to_string()),
-            Objection::Lab(source) => ProofError::Relay {
-                arm: arm.to_owned(),
-                source,
-            },
-            Objection::Disproved(problem) => ProofError::Disproved {
-                arm: arm.to_owned(),
-                problem,
-            },
+        helper::prove(arm, "its pooler", async |reactor| {
+            self.proofs(reactor, options).await
         })
     }
 
@@ -173,25 +154,6 @@ impl RunningPooler {
 
 async fn connect(reactor: &Rc<Reactor>, options: &ConnectOptions) -> Result<Session, WireError> {
     Ok(Session::connect(reactor, options).await?.0)
-}
-
-/// What keeps a pooler from being proved.
-enum Objection {
-    Wire(WireError),
-    Lab(Error),
-    Disproved(String),
-}
-
-impl From<WireError> for Objection {
-    fn from(error: WireError) -> Self {
-        Self::Wire(error)
-    }
-}
-
-impl From<Error> for Objection {
-    fn from(error: Error) -> Self {
-        Self::Lab(error)
-    }
 }
 
 /// A connection of the pooler, as it describes it.

@@ -15,12 +15,10 @@ use super::cluster::name_of;
 const CACHE_MB: u32 = 256;
 
 /// Settings of every server, each named although it is the default where a measurement depends on it.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 3] = [
     ("fsync", "on"),
     ("synchronous_commit", "on"),
     ("full_page_writes", "on"),
-    // Connections do not run out.
-    ("max_connections", "2000"),
 ];
 
 /// What nobody who measures has to know.
@@ -85,6 +83,7 @@ impl Configuration<'_> {
         let mut settings: Vec<_> = SETTINGS.into_iter().map(owned).collect();
         let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
         set("shared_buffers", format!("{cache_mb}MB"));
+        set("max_connections", self.spec.connections.to_string());
         let Some(_) = self.spec.key() else {
             set("ssl", "off".into());
             return settings;

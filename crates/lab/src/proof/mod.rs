@@ -1,5 +1,7 @@
 //! Proof that an arm is what it says, before anything is measured.
 
+pub(crate) mod helper;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::{Duration, Instant};

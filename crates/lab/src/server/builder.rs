@@ -23,11 +23,15 @@ use super::families::family;
 use super::family::{Members, Plan};
 use super::member::{self, Member};
 use super::private_server::PrivateServer;
+use super::spec::CONNECTIONS;
 use super::spec::{Inside, Spec, Tls};
 use super::trust::Trust;
 
 /// How long a member may take to end after its last session broke.
 const ABORT: Duration = Duration::from_millis(500);
+
+/// Connections for others beside those that are asked for: sessions for what is not measured, superusers, a user's own programs.
+const FOR_OTHERS: u32 = 100;
 
 /// How a private server is to be made.
 #[derive(Debug, Clone)]
@@ -116,6 +120,16 @@ impl PrivateServerBuilder {
     #[must_use]
     pub fn replica_set(mut self, set: ReplicaSet) -> Self {
         self.spec.replica_set = Some(set);
+        self
+    }
+
+    /// Connections that it takes at a time at least, and some more for whoever else asks it; 2,000 if no more are asked for.
+    /// Beyond these, a server that has a thread pool uses it.
+    #[must_use]
+    pub fn connections(mut self, connections: u32) -> Self {
+        if connections > CONNECTIONS {
+            self.spec.connections = connections.saturating_add(FOR_OTHERS);
+        }
         self
     }
 

@@ -7,6 +7,9 @@ use ciphertax_model::{AtRest, AuthenticationMethod, CertificateKind, ReplicaSet,
 
 use crate::catalogue::{Entry, Refusal};
 
+/// Connections that a server takes at a time, if not more are asked for.
+pub(super) const CONNECTIONS: u32 = 2_000;
+
 /// What a private server is to be.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
@@ -23,6 +26,8 @@ pub(crate) struct Spec {
     /// Nobody may do anything without a login.
     pub(crate) access_control: bool,
     pub(crate) replica_set: Option<ReplicaSet>,
+    /// Connections that it takes at a time.
+    pub(crate) connections: u32,
     /// Memory for data and indexes, in megabytes; `None` for what is usual here.
     pub(crate) cache_mb: Option<u32>,
     /// How it writes.
@@ -67,6 +72,7 @@ impl Spec {
             scram_accounts: Vec::new(),
             access_control: true,
             replica_set: None,
+            connections: CONNECTIONS,
             cache_mb: None,
             storage: Storage::default(),
             at_rest: AtRest::default(),
@@ -74,6 +80,11 @@ impl Spec {
             options: Vec::new(),
             inside: None,
         }
+    }
+
+    /// True if more connections are asked for than there can well be threads or processes.
+    pub(crate) fn has_many_connections(&self) -> bool {
+        self.connections > CONNECTIONS
     }
 
     /// The key of its certificate; `None` without TLS.

@@ -2,15 +2,20 @@
 
 mod arm;
 mod at_rest;
+mod budget;
 mod cell;
+mod columns;
 mod found;
 mod load;
 mod pgbench;
+mod place;
 mod pooler;
 mod postgresql;
 mod probe;
 mod published;
+mod server_cpu;
 mod storage;
+mod tpcc;
 mod whole;
 
 use crate::problem::{Position, StudyError, StudyProblem};
@@ -49,7 +54,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     check_names(study, &mut found);
     check_measuring(study, &mut found);
     pgbench::check_tables(&study.pgbench, &mut found);
+    tpcc::check_tables(&study.tpcc, &mut found);
     check_placement(study, &mut found);
+    server_cpu::check_server_cpu(study, &mut found);
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);
     }
@@ -68,6 +75,7 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if !study.arms.is_empty() {
         probe::check_study(study, &mut found);
     }
+    columns::check_study(study, &mut found);
     for (index, cell) in study.cells.iter().enumerate() {
         let path = Path::of("cell").entry(index);
         check_cell(study, cell, &path, &mut found);
@@ -75,6 +83,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     }
     for (index, row) in study.published.iter().enumerate() {
         check_published(study, row, &Path::of("published").entry(index), &mut found);
+    }
+    for (index, budget) in study.budgets.iter().enumerate() {
+        budget::check_budget(study, budget, &Path::of("budget").entry(index), &mut found);
     }
     found.all()
 }

@@ -1,6 +1,7 @@
 //! What a published figure cannot be of.
 
 use super::found::{Found, Path};
+use super::place::check_place;
 use crate::metric::Metric;
 use crate::nearest::hint;
 use crate::published::{Published, PublishedFigure};
@@ -8,29 +9,7 @@ use crate::study::Study;
 use crate::workload::Workload;
 
 pub(super) fn check_published(study: &Study, row: &Published, path: &Path, found: &mut Found) {
-    let cells: Vec<&str> = study.cells.iter().map(|cell| cell.name.as_str()).collect();
-    let variants = study.arms.iter().skip(1).map(|arm| arm.name.as_str());
-    let variants: Vec<&str> = variants.collect();
-    let is_variant = variants.contains(&row.arm.as_str());
-    if !is_variant {
-        let message = format!(
-            "{:?} is no variant of the study{}",
-            row.arm,
-            hint(&row.arm, &variants)
-        );
-        found.add(path.key("arm"), message);
-    }
-    match study.cells.iter().find(|cell| cell.name == row.cell) {
-        None => {
-            let message = format!("unknown cell {:?}{}", row.cell, hint(&row.cell, &cells));
-            found.add(path.key("cell"), message);
-        }
-        Some(cell) if is_variant && !study.arms_of(cell).any(|arm| arm.name == row.arm) => {
-            let message = format!("arm {:?} is not measured in cell {:?}", row.arm, row.cell);
-            found.add(path.key("arm"), message);
-        }
-        Some(_) => {}
-    }
+    check_place(study, Some(&row.arm), Some(&row.cell), path, found);
     if let Some(kind) = &row.kind {
         let kinds = Workload::Ycsb.descriptor().kinds;
         if !kinds.contains(&kind.as_str()) {

@@ -39,7 +39,8 @@ pub(super) fn check_names(study: &Study, found: &mut Found) {
 }
 
 pub(super) fn check_measuring(study: &Study, found: &mut Found) {
-    let slice_s = study.slice_seconds();
+    // Not what a counter of the server's CPU makes of it, which has bounds of its own.
+    let slice_s = study.slice_s.unwrap_or(Study::SHORT_SLICE_S);
     if !Study::SLICE_S.contains(&slice_s) {
         let (least, most) = Study::SLICE_S.into_inner();
         let message = format!("slice_s is {slice_s}; it must lie between {least} and {most} seconds");

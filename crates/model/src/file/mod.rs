@@ -184,7 +184,8 @@ impl<'a> StudyText<'a> {
     }
 }
 
-/// Published figures stand beside measured ones; those of arms and cells that only another scale has are left out.
+/// Published figures stand beside measured ones, and budgets limit them; those of arms and cells that only another scale has are
+/// left out.
 fn remove_figures_of_other_scales(study: &mut Table, scales: &Table) {
     let is_kept = |study: &Table, row: &Node| {
         ["arm", "cell"].into_iter().all(|kind| {
@@ -192,18 +193,20 @@ fn remove_figures_of_other_scales(study: &mut Table, scales: &Table) {
             name.is_none_or(|name| study.names(kind).contains(&name) || !is_patched(kind, name, scales))
         })
     };
-    let Some(mut published) = study.remove("published") else {
-        return;
-    };
-    if let Content::List(rows) = &mut published.content {
-        rows.retain(|row| is_kept(study, row));
+    for key in ["published", "budget"] {
+        let Some(mut figures) = study.remove(key) else {
+            continue;
+        };
+        if let Content::List(rows) = &mut figures.content {
+            rows.retain(|row| is_kept(study, row));
+        }
+        let origin = figures.origin;
+        study.entries.push(document::Entry {
+            key: key.to_owned(),
+            origin,
+            node: figures,
+        });
     }
-    let origin = published.origin;
-    study.entries.push(document::Entry {
-        key: "published".to_owned(),
-        origin,
-        node: published,
-    });
 }
 
 /// True if a scale says something of the arm or cell with this name.

@@ -32,6 +32,8 @@ enum Shape<'a> {
     Table(TableShape<'a>),
     /// One of several names, some of which take a value of their own.
     Choice(Vec<Choice<'a>>),
+    /// One of several names, or a list of values of this schema.
+    ChoiceOrList(Vec<Choice<'a>>, &'a Value),
     /// A list of values of this schema.
     List(&'a Value),
     Text,
@@ -75,7 +77,7 @@ fn shape(schema: &'static Value) -> Shape<'static> {
         let mut alternatives = alternatives.iter().filter(|schema| schema["type"] != "null");
         return match (alternatives.next(), alternatives.next()) {
             (Some(only), None) => shape(only),
-            _ => choices(schema).map_or(Shape::Any, Shape::Choice),
+            _ => choices_or_list(schema),
         };
     }
     if !schema["const"].is_null() || !schema["enum"].is_null() {
@@ -125,11 +127,32 @@ fn whole(schema: &Value) -> Shape<'static> {
     }
 }
 
-/// The variants of an enumeration; `None` if the schema is none.
-fn choices(schema: &'static Value) -> Option<Vec<Choice<'static>>> {
-    let alternatives = schema["oneOf"].as_array().or(schema["anyOf"].as_array())?;
+/// The variants of an enumeration, one of which may be a list without a name.
+fn choices_or_list(schema: &'static Value) -> Shape<'static> {
+    let alternatives = schema["oneOf"].as_array().or(schema["anyOf"].as_array());
+    let (lists, rest): (Vec<&Value>, Vec<&Value>) = alternatives
+        .into_iter()
+        .flatten()
+        .partition(|alternative| alternative["type"] == "array");
+    match (choices(rest), &lists[..]) {
+        (Some(choices), []) => Shape::Choice(choices),
+        (Some(choices), [list]) => Shape::ChoiceOrList(choices, &list["items"]),
+        _ => Shape::Any,
+    }
+}
+
+/// The variants of an enumeration; `None` if these are none.
+fn choices(alternatives: Vec<&'static Value>) -> Option<Vec<Choice<'static>>> {
     let mut choices = Vec::new();
-    for alternative in alternatives.iter().filter(|schema| schema["type"] != "null") {
+    for alternative in alternatives {
+        if alternative["type"] == "null" {
+            continue;
+        }
+        // One variant of several without a value may be an enumeration of its own.
+        if let Some(more) = alternative["oneOf"].as_array() {
+            choices.extend(self::choices(more.iter().collect())?);
+            continue;
+        }
         if let Some(more) = names(alternative) {
             choices.extend(more);
             continue;
@@ -179,13 +202,14 @@ fn check_value(schema: &'static Value, node: &mut Node, what: &str, faults: &mut
         (Shape::Table(expected), Content::Table(table)) => {
             check_table(&expected, table, Some(node.origin), faults);
         }
-        (Shape::List(items), Content::List(nodes)) => {
+        (Shape::List(items) | Shape::ChoiceOrList(_, items), Content::List(nodes)) => {
             let what = format!("an entry of {what}");
             for node in nodes {
                 check_value(items, node, &what, faults);
             }
         }
-        (Shape::Choice(choices), _) => check_choice(&choices, node, what, faults),
+        (Shape::Choice(choices), _) => check_choice(&choices, "one", node, what, faults),
+        (Shape::ChoiceOrList(choices, _), _) => check_choice(&choices, "a list or one", node, what, faults),
         (Shape::Table(expected), Content::Scalar(toml::Value::String(name))) => {
             let known: Vec<&str> = expected.known.keys().map(String::as_str).collect();
             match unavailable(name, &known) {
@@ -265,7 +289,14 @@ fn unknown_key<'a>(key: &str, known: &[&'a str]) -> (String, Option<&'a str>) {
     }
 }
 
-fn check_choice(choices: &[Choice<'static>], node: &mut Node, what: &str, faults: &mut Vec<Fault>) {
+/// `one` is what may stand there, before "of" and the choices.
+fn check_choice(
+    choices: &[Choice<'static>],
+    one: &str,
+    node: &mut Node,
+    what: &str,
+    faults: &mut Vec<Fault>,
+) {
     let known: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
     let find = |name: &str| choices.iter().find(|choice| choice.name == name);
     let origin = node.origin;
@@ -293,7 +324,7 @@ fn check_choice(choices: &[Choice<'static>], node: &mut Node, what: &str, faults
             },
             _ => format!("{what} must be exactly one of {}", list(&known)),
         },
-        _ => format!("{what} must be one of {}, not {kind}", list(&known)),
+        _ => format!("{what} must be {one} of {}, not {kind}", list(&known)),
     };
     faults.push(Fault::at(origin, message));
 }
@@ -317,6 +348,7 @@ mod tests {
                     .map(|(key, schema)| (key.clone(), schema))
                     .collect(),
                 Shape::List(items) => vec![(format!("entry of {name}"), items)],
+                Shape::ChoiceOrList(_, items) => vec![(format!("entry of {name}"), items)],
                 Shape::Choice(choices) => {
                     let values = choices
                         .iter()

@@ -48,6 +48,8 @@ pub enum Workload {
     /// pgbench's `tpcb-like`: a transaction that adds to the balances of an account, a teller and a branch, reads the
     /// account's and keeps a history, prepared.
     PgbenchTpcbLike,
+    /// TPC-C: five transactions of a wholesaler's terminals, fixed to a warehouse each.
+    Tpcc,
     /// YCSB's core workload A: half reads, half updates.
     YcsbA,
     /// YCSB's core workload B: reads, and 5 % updates.
@@ -121,6 +123,8 @@ pub enum Tables {
     Usertable,
     /// pgbench's `pgbench_accounts`, `pgbench_branches`, `pgbench_tellers` and `pgbench_history`.
     Pgbench,
+    /// TPC-C's nine tables.
+    Tpcc,
     /// Those that a lookup of the client asks: `sbtest1` over SQL, else `usertable`.
     OfLookup,
     /// Whatever the database has first of all: `sbtest…` over SQL, else `usertable`. What a program asks, only the

@@ -147,6 +147,15 @@ const TABLE: &[Descriptor] = &[
         ..READ
     },
     Descriptor {
+        workload: Workload::Tpcc,
+        name: "tpcc",
+        asks: "TPC-C's five transactions",
+        tables: Some(Tables::Tpcc),
+        kinds: &["new_order", "payment", "order_status", "delivery", "stock_level"],
+        writes: true,
+        ..READ
+    },
+    Descriptor {
         workload: Workload::YcsbA,
         name: "ycsb_a",
         asks: "half reads, half updates of records",

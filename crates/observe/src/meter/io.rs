@@ -4,9 +4,10 @@ use std::fs::{self, File};
 
 use procfs::FromRead;
 use procfs::process;
+use serde::{Deserialize, Serialize};
 
 /// Bytes since a process began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Io {
     /// Fetched from storage (`read_bytes` of `/proc/PID/io`).
     pub(super) read: u64,

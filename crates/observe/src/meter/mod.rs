@@ -16,6 +16,7 @@ mod tree;
 use std::time::Duration;
 
 use ciphertax_records::{CpuTime, PageFaults};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::run_queue::RunQueueWaits;
@@ -39,17 +40,28 @@ pub trait Meter {
     /// # Errors
     /// If it has ended or cannot be read.
     fn settle(&self, quiet_for: Duration, at_most: Duration) -> Result<bool>;
+
+    /// Waits as [`Meter::settle`] does, and reads then, whether or not the clocks stood still: in one word, for a meter that
+    /// is far away.
+    ///
+    /// # Errors
+    /// As those of [`Meter::read`].
+    fn read_when_quiet(&self, quiet_for: Duration, at_most: Duration) -> Result<Usage> {
+        // What cannot be waited for cannot be read either, which is told by the reading.
+        let _ = self.settle(quiet_for, at_most);
+        self.read()
+    }
 }
 
-/// A reading of a meter.
-#[derive(Debug, Clone)]
+/// A reading of a meter. It may have been taken by another process, which sent it here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Usage {
     /// One for each that is read together; `None` for one that is gone.
     parts: Vec<Option<Part>>,
 }
 
 /// What one process, or one tree of processes, has used.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Part {
     cpu: CpuTime,
     /// Of those that live.
@@ -91,6 +103,19 @@ impl Usage {
         Self {
             parts: vec![Some(part)],
         }
+    }
+
+    /// A reading of which nothing is known but CPU time.
+    pub fn of_cpu(cpu: CpuTime) -> Self {
+        Self::of(Part {
+            cpu,
+            context_switches: None,
+            faults: None,
+            peak_memory_bytes: None,
+            waits: None,
+            ended_ns: 0,
+            io: None,
+        })
     }
 
     /// What was used since an earlier reading of the same meter. One that was gone at both, as a member of a replica set

@@ -18,7 +18,7 @@ pub(super) const RECORD_BYTES: usize = USER_STACK_BYTES as usize + (2 << 10);
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Whom an event counts, which is always on one CPU.
+/// Whom an event counts, on one CPU unless it is said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whom {
     /// Whatever runs on the CPU.
@@ -32,6 +32,9 @@ pub(super) enum Whom {
 pub(super) struct Event(OwnedFd);
 
 impl Event {
+    /// As the CPU of an event that counts a thread wherever it runs.
+    pub(super) const ANY_CPU: u32 = u32::MAX;
+
     /// # Errors
     /// If the kernel refuses, there is no such thread or CPU, or too many files are open.
     pub(super) fn open(mut attributes: perf_event_attr, whom: Whom, cpu: u32) -> io::Result<Self> {
@@ -110,6 +113,17 @@ pub(super) fn dummy() -> perf_event_attr {
     attributes
 }
 
+/// Counts the instructions of programs, as the CPU itself does.
+pub(super) fn instructions() -> perf_event_attr {
+    let mut attributes = of_type(
+        sys::bindings::PERF_TYPE_HARDWARE,
+        u64::from(sys::bindings::PERF_COUNT_HW_INSTRUCTIONS),
+    );
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    attributes
+}
+
 /// Tells of processes that begin, become another program, and end.
 pub(super) fn processes() -> perf_event_attr {
     let mut attributes = dummy();
@@ -120,8 +134,12 @@ pub(super) fn processes() -> perf_event_attr {
 }
 
 fn software(config: u64) -> perf_event_attr {
+    of_type(sys::bindings::PERF_TYPE_SOFTWARE, config)
+}
+
+fn of_type(type_: u32, config: u64) -> perf_event_attr {
     let mut attributes = perf_event_attr {
-        type_: sys::bindings::PERF_TYPE_SOFTWARE,
+        type_,
         size: mem::size_of::<perf_event_attr>() as u32,
         config,
         ..Default::default()

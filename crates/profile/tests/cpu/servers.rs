@@ -10,7 +10,7 @@ use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL};
 use ciphertax_model::TlsVersion;
 use ciphertax_profile::Watched;
 use ciphertax_records::why::ProfiledSide;
-use ciphertax_testkit::{fetched, plain, run};
+use ciphertax_testkit::{fetched, plain, plain_postgresql, run};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{mysql, postgresql};
 
@@ -147,16 +147,7 @@ fn postgresqls_backends_are_the_servers_whether_they_stay_or_live_shortly() {
     }
     let Some(mut bed) = Bed::new() else { return };
     let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
-    let account = server.default_account();
-    let options = postgresql::ConnectOptions {
-        database: Some("postgres".to_owned()),
-        ..postgresql::ConnectOptions::new(
-            server.address().ip().to_string(),
-            server.address().port(),
-            account.user.as_str(),
-            account.password.clone(),
-        )
-    };
+    let options = plain_postgresql(&server);
     let ask = async |session: &mut postgresql::Session| {
         session
             .query("SELECT sum(i) FROM generate_series(1, 2000) i")

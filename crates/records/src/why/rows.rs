@@ -103,9 +103,10 @@ pub struct StateRow {
     /// What is waited for there, where it is known, such as the name of a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Microseconds of an operation, by Little's law: sessions in the state, by the throughput.
+    /// Microseconds of an operation, by Little's law: sessions in the state, by the throughput; over all operations of the blocks
+    /// that all arms have in common.
     pub us: f64,
-    /// The arm less the baseline, paired by block, with its 95 % interval; absent for the baseline and with too few blocks.
+    /// The arm's `us` less the baseline's, with its 95 % interval, paired by block; absent for the baseline and with too few blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Interval>,
 }

@@ -48,6 +48,7 @@ impl CellView {
         notes.extend(describe::quiet_in_words(cell));
         notes.extend(describe::time_wanted(cell));
         notes.extend(describe::batches_in_words(run, cell));
+        notes.extend(describe::new_orders_in_words(run, cell));
         Self {
             name: cell.found.name.clone(),
             load: describe::load_in_words(run, cell),
@@ -83,7 +84,7 @@ fn metric_rows(run: &Run, record: MeasuredCell<'_>) -> Vec<MetricRow> {
         // Whose CPU it is besides stands beside theirs.
         if metric == Metric::ServerCpuPerOp {
             rows.extend(Metric::COMPARED_OF_ROUNDS.into_iter().map(row));
-            rows.extend(lookup::between(run, cell).map(row));
+            rows.extend(lookup::measured_alone(run, cell).map(row));
         }
     }
     rows.retain(MetricRow::has_any);

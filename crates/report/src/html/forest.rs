@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::figure::{ArmName, Figure};
 use super::scale::{ChangeScale, Tick, percent};
+use crate::words::short_metric;
 use crate::{describe, lookup};
 
 /// The chart.
@@ -114,7 +115,7 @@ impl Forest {
                 .iter()
                 .map(|(metric, scale)| Panel {
                     label: metric.label(),
-                    short: short(*metric),
+                    short: short_metric(*metric),
                     ticks: scale.ticks(),
                 })
                 .collect(),
@@ -132,22 +133,13 @@ const METRICS: [Metric; 4] = [
     Metric::ResponseMean,
 ];
 
-fn short(metric: Metric) -> &'static str {
-    match metric {
-        server if Metric::SERVER_CPU.contains(&server) => "server CPU",
-        Metric::ClientCpuPerOp => "client CPU",
-        Metric::ResponseMean => "response",
-        other => other.label(),
-    }
-}
-
 impl Mark {
     fn of(run: &Run, row: &EstimateRow, scale: &ChangeScale) -> Self {
         let [floor, floor_width] = scale.shade(row.floor.unwrap_or(0.0));
         let difference = lookup::difference(row);
         let amount = format::difference(difference.value, [difference.low, difference.high], &row.unit);
         Self {
-            short: short(row.metric),
+            short: short_metric(row.metric),
             zero: percent(scale.at(0.0)),
             x: percent(scale.at(row.change)),
             low: percent(scale.at(row.low)),

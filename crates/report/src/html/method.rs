@@ -8,12 +8,11 @@ use crate::describe;
 
 /// How it was measured and what the figures mean.
 pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
-    let study = &run.head.study;
     vec![
         format!(
-            "All arms ran the same load in slices of {} s, one of every arm in each block in random balanced order, so \
+            "All arms ran the same load in slices of {}, one of every arm in each block in random balanced order, so \
              that drift of the machine fell on all alike.",
-            study.slice_seconds()
+            slice_lengths(run)
         ),
         "A change costs if its 95 % interval excludes zero, it exceeds the noise floor (what the baseline differs from itself, \
          measured once more in the same blocks) and it is significant among all comparisons (Holm); it is no cost if the \
@@ -23,6 +22,20 @@ pub(super) fn in_three_sentences(run: &Run) -> Vec<String> {
          slice that broke a rule does not count."
             .to_owned(),
     ]
+}
+
+/// How long slices were: the shortest and the longest of all cells, where they differ.
+fn slice_lengths(run: &Run) -> String {
+    let lengths = run.results.cells.iter().filter_map(|cell| cell.slice_s);
+    let [shortest, longest] = [
+        lengths.clone().min_by(f64::total_cmp),
+        lengths.max_by(f64::total_cmp),
+    ]
+    .map(|length| (100.0 * length.unwrap_or(run.head.study.slice_seconds())).round() / 100.0);
+    match shortest == longest {
+        true => format!("{longest} s"),
+        false => format!("{shortest} to {longest} s"),
+    }
 }
 
 /// Versions, host and settings of the measurement.
@@ -60,12 +73,18 @@ pub(super) fn method(run: &Run) -> Vec<Item> {
         Item::new(
             "slices",
             format!(
-                "{} s each, arms in random balanced order, seed {}",
-                study.slice_seconds(),
+                "{} each, arms in random balanced order, seed {}",
+                slice_lengths(run),
                 run.head.seed
             ),
         ),
     ];
+    if let Some(event_loop) = run.head.event_loop.filter(|_| !run.head.is_embedded()) {
+        items.push(Item::new(
+            "event loop of the load threads",
+            event_loop.to_string(),
+        ));
+    }
     items.extend(run.head.servers.iter().map(|server| {
         let mut text = format!("{} {}", server.product, server.version);
         match server.placement {

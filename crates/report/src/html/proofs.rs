@@ -1,6 +1,6 @@
 //! How every arm was proved: a matrix of arms and witnesses, and everything they said.
 
-use ciphertax_records::{ArmRecord, ArmRole, LoginPath, Proof, Run, SessionFacts, Witness};
+use ciphertax_records::{ArmRecord, ArmRole, Proof, Run, SessionFacts, Witness};
 use ciphertax_stats::format;
 use serde::Serialize;
 
@@ -83,10 +83,7 @@ fn negotiated(run: &Run, arm: &ArmRecord) -> String {
     let mut texts: Vec<String> = Vec::new();
     for session in &arm.sessions {
         let facts = &session.facts;
-        let login = match facts.authentication.path {
-            LoginPath::Single => facts.authentication.method.clone(),
-            path => format!("{} ({path})", facts.authentication.method),
-        };
+        let login = facts.authentication.words();
         let text = match &facts.tls {
             None => format!("{}; {login}", transport(run, arm)),
             Some(tls) => {

@@ -31,6 +31,8 @@ const EDGE: f64 = 4.0;
 const APART: f64 = 27.0;
 /// What a character of both their texts needs of it, where an axis is narrowest: on paper.
 const CHARACTER: f64 = 3.6;
+/// How far a text may stick out of the axis, in percent of the width.
+const OVERHANG: f64 = 5.0;
 
 impl ChangeScale {
     /// From the least to the largest of the values, with 0; intervals widen it to no more than three times the largest
@@ -72,6 +74,12 @@ impl ChangeScale {
         [percent(from), percent(to - from)]
     }
 
+    /// True if the text of a tick does not stick out of the axis.
+    fn is_inside(&self, value: f64) -> bool {
+        let half = CHARACTER / 2.0 * text(value).chars().count() as f64;
+        (half - OVERHANG..=100.0 + OVERHANG - half).contains(&self.at(value))
+    }
+
     /// Zero, and as many round changes as have room, from the ends inwards.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         let mut shown = vec![0.0];
@@ -82,7 +90,7 @@ impl ChangeScale {
                 let has_room = shown
                     .iter()
                     .all(|other| (self.at(*other) - self.at(value)).abs() >= apart(*other, value));
-                if has_room {
+                if has_room && self.is_inside(value) {
                     shown.push(value);
                 }
             }
@@ -154,6 +162,20 @@ mod tests {
                 "{positions:?}"
             );
             assert!(ticks.iter().any(|tick| tick.text == "0"));
+        }
+    }
+
+    #[test]
+    fn no_tick_sticks_out_of_the_axis() {
+        // A block of 101 times the baseline's throughput once had a tick at +10,000 that made the page wider than paper.
+        for (high, last) in [
+            (100.0, "+5,000"),
+            (120.0, "+5,000"),
+            (150.0, "+10,000"),
+            (4.0, "+200"),
+        ] {
+            let ticks = ChangeScale::over([[high, -0.5, high]].into_iter()).ticks();
+            assert_eq!(ticks.last().unwrap().text, last, "{high}");
         }
     }
 

@@ -78,7 +78,7 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
         .iter()
         .position(|metric| *metric == Metric::ClientCpuPerOp);
     let beside = client.map_or(columns.len(), |client| client + 1);
-    columns.splice(beside..beside, lookup::between(run, &cell.found.name));
+    columns.splice(beside..beside, lookup::measured_alone(run, &cell.found.name));
     arms_by_metrics(page, run, cell, &columns);
     let storage = lookup::of_storage(run, &cell.found.name);
     if !storage.is_empty() {
@@ -97,6 +97,9 @@ pub(super) fn costs(page: &mut Page, run: &Run, cell: MeasuredCell<'_>, answered
     if let Some(words) = describe::batches_in_words(run, cell) {
         page.paragraph(&words, Tone::Plain);
     }
+    if let Some(words) = describe::new_orders_in_words(run, cell) {
+        page.paragraph(&words, Tone::Plain);
+    }
     memory_and_disk(page, run, cell);
 }
 
@@ -107,16 +110,21 @@ fn memory_and_disk(page: &mut Page, run: &Run, cell: MeasuredCell<'_>) {
         .into_iter()
         .chain(lookup::variants_in(run, cell));
     let arms: Vec<&str> = arms.map(|arm| arm.name.as_str()).collect();
-    let labels = storage::labels(run, cell_name, arms.iter().copied());
+    let of_arms: Vec<_> = arms
+        .iter()
+        .map(|arm| storage::figures(run, cell_name, arm))
+        .collect();
+    let mut labels = storage::labels(run, cell_name, arms.iter().copied());
+    // What no arm has anything of says nothing.
+    labels.retain(|label| {
+        let mut figures = of_arms.iter().flatten();
+        figures.any(|figure| figure.label == *label && figure.value != 0.0)
+    });
     if labels.is_empty() {
         return;
     }
     page.paragraph("Memory and disk:", Tone::Plain);
     let mut table = page.table(std::iter::once("").chain(arms.iter().copied()));
-    let of_arms: Vec<_> = arms
-        .iter()
-        .map(|arm| storage::figures(run, cell_name, arm))
-        .collect();
     for label in labels {
         let values = of_arms.iter().map(|figures| {
             let found = figures.iter().find(|figure| figure.label == label);
@@ -203,7 +211,7 @@ fn noise_floor(run: &Run, cell: &str, metric: Metric) -> String {
 }
 
 /// Headings that fit the columns of a narrow table.
-fn heading(metric: Metric) -> &'static str {
+pub(super) fn heading(metric: Metric) -> &'static str {
     match metric {
         Metric::ClientCpuPerOp => "client CPU/op",
         Metric::ServerCpuPerOp => "server CPU/op",
@@ -215,6 +223,8 @@ fn heading(metric: Metric) -> &'static str {
         Metric::StorageReadPerOp => "read/op",
         Metric::TunnelCpuPerOp => "tunnel CPU/op",
         Metric::PoolerCpuPerOp => "pooler CPU/op",
+        Metric::CellsPerOp => "cells/op",
+        Metric::ColumnRelayCpuPerOp => "of it relay CPU/op",
         Metric::ResponseP50 => "median response",
         Metric::ResponseP99 => "p99 response",
         other => other.label(),

@@ -7,6 +7,8 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, TableCo
 
 use crate::{describe, lookup};
 
+pub(crate) use ciphertax_records::harmless;
+
 /// How the terminal wants its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -43,6 +45,11 @@ impl Page {
         }
     }
 
+    /// Columns that may be filled.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     /// True if the heading is there already.
     pub(super) fn has(&self, heading: &str) -> bool {
         self.text.contains(heading)
@@ -67,6 +74,13 @@ impl Page {
 
     pub(super) fn detail(&mut self, text: &str) {
         self.wrapped(text, "    ", "    ", Tone::Plain);
+    }
+
+    /// Text whose first words stand in columns: where it is wrapped, the next lines begin `indent` columns in.
+    pub(super) fn hanging(&mut self, text: &str, indent: usize, tone: Tone) {
+        let boundary = text.char_indices().nth(indent).map_or(text.len(), |(at, _)| at);
+        let (first, rest) = text.split_at(boundary);
+        self.wrapped(rest, &harmless(first), &" ".repeat(indent), tone);
     }
 
     /// A line that is not wrapped, so that it can be copied.
@@ -122,6 +136,14 @@ impl Page {
         table
     }
 
+    /// True if no cell of the table need be broken.
+    pub(super) fn fits(&self, table: &Table) -> bool {
+        const PADDING: usize = 2;
+        let widths = table.column_max_content_widths();
+        let needed: usize = widths.iter().map(|width| usize::from(*width) + PADDING).sum();
+        needed <= self.width
+    }
+
     pub(super) fn add_table(&mut self, table: &Table) {
         for line in table.lines() {
             self.text.push_str(line.trim_end());
@@ -173,12 +195,20 @@ impl Page {
         };
         cell.fg(Color::AnsiValue(colour))
     }
+
+    /// The cell in this colour, where the page has colours.
+    pub(super) fn coloured(&self, cell: Cell, colour: Option<u8>) -> Cell {
+        match colour.filter(|_| self.colour) {
+            Some(colour) => cell.fg(Color::AnsiValue(colour)),
+            None => cell,
+        }
+    }
 }
 
 /// Colours of xterm's 6×6×6 cube, which themes leave alone: they are read on black and on white.
-const COSTS: u8 = 166;
-const NO_COST: u8 = 28;
-const GAINS: u8 = 127;
+pub(super) const COSTS: u8 = 166;
+pub(super) const NO_COST: u8 = 28;
+pub(super) const GAINS: u8 = 127;
 /// Bold and red, from the same cube.
 const WARNING: &str = "1;38;5;160";
 
@@ -189,17 +219,6 @@ fn difference(row: &EstimateRow) -> String {
 
 /// From this width on a change and its verdict fit in one line of every column of the cost table.
 const ROOMY: usize = 100;
-
-/// Text from servers and users, without the control and direction characters that could rule a terminal.
-pub(super) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
-}
 
 pub(super) fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
@@ -237,10 +256,5 @@ mod tests {
             assert!((luminance + 0.05) / 0.05 >= 3.0, "{index} on black");
             assert!(1.05 / (luminance + 0.05) >= 3.0, "{index} on white");
         }
-    }
-
-    #[test]
-    fn control_and_direction_characters_are_replaced() {
-        assert_eq!(harmless("10.11\u{1b}[31m\u{202e}x"), "10.11\u{fffd}[31m\u{fffd}x");
     }
 }

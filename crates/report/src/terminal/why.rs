@@ -89,7 +89,7 @@ pub fn why(run: &Run, chosen: Chosen<'_>, style: Style) -> String {
 
 fn of_cell(page: &mut Page, run: &Run, cell: &str, chosen: Chosen<'_>) {
     page.heading(cell);
-    let is_shown = |arm: &str| chosen.has_arm(arm) && (chosen.arm.is_some() || !is_again(run, arm));
+    let is_shown = |arm: &str| chosen.has_arm(arm) && (chosen.arms.is_some() || !is_again(run, arm));
     let bounds = run.results.why.bounds.iter();
     for row in bounds.filter(|row| row.cell == cell && is_shown(&row.arm)) {
         page.item(&format!("{}: bound by {}", row.arm, bound_in_words(row)));

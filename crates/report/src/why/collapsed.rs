@@ -9,15 +9,15 @@ use super::words::side_word;
 use super::{Chosen, stacks};
 
 /// A line a stack: its functions, the outermost first, and its CPU time in microseconds. Before them come the cell and the arm,
-/// where not one of them is chosen, and the side.
+/// where not one alone is chosen, and the side.
 ///
 /// # Errors
 /// When the looks are damaged, or nothing can be written.
 pub fn collapsed(run: &Run, looks: &dyn Looks, chosen: Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
     for (of, stacks) in stacks::of_cpu(run, looks, chosen)? {
         let mut begin = String::new();
-        for name in [(chosen.cell, &of.cell), (chosen.arm, &of.arm)] {
-            if let (None, name) = name {
+        for (chosen, name) in [(chosen.cells, &of.cell), (chosen.arms, &of.arm)] {
+            if chosen.is_none_or(|chosen| chosen.len() != 1) {
                 begin.push_str(&frame(name));
                 begin.push(';');
             }

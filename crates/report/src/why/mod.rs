@@ -16,21 +16,21 @@ pub use self::speedscope::speedscope;
 /// Which part is asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chosen<'a> {
-    /// This cell alone; all where it is absent.
-    pub cell: Option<&'a str>,
-    /// This arm alone.
-    pub arm: Option<&'a str>,
+    /// These cells alone; all where they are absent.
+    pub cells: Option<&'a [&'a str]>,
+    /// These arms alone.
+    pub arms: Option<&'a [&'a str]>,
 }
 
 impl Chosen<'_> {
     /// True if a cell is asked for.
     pub(crate) fn has_cell(&self, cell: &str) -> bool {
-        self.cell.is_none_or(|chosen| chosen == cell)
+        self.cells.is_none_or(|chosen| chosen.contains(&cell))
     }
 
     /// True if an arm is asked for.
     pub(crate) fn has_arm(&self, arm: &str) -> bool {
-        self.arm.is_none_or(|chosen| chosen == arm)
+        self.arms.is_none_or(|chosen| chosen.contains(&arm))
     }
 
     fn has(&self, cell: &str, arm: &str) -> bool {

@@ -22,9 +22,12 @@ pub(crate) fn bound_word(bound: Bound) -> &'static str {
     }
 }
 
-/// `lock (LOCK_log)`
+/// `lock (LOCK_log)`, after "bound by"
 pub(crate) fn bound_in_words(row: &BoundRow) -> String {
-    let word = bound_word(row.bound);
+    let word = match row.bound {
+        Bound::Mixed => "several things at once",
+        bound => bound_word(bound),
+    };
     match &row.of {
         Some(of) => format!("{word} ({of})"),
         None => word.to_owned(),
@@ -141,19 +144,18 @@ pub(crate) fn cost_in_words(row: &LookCost) -> String {
         Look::Waits => "Watching what threads wait for",
         Look::Full => "Profiling both sides and watching what threads wait for",
     };
-    let blocks = match row.blocks {
-        1 => "1 block".to_owned(),
-        blocks => format!("{blocks} blocks"),
+    let (blocks, are) = match row.blocks {
+        1 => ("1 block".to_owned(), "is"),
+        blocks => (format!("{blocks} blocks"), "are"),
     };
     match row.server_cpu {
-        Some(Interval { value, low, high }) => format!(
-            "{look} changed the server's CPU time per operation in {} by {} {} ({blocks}).",
+        Some(change) => format!(
+            "{look} changed the server's CPU time per operation in {} by {} ({blocks}).",
             row.cell,
-            format::change(value),
-            format::change_interval(value, low, high)
+            format::change_with_interval(change)
         ),
         None => format!(
-            "What {} cost in {} cannot be told of {blocks}.",
+            "{blocks} {are} too few to say what {} cost in {}.",
             look.to_lowercase(),
             row.cell
         ),

@@ -168,7 +168,7 @@ impl Load for CommandLoad {
         Ok(Ok(()))
     }
 
-    fn slice(&mut self, arm: usize, _duration: Duration) -> Result<Slice, RunError> {
+    fn slice(&mut self, arm: usize, _duration: Duration, _seed: u64) -> Result<Slice, RunError> {
         self.run(arm, &self.arms[arm].environment, &stop::is_requested)
     }
 

@@ -89,6 +89,20 @@ impl<D: Clients> Control<D> {
         outcome.map_err(|error| self.unusable(error.to_string()))
     }
 
+    /// Asks the least that there is to ask, again and again for so long: the server works.
+    ///
+    /// # Errors
+    /// As [`Control::ask`].
+    pub(crate) fn ask_for(&mut self, time: Duration) -> Result<(), RunError> {
+        let until = Instant::now() + time;
+        self.ask(async |session| {
+            while Instant::now() < until {
+                session.ask().await?;
+            }
+            Ok(())
+        })
+    }
+
     /// The same of the data set.
     ///
     /// # Errors
@@ -108,6 +122,7 @@ impl<D: Clients> Control<D> {
             DatasetError::Stopped => error.into(),
             // Whatever is wrong with the server keeps everything else from being made too.
             DatasetError::Wire(error) if !error.is_refusal() => self.unusable(error.to_string()),
+            DatasetError::Inconsistent { .. } => RunError::Inconsistent(format!("{}: {error}", self.server)),
             DatasetError::Failed(failure) => self.unusable(failure.message()),
             DatasetError::Wire(refusal) => {
                 let remedy = refusal.remedy(D::Session::PROTOCOL);
@@ -182,7 +197,7 @@ impl<D: Clients> Control<D> {
 impl<D: Clients> Ways<D> {
     /// True if the server demands TLS of whoever came without. Some say so; others hang up, or deny access, and are asked
     /// again over TLS.
-    fn find_demand_of_tls(&self, reactor: &Rc<Reactor>, error: &WireError) -> bool {
+    pub(crate) fn find_demand_of_tls(&self, reactor: &Rc<Reactor>, error: &WireError) -> bool {
         let may_mean_it = error.is_tls_demanded() || (D::DENIAL_MAY_MEAN_TLS && error.is_access_denied());
         if self.is_encrypted || !may_mean_it {
             return false;

@@ -11,17 +11,23 @@ mod variable;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
-use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
+use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use crate::connections::Limit;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
+use crate::tpcc::Examination;
 
 pub(crate) use clients::Clients;
 pub(crate) use control::{Control, Ways};
@@ -122,8 +128,8 @@ pub(crate) trait Database: Clients {
     /// The way back.
     fn options_of_access(access: &Self::Access) -> &Self::Options;
 
-    /// Makes the data sets that the study's cells ask; false if they ask none. `progress` hears the rows that are there, and
-    /// of how many.
+    /// Makes the data sets that the study's cells ask; false if they ask none. `key` is that of stored cells, `fields` those of
+    /// YCSB's table; `progress` hears the rows that are there, and of how many.
     ///
     /// # Errors
     /// When they cannot be made, or what is there is not ciphertax's own.
@@ -131,8 +137,35 @@ pub(crate) trait Database: Clients {
         &mut self,
         control: &mut Control<Self>,
         study: &Study,
+        key: Option<&MasterKey>,
+        fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError>;
+
+    /// Checks TPC-C's tables, and tells what holds of each set; nothing where the database has none.
+    ///
+    /// # Errors
+    /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
+    fn examine_tables(
+        &self,
+        _control: &mut Control<Self>,
+        _examination: &Examination,
+    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+        Ok(Vec::new())
+    }
+
+    /// Makes TPC-C's tables anew. `progress` hears the rows that are there.
+    ///
+    /// # Errors
+    /// When the server refuses, or somebody wants to stop.
+    fn restore_tables(
+        &mut self,
+        _control: &mut Control<Self>,
+        _contents: &Contents,
+        _progress: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// Removes them if they are there, and tells whether they were.
     ///
@@ -184,6 +217,21 @@ pub(crate) trait Database: Clients {
         &self,
         _control: &Control<Self>,
         _functions: Option<ColumnFunctions>,
+        _server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        Ok(None)
+    }
+
+    /// Proves that a private server cannot read the cells that an arm's client stores, or that it can where they only look
+    /// encrypted; nothing of an arm that stores none.
+    ///
+    /// # Errors
+    /// When it is not so, or the server cannot be asked.
+    fn prove_cells(
+        &self,
+        _control: &Control<Self>,
+        _arm: &Arm,
+        _key: Option<&MasterKey>,
         _server: &PrivateServer,
     ) -> Result<Option<ProvedAtRest>, RunError> {
         Ok(None)
@@ -242,10 +290,14 @@ pub(crate) struct Description {
 /// What a proof needs to know of an arm besides what its sessions must be.
 pub(crate) struct Conditions<'a, D: Database> {
     pub(crate) is_private: bool,
+    /// Which cells the arm has, in results or stored.
+    pub(crate) columns: Option<&'a ColumnEncryption>,
     /// Where the servers are reached by measured connections.
     pub(crate) measured: &'a [Endpoint],
     /// What stands between its clients and the server, which sees the connections of the pooler alone.
     pub(crate) pooler: Option<&'a RunningPooler>,
+    /// What encrypts cells of its results, or passes everything on.
+    pub(crate) column_relay: Option<&'a RunningColumnRelay>,
     /// For logins by certificate: the same connection with a certificate of the same authority that no account has.
     pub(crate) unknown_client: Option<D::Options>,
 }

@@ -37,7 +37,7 @@ pub(crate) fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupSer
         id: ServerId::numbered(1),
         cells: Vec::new(),
     };
-    Some(GroupServer::private(&study, &spec, group, identity).unwrap())
+    Some(GroupServer::private(&study, &spec, group, identity, None).unwrap())
 }
 
 /// What counters rise by while something is done.

@@ -3,17 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::{Cell, Study};
+use ciphertax_model::{Arm, Cell, Study};
 use ciphertax_observe::SystemCpu;
 use ciphertax_reactor::stop;
 use ciphertax_records::why::SymbolTable;
 use ciphertax_records::{DataSize, QuietPhase, Round};
 
-use super::look::Looker;
 use super::round::{RoundClocks, ServersByArm};
 use super::slice::SliceMeter;
 use crate::error::RunError;
 use crate::load::Load;
+use crate::look::Looker;
+use crate::meter::ServedBy;
+use crate::progress::Progress;
 use crate::schedule::{Measure, Measured, PlannedSlice};
 use crate::server::Server;
 use crate::servers::Servers;
@@ -23,6 +25,7 @@ pub(crate) struct OpenCell {
     /// Index of its servers.
     servers: usize,
     load: Box<dyn Load>,
+    seed: u64,
 }
 
 impl OpenCell {
@@ -45,7 +48,11 @@ impl OpenCell {
             // A connection that cannot be opened makes the first slice void, with its reason.
             drop(load.prepare(arm)?);
         }
-        Ok(Self { servers: index, load })
+        Ok(Self {
+            servers: index,
+            load,
+            seed,
+        })
     }
 }
 
@@ -148,8 +155,26 @@ impl Measure for Cells<'_> {
         Ok(())
     }
 
+    fn restore(&mut self, cell: usize, progress: &mut dyn Progress) -> Result<(), RunError> {
+        let began = Instant::now();
+        let servers = &mut self.servers[self.open[cell].servers];
+        if servers.restore_grown(self.study, progress)? {
+            self.began += began.elapsed();
+        }
+        Ok(())
+    }
+
     fn has_rounds(&self, cell: usize) -> bool {
         self.study.differs_at_rest() && self.servers[self.open[cell].servers].work_between_slices()
+    }
+
+    fn counts_in_ticks(&mut self, cell: usize) -> bool {
+        let asked = &self.study.cells[cell];
+        let servers = &mut self.servers[self.open[cell].servers];
+        let mut arms = self.study.measured_arms_of(asked).into_iter();
+        let ends_processes =
+            |arm: Arm| arm.tunnel.is_some() || servers.server(&arm.name).served_by() == ServedBy::Processes;
+        asked.workload.makes_connections() && arms.any(ends_processes)
     }
 
     fn quiet(&mut self, cell: usize, next: Option<&PlannedSlice<'_>>) -> QuietPhase {
@@ -185,7 +210,7 @@ impl Measure for Cells<'_> {
             }
             false => None,
         };
-        let OpenCell { servers, load } = &mut self.open[cell];
+        let OpenCell { servers, load, seed } = &mut self.open[cell];
         let servers = &mut self.servers[*servers];
         if slice.cell.command.is_some() {
             servers.remind(&slice.arm.name);
@@ -196,8 +221,13 @@ impl Measure for Cells<'_> {
             looker: self.looker.as_mut(),
             machine: &SystemCpu::now,
             began: self.began,
+            seed: *seed,
         };
-        let mut measured = meter.slice(slice, self.study.slice())?;
+        let mut measured = meter.slice(slice)?;
+        let Measured {
+            sample, unfinished, ..
+        } = &measured;
+        servers.heard(self.study, slice, &sample.load, *unfinished);
         if self.has_rounds(cell) {
             let (clocks, servers, _) = self.of_round(cell);
             measured.sample.others_worked = clocks.others_worked(servers);

@@ -1,7 +1,6 @@
 //! Slices on real servers: quiet before, exact clocks around, and what was seen of each.
 
 mod cells;
-mod look;
 mod reading;
 mod round;
 mod slice;
@@ -10,4 +9,3 @@ mod still;
 mod tests;
 
 pub(crate) use cells::{Cells, OpenCell};
-pub(crate) use look::{Looker, Looking};

@@ -23,6 +23,8 @@ pub(super) type Machine<'a> = &'a dyn Fn() -> observe::Result<SystemCpu>;
 /// counters, so that asking for these is not billed to the slice.
 pub(super) struct Reading {
     pub(super) counters: BTreeMap<String, i64>,
+    /// What the arm's relay has encrypted so far; `None` without a relay.
+    cells_encrypted: Option<u64>,
     clocks: Clocks,
 }
 
@@ -34,6 +36,8 @@ struct Clocks {
     tunnel: Option<Usage>,
     /// `None` without a pooler.
     pooler: Option<Usage>,
+    /// `None` without a relay that encrypts cells.
+    column_relay: Option<Usage>,
     /// `None` where there is none to be seen.
     device: Option<DeviceUsage>,
     /// `None` where the kernel keeps none.
@@ -45,6 +49,7 @@ impl Reading {
         let counters = server.counters()?;
         Ok(Self {
             counters,
+            cells_encrypted: server.cells_encrypted(arm),
             clocks: Clocks::read(server, arm, machine)?,
         })
     }
@@ -53,6 +58,7 @@ impl Reading {
         let clocks = Clocks::read(server, arm, machine)?;
         Ok(Self {
             counters: server.counters()?,
+            cells_encrypted: server.cells_encrypted(arm),
             clocks,
         })
     }
@@ -67,6 +73,18 @@ impl Reading {
 
     pub(super) fn pooler_cpu_since(&self, before: &Self) -> Option<CpuTime> {
         used(before.clocks.pooler.as_ref(), self.clocks.pooler.as_ref()).cpu
+    }
+
+    pub(super) fn column_relay_cpu_since(&self, before: &Self) -> Option<CpuTime> {
+        used(
+            before.clocks.column_relay.as_ref(),
+            self.clocks.column_relay.as_ref(),
+        )
+        .cpu
+    }
+
+    pub(super) fn cells_encrypted_since(&self, before: &Self) -> Option<u64> {
+        self.cells_encrypted?.checked_sub(before.cells_encrypted?)
     }
 
     pub(super) fn device_since(&self, before: &Self) -> Option<DeviceUse> {
@@ -93,16 +111,18 @@ impl Reading {
 impl Clocks {
     fn read(server: &dyn Server, arm: &Arm, machine: Machine<'_>) -> Result<Self, RunError> {
         let meter = server.meter();
-        // A server that has ended has no clock; that is noticed by whoever asks it something.
-        let _ = meter.settle(QUIET, QUIET_AT_MOST);
         let (tunnel, pooler) = (server.tunnel_meter(arm), server.pooler_meter(arm));
         // A connection that was closed is not forgotten at once.
         let _ = pooler.map(|pooler| pooler.settle(QUIET, QUIET_AT_MOST));
+        let column_relay = server.column_relay_meter(arm);
+        let _ = column_relay.map(|relay| relay.settle(QUIET, QUIET_AT_MOST));
         Ok(Self {
-            server: meter.read().ok(),
+            // A server that has ended has no clock; that is noticed by whoever asks it something.
+            server: meter.read_when_quiet(QUIET, QUIET_AT_MOST).ok(),
             machine: machine()?,
             tunnel: tunnel.and_then(|meter| meter.read().ok()),
             pooler: pooler.and_then(|meter| meter.read().ok()),
+            column_relay: column_relay.and_then(|meter| meter.read().ok()),
             device: server.device().and_then(|device| device.read().ok()),
             pressure: observe::pressure(),
         })

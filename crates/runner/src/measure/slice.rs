@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::Failure;
 use ciphertax_model::Arm;
-use ciphertax_records::{Sample, ServerSide, VoidReason, Yield};
+use ciphertax_records::{CpuTime, Sample, ServerSide, VoidReason, Yield};
 
-use super::look::Looker;
 use super::reading::{Machine, QUIET, Reading};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
+use crate::look::Looker;
 use crate::meter::ServedBy;
-use crate::schedule::{Looked, Measured, Outcome, PlannedSlice, reason_of, void_reason};
+use crate::schedule::{
+    Looked, Measured, Outcome, PlannedSlice, cells_differ, reason_of, relay_differs, void_reason,
+};
 use crate::server::Server;
 
 /// How long a server that hung up is given to end, before it counts as one that lives.
@@ -27,14 +29,25 @@ pub(super) struct SliceMeter<'a> {
     pub(super) looker: Option<&'a mut Looker>,
     /// When the run began.
     pub(super) began: Instant,
+    /// The cell's.
+    pub(super) seed: u64,
+}
+
+/// The seed of a block, by which all its slices make the same operations where those are dealt. As SplitMix64 makes it, so
+/// that neighbours in number have nothing in common (<https://doi.org/10.1145/2714064.2660195>).
+pub(super) fn block_seed(seed: u64, block: u32) -> u64 {
+    let mut mixed = seed.wrapping_add((u64::from(block) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 impl SliceMeter<'_> {
     /// Measures one slice, while the server is as the arm's probe says. What goes wrong with the server makes the slice void;
     /// an error is what keeps the run from going on, such as a server that stays changed.
-    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>, duration: Duration) -> Result<Measured, RunError> {
+    pub(super) fn slice(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         let measured = match self.server.perturb(id.arm) {
-            Ok(()) => self.slice_as_it_is(id, duration),
+            Ok(()) => self.slice_as_it_is(id),
             Err(error) => {
                 let gone = Failure::Disconnected(error.to_string());
                 Ok(self.unmeasured(id, self.began.elapsed(), &gone))
@@ -51,7 +64,7 @@ impl SliceMeter<'_> {
         }
     }
 
-    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>, duration: Duration) -> Result<Measured, RunError> {
+    fn slice_as_it_is(&mut self, id: &PlannedSlice<'_>) -> Result<Measured, RunError> {
         let since_start = self.began.elapsed();
         if let Err(failure) = self.load.prepare(id.arm_index)? {
             return Ok(self.unmeasured(id, since_start, &failure));
@@ -60,14 +73,28 @@ impl SliceMeter<'_> {
             let gone = Failure::Disconnected("the server does not answer any more".into());
             return Ok(self.unmeasured(id, since_start, &gone));
         };
+        if let Some(detail) = self.server.agent_lost() {
+            let mut unmeasured = self.unmeasured(id, since_start, &Failure::Error(detail.clone()));
+            unmeasured.sample.void = Some(VoidReason::AgentLost { detail });
+            return Ok(unmeasured);
+        }
         let mut looker = self.looker.take().filter(|_| id.look.is_some());
         if let Some(looker) = &mut looker {
             let has_children = self.server.served_by() == ServedBy::Processes;
             looker.begin(self.server.pids(), has_children);
+            if let Some(agent) = self.server.agent() {
+                agent.begin_to_look();
+            }
         }
-        let slice = self.load.slice(id.arm_index, duration);
+        let slice = self
+            .load
+            .slice(id.arm_index, id.duration, block_seed(self.seed, id.block));
+        let mut looked = Duration::ZERO;
         if let Some(looker) = &mut looker {
             looker.stop();
+            if let Some(agent) = self.server.agent() {
+                looked = agent.stop_looking();
+            }
         }
         let mut slice = slice?;
         // A server that does not answer makes the slice void, which is noted there.
@@ -83,6 +110,11 @@ impl SliceMeter<'_> {
         let mut measured = self.measured(id, slice, &before, after.as_ref());
         if let Some(looker) = &mut looker {
             measured.looked = looker.seen(&measured.sample.slice);
+            if let Some(agent) = self.server.agent() {
+                let took = Duration::from_nanos(measured.sample.load.duration_ns);
+                let seen = agent.seen(&measured.sample.slice, (looked, took), looker.symbols_mut());
+                measured.looked.add(seen);
+            }
         }
         Ok(measured)
     }
@@ -104,6 +136,7 @@ impl SliceMeter<'_> {
                 look: id.look,
                 void: Some(reason_of(failure, 1, death.as_ref())),
             },
+            unfinished: 0,
             kept: Vec::new(),
             looked: Looked::default(),
         }
@@ -117,21 +150,30 @@ impl SliceMeter<'_> {
         after: Option<&Reading>,
     ) -> Measured {
         let Slice { yielded, void } = slice;
+        let unfinished = yielded.unfinished;
         let machine = after.map(|after| after.machine_since(before));
         let outcome = Outcome {
             known: void,
             first_failure: yielded.first_failure.as_ref(),
+            cells: cells_differ(&yielded.recorded).or_else(|| {
+                let encrypted = after?.cells_encrypted_since(before)?;
+                // What an operation received that failed, its client need not have decrypted.
+                let is_whole = yielded.failures == 0 && yielded.unfinished == 0;
+                relay_differs(id.arm, encrypted, yielded.recorded.cells_decrypted).filter(|_| is_whole)
+            }),
             failures: yielded.failures,
             completed: yielded.operations.iter().map(|kind| kind.count).sum(),
             unfinished: yielded.unfinished,
             open_loop: yielded.open_loop.as_ref(),
             is_interrupted: yielded.interrupted,
             is_silent: after.is_none(),
+            agent_lost: self.server.agent_lost(),
             is_restarted: after.is_some_and(|after| after.restarted_since(before)),
             death: match after {
                 Some(_) => self.death_after(yielded.first_failure.as_ref(), id.arm),
                 None => self.death(id.arm),
             },
+            stolen: Duration::from_nanos(machine.map_or(0, |machine| machine.steal_ns)),
             steal: machine.map_or(0.0, |machine| {
                 machine.steal_ns as f64 / (machine.total_ns as f64).max(1.0)
             }),
@@ -140,10 +182,13 @@ impl SliceMeter<'_> {
         let mut server = ServerSide::default();
         if let (Some(after), Some(machine)) = (after, machine) {
             let used = after.used_since(before);
+            let column_relay_cpu = after.column_relay_cpu_since(before);
             server = ServerSide {
-                server_cpu: used.cpu,
+                server_cpu: with_relay(used.cpu, column_relay_cpu),
                 tunnel_cpu: after.tunnel_cpu_since(before),
                 pooler_cpu: after.pooler_cpu_since(before),
+                column_relay_cpu,
+                column_relay_cells: after.cells_encrypted_since(before),
                 server_context_switches: used.context_switches,
                 server_run_queue_wait_ns: used.run_queue_wait_ns,
                 server_page_faults: used.faults,
@@ -169,12 +214,13 @@ impl SliceMeter<'_> {
                 look: id.look,
                 void,
             },
+            unfinished,
             kept: yielded.kept,
             looked: Looked::default(),
         }
     }
 
-    /// That the server is gone, or the arm's pooler, if one is, after a failure. A process that ends closes its sockets
+    /// That the server is gone, or the arm's pooler or relay, if one is, after a failure. A process that ends closes its sockets
     /// before it has ended.
     fn death_after(&self, failure: Option<&Failure>, arm: &Arm) -> Option<VoidReason> {
         let Some(Failure::Disconnected(_)) = failure else {
@@ -197,8 +243,23 @@ impl SliceMeter<'_> {
                 detail: self.server.pooler_death(arm)?,
             })
         };
+        let column_relay = || {
+            Some(VoidReason::ColumnRelayDied {
+                detail: self.server.column_relay_death(arm)?,
+            })
+        };
         server
             .map(|detail| VoidReason::ServerDied { detail })
             .or_else(pooler)
+            .or_else(column_relay)
     }
+}
+
+/// The server's CPU time with that of the relay that stands for a part of it.
+fn with_relay(server: Option<CpuTime>, relay: Option<CpuTime>) -> Option<CpuTime> {
+    let relay = relay.unwrap_or_default();
+    Some(CpuTime {
+        total_ns: server?.total_ns + relay.total_ns,
+        system_ns: server?.system_ns + relay.system_ns,
+    })
 }

@@ -11,6 +11,7 @@ use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Topology};
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::MongoDb;
 use crate::connections::Limit;
@@ -136,12 +137,13 @@ impl Control<MongoDb> {
         &self,
         access: &MongodbAccess,
         table: &YcsbTable,
+        fields: Option<&FieldEncryption>,
         progress: impl FnMut(u64),
     ) -> Result<(), RunError> {
         let reactor = &self.reactor;
         let prepare = async {
             let primary = access.primary(reactor).await?;
-            dataset::prepare(reactor, &primary, table, progress).await?;
+            dataset::prepare(reactor, &primary, table, fields, progress).await?;
             let members = access.member_count(reactor).await?;
             let (mut session, _) = Session::connect(reactor, &primary).await?;
             dataset::wait_for_members(&mut session, members).await

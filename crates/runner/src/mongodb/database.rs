@@ -2,22 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
-use ciphertax_lab::{PrivateServer, Proved};
-use ciphertax_model::{Arm, Cell, ReadPreference, Study, Transport};
+use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_model::{Arm, Cell, CellEncoding, ReadPreference, Study, Transport};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Others};
 use ciphertax_wire::{Expectation, MongoDbTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::MongoDb;
-use super::{counted, environment};
+use super::{cells_proof, counted, environment};
 use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::fields;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
@@ -201,6 +204,8 @@ impl Database for MongoDb {
         &mut self,
         control: &mut Control<Self>,
         study: &Study,
+        _key: Option<&MasterKey>,
+        fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
         let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
@@ -208,9 +213,8 @@ impl Database for MongoDb {
         };
         let of = table.record_count.into();
         progress(0, of);
-        control.prepare(&self.default_access(control), &table, |records| {
-            progress(records, of)
-        })?;
+        let access = self.default_access(control);
+        control.prepare(&access, &table, fields.as_ref(), |records| progress(records, of))?;
         Ok(true)
     }
 
@@ -227,6 +231,16 @@ impl Database for MongoDb {
         Ok(counters)
     }
 
+    fn prove_cells(
+        &self,
+        control: &Control<Self>,
+        arm: &Arm,
+        key: Option<&MasterKey>,
+        server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        cells_proof::prove(control, &self.default_access(control), arm, key, server)
+    }
+
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
         control.footprint()
     }
@@ -234,6 +248,10 @@ impl Database for MongoDb {
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
         refusals.extend(columns::refuse(study, cell, None));
+        refusals.extend(fields::refuse(study, cell, |columns| {
+            let is_text = columns.encoding == CellEncoding::Base64;
+            is_text.then_some("cells are bytes here; take encoding = \"binary\"")
+        }));
         refusals
     }
 

@@ -1,5 +1,6 @@
 //! MongoDB: a server, or the servers of a replica set.
 
+mod cells_proof;
 mod clients;
 mod control;
 mod counted;

@@ -10,6 +10,7 @@ use ciphertax_wire::mysql::{ColdAccounts, ConnectOptions, Session};
 use ciphertax_wire::tls::TlsConnector;
 use ciphertax_workload::sql::Columns;
 
+use super::encdb::Encdb;
 use crate::database::{Clients, Endpoint};
 
 /// The name of the option file for MySQL's and MariaDB's programs in an arm's folder.
@@ -28,6 +29,8 @@ pub(crate) struct MySql {
     pub(super) given_up: Vec<u32>,
     /// How a private server encrypts columns, where its arms ask it to.
     pub(super) columns: Option<Columns>,
+    /// For which account a server of the user's own encrypts results; `None` for all that do not.
+    pub(super) encdb: Option<Encdb>,
 }
 
 /// Who logs in.
@@ -35,6 +38,8 @@ pub(crate) struct MySql {
 pub(crate) struct Login {
     pub(super) user: String,
     pub(super) password: Secret,
+    /// The schema that sessions begin in; `None` for none.
+    pub(super) schema: Option<String>,
 }
 
 impl Clients for MySql {
@@ -52,6 +57,7 @@ impl Clients for MySql {
         Login {
             user: account.user.clone(),
             password: account.password.clone(),
+            schema: None,
         }
     }
 
@@ -62,13 +68,22 @@ impl Clients for MySql {
     fn options(endpoint: &Endpoint, login: &Login, tls: Option<Arc<TlsConnector>>) -> ConnectOptions {
         ConnectOptions {
             socket: endpoint.socket.clone(),
+            database: login.schema.clone(),
             tls,
             ..ConnectOptions::new(&endpoint.host, endpoint.port, &login.user, login.password.clone())
         }
     }
 
     fn options_of_arm(&self, options: ConnectOptions, arm: &Arm) -> ConnectOptions {
+        let encdb = self.encdb.as_ref();
+        let account = encdb.and_then(|encdb| encdb.account_of(arm.columns.as_ref()));
+        let (user, password) = match account {
+            Some(account) => (account.user.clone(), account.password.clone()),
+            None => (options.user, options.password),
+        };
         ConnectOptions {
+            user,
+            password,
             authentication: arm.authentication.method,
             cold_accounts: self.cold_accounts.clone().filter(|_| is_cold(arm)),
             ..options

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
@@ -10,11 +11,14 @@ use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
 use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::dataset::{self, CellsProof, Contents};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Login, MySql, is_cold};
+use super::encdb::Encdb;
 use super::{cold, counted, environment};
 use crate::columns;
 use crate::connections::Limit;
@@ -24,10 +28,28 @@ use crate::database::{
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
+use crate::plan::EncdbAccount;
 use crate::server::TargetServers;
+use crate::stored_cells;
+use crate::tpcc::{self, Examination};
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
+
+/// How it is asked for what the proof of stored cells needs.
+const CELLS_PROOF: CellsProof = CellsProof {
+    hexadecimal: ["HEX(", ")"],
+    log: [
+        Some("SET GLOBAL general_log = ON"),
+        Some("SET GLOBAL general_log = OFF"),
+    ],
+    flush: |table| {
+        vec![
+            format!("FLUSH TABLES {table} FOR EXPORT"),
+            "UNLOCK TABLES".to_owned(),
+        ]
+    },
+};
 
 /// The user's own server.
 pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
@@ -40,12 +62,28 @@ pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
         login: Login {
             user: target.user.clone(),
             password: target.password.clone(),
+            schema: target.schema.clone(),
         },
         verification: target.verification.clone(),
         client_certificate: None,
         needs_tls: false,
         display: target.to_string(),
         url: Target::MySql(target.clone()).url(),
+    }
+}
+
+/// The same, whose results are encrypted for an account by this master key.
+pub(crate) fn encdb_target(
+    target: &MySqlTarget,
+    account: &EncdbAccount,
+    key: MasterKey,
+) -> TargetServers<MySql> {
+    TargetServers {
+        database: MySql {
+            encdb: Some(Encdb::new(account, key)),
+            ..MySql::default()
+        },
+        ..mysql_target(target)
     }
 }
 
@@ -100,13 +138,21 @@ impl Database for MySql {
 
     fn prove(
         &self,
-        _control: &Control<Self>,
+        control: &Control<Self>,
         arm: &str,
         options: &ConnectOptions,
         expectation: &Expectation,
-        _conditions: Conditions<'_, Self>,
+        conditions: Conditions<'_, Self>,
     ) -> Result<Proved, RunError> {
-        Ok(prove(arm, options, expectation)?)
+        let mut proved = prove(arm, options, expectation)?;
+        if let (Some(relay), Some(direct)) = (conditions.column_relay, control.ways.first()) {
+            proved.proofs.push(relay.prove(arm, options, direct)?);
+        }
+        if let Some(encdb) = &self.encdb {
+            let proof = encdb.prove(control, arm, options, expectation, conditions.columns)?;
+            proved.proofs.extend(proof);
+        }
+        Ok(proved)
     }
 
     fn canary(options: &ConnectOptions) -> Canary {
@@ -129,6 +175,10 @@ impl Database for MySql {
             connections: 1,
             forget_passwords: self.forget_passwords.filter(|_| is_cold(arm)),
             columns: self.columns,
+            key_exchange: self
+                .encdb
+                .as_ref()
+                .and_then(|encdb| encdb.exchange_of(arm.columns.as_ref())),
         }
     }
 
@@ -140,16 +190,36 @@ impl Database for MySql {
         &mut self,
         control: &mut Control<Self>,
         study: &Study,
+        key: Option<&MasterKey>,
+        fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
         let contents = Contents {
             columns: self.columns,
-            ..Contents::of(study, MysqlAccess::VOCABULARIES)
+            fields,
+            ..tpcc::contents(study, MysqlAccess::VOCABULARIES, key)
         };
         let of = contents.rows();
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
         Ok(true)
+    }
+
+    fn examine_tables(
+        &self,
+        control: &mut Control<Self>,
+        examination: &Examination,
+    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+        tpcc::examine(control, examination)
+    }
+
+    fn restore_tables(
+        &mut self,
+        control: &mut Control<Self>,
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        tpcc::restore(control, contents, &mut self.given_up, progress)
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
@@ -184,6 +254,16 @@ impl Database for MySql {
         server: &PrivateServer,
     ) -> Result<Option<ProvedAtRest>, RunError> {
         columns::prove::<Self>(control, self.columns.as_ref(), functions, server)
+    }
+
+    fn prove_cells(
+        &self,
+        control: &Control<Self>,
+        arm: &Arm,
+        key: Option<&MasterKey>,
+        server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        stored_cells::prove(control, arm, key, server, &CELLS_PROOF)
     }
 
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {

@@ -144,6 +144,7 @@ mod tests {
         Login {
             user: "app".into(),
             password: Secret::new("p#\"w\\:d/é"),
+            schema: None,
         }
     }
 

@@ -6,10 +6,11 @@ mod control;
 mod counted;
 mod counters;
 mod database;
+mod encdb;
 mod environment;
 mod footprint;
 mod product;
 mod variable;
 
 pub(crate) use clients::MySql;
-pub(crate) use database::mysql_target;
+pub(crate) use database::{encdb_target, mysql_target};

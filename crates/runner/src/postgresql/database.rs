@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
-use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
+use ciphertax_model::{Arm, Cell, CellEncoding, ColumnFunctions, Study};
 use ciphertax_wire::postgresql::ConnectOptions;
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::{Contents, SCHEMA};
+use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::dataset::{CellsProof, Contents, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Login, PostgreSql};
 use super::{counted, environment};
@@ -21,12 +24,22 @@ use crate::columns;
 use crate::connections::Limit;
 use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
 use crate::error::RunError;
+use crate::fields;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::server::TargetServers;
+use crate::stored_cells;
+use crate::tpcc::{self, Examination};
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
+
+/// How it is asked for what the proof of stored cells needs.
+const CELLS_PROOF: CellsProof = CellsProof {
+    hexadecimal: ["encode(", "::bytea, 'hex')"],
+    log: [Some("SET log_statement = 'all'"), None],
+    flush: |_| vec!["CHECKPOINT".to_owned()],
+};
 
 /// The user's own server.
 pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<PostgreSql> {
@@ -159,16 +172,36 @@ impl Database for PostgreSql {
         &mut self,
         control: &mut Control<Self>,
         study: &Study,
+        key: Option<&MasterKey>,
+        fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError> {
         let contents = Contents {
             columns: self.columns,
-            ..Contents::of(study, PostgresqlAccess::VOCABULARIES)
+            fields,
+            ..tpcc::contents(study, PostgresqlAccess::VOCABULARIES, key)
         };
         let of = contents.rows();
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
         Ok(true)
+    }
+
+    fn examine_tables(
+        &self,
+        control: &mut Control<Self>,
+        examination: &Examination,
+    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+        tpcc::examine(control, examination)
+    }
+
+    fn restore_tables(
+        &mut self,
+        control: &mut Control<Self>,
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        tpcc::restore(control, contents, &mut self.given_up, progress)
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {
@@ -188,6 +221,16 @@ impl Database for PostgreSql {
         columns::prove::<Self>(control, self.columns.as_ref(), functions, server)
     }
 
+    fn prove_cells(
+        &self,
+        control: &Control<Self>,
+        arm: &Arm,
+        key: Option<&MasterKey>,
+        server: &PrivateServer,
+    ) -> Result<Option<ProvedAtRest>, RunError> {
+        stored_cells::prove(control, arm, key, server, &CELLS_PROOF)
+    }
+
     fn footprint(&self, control: &mut Control<Self>) -> Result<Footprint, RunError> {
         control.footprint()
     }
@@ -195,6 +238,10 @@ impl Database for PostgreSql {
     fn refuse(study: &Study, cell: &Cell, _private: Option<&Entry>) -> Vec<String> {
         let mut refusals = environment::refuse(study, cell);
         refusals.extend(columns::refuse(study, cell, Some(ColumnFunctions::Pgcrypto)));
+        refusals.extend(fields::refuse(study, cell, |columns| {
+            let is_bytes = columns.encoding == CellEncoding::Binary;
+            is_bytes.then_some("cells are stored as text here; take encoding = \"base64\"")
+        }));
         refusals
     }
 

@@ -7,6 +7,7 @@ use ciphertax_explain::{CellPrecision, CellProgress};
 use ciphertax_model::{Arm, Cell, Pace, Precision, Profiling, Study};
 use ciphertax_records::why::Look;
 use ciphertax_records::{Sample, SampleLog, VoidReason};
+use ciphertax_stats::stopping::MINIMUM_BLOCKS;
 use ciphertax_stats::{BalancedOrder, FEWEST_BLOCKS, OneIn};
 
 use super::slice::PlannedSlice;
@@ -38,6 +39,8 @@ pub(crate) struct Course<'a> {
     pub(super) reached: CellPrecision,
     /// How long the last block took; zero before the first.
     last_block: Duration,
+    /// How long a slice is.
+    slice: Duration,
 }
 
 /// What a block says of those to come.
@@ -101,7 +104,32 @@ impl<'a> Course<'a> {
             blocks: blocks.keys().next_back().map_or(0, |last| last + 1),
             failed_in_a_row: 0,
             last_block: Duration::ZERO,
+            slice: study.slice(),
         })
+    }
+
+    /// Has slices of this length from now on.
+    pub(super) fn set_slice(&mut self, slice: Duration) {
+        self.slice = slice;
+    }
+
+    /// One slice of every arm that is no part of any block.
+    pub(super) fn trial(&self, duration: Duration) -> impl Iterator<Item = PlannedSlice<'_>> {
+        let slice = move |(arm_index, arm)| PlannedSlice {
+            cell: self.cell,
+            arm,
+            arm_index,
+            block: self.blocks,
+            position: 0,
+            duration,
+            look: None,
+        };
+        self.arms.iter().enumerate().map(slice)
+    }
+
+    /// How many arms a block has, the baseline again among them.
+    pub(super) fn arm_count(&self) -> usize {
+        self.arms.len()
     }
 
     /// The number of the next block.
@@ -126,6 +154,7 @@ impl<'a> Course<'a> {
             arm_index,
             block: self.blocks,
             position: position as u32,
+            duration: self.slice,
             look,
         };
         order.into_iter().enumerate().map(slice).collect()
@@ -135,20 +164,46 @@ impl<'a> Course<'a> {
     /// runs of a program how long it takes, and a server that cannot keep up with a rate how long it takes to clear the
     /// backlog.
     pub(super) fn block_time(&self) -> Duration {
-        let slices = self.study.slice() * self.arms.len() as u32;
+        let slices = self.slice * self.arms.len() as u32;
         match (&self.cell.command, self.cell.load.pace()) {
             (Some(_), _) | (None, Pace::Batch { .. }) => self.last_block,
             (None, Pace::Open { .. }) => slices.max(self.last_block),
-            // A round has quiet phases, and as long as the last one's no others are known.
-            (None, Pace::Closed) if self.study.differs_at_rest() => slices.max(self.last_block),
+            // A round has quiet phases, and as long as the last one's no others are known; readings of a counter wait until it has all.
+            (None, Pace::Closed) if self.study.differs_at_rest() || self.study.server_cpu.is_some() => {
+                slices.max(self.last_block)
+            }
             (None, Pace::Closed) => slices,
         }
     }
 
     /// True once it is precise, and was looked into often enough to say why.
     pub(super) fn is_done(&self) -> bool {
-        let looked_into = self.look.is_none() || self.looked_blocks >= FEWEST_LOOKED_BLOCKS;
+        // In shorter slices less is seen.
+        let fewest = FEWEST_LOOKED_BLOCKS * self.blocks_of_a_turn();
+        let looked_into = self.look.is_none() || self.looked_blocks >= fewest;
         self.reached.precise && looked_into
+    }
+
+    /// How many times as wide as wanted its widest interval is; `None` before it could be precise.
+    pub(super) fn excess(&self) -> Option<f64> {
+        let wanted = self.wanted();
+        let widest = [
+            (self.reached.cpu_half_width, wanted.cpu),
+            (self.reached.throughput_half_width, wanted.throughput),
+        ];
+        let excess = widest
+            .into_iter()
+            .filter_map(|(reached, wanted)| Some(reached? / wanted));
+        excess
+            .max_by(f64::total_cmp)
+            .filter(|_| self.reached.blocks >= MINIMUM_BLOCKS)
+    }
+
+    /// So many blocks follow each other before the next cell has its turn: the shorter slices are the more, so that a turn of any
+    /// cell lasts as long.
+    pub(super) fn blocks_of_a_turn(&self) -> u32 {
+        let blocks = self.study.slice().as_secs_f64() / self.slice.as_secs_f64();
+        (blocks.round() as u32).max(1)
     }
 
     /// How precise it should become.
@@ -191,9 +246,9 @@ impl<'a> Course<'a> {
     }
 }
 
-/// True if a slice is void because of what passes: that others had the CPU, or held up the load generator. A rate that is more
-/// than an arm can do does not pass.
-fn passes(sample: &Sample) -> bool {
+/// True if a slice is void because of what passes: that others had the CPU, or held up the load generator, or that what reads the
+/// server's CPU from another machine could not be reached. A rate that is more than an arm can do does not pass.
+pub(super) fn passes(sample: &Sample) -> bool {
     let is_beyond_reach = || {
         sample
             .load
@@ -202,7 +257,7 @@ fn passes(sample: &Sample) -> bool {
             .is_some_and(|open_loop| open_loop.not_begun > 0)
     };
     match &sample.void {
-        Some(VoidReason::Steal { .. }) => true,
+        Some(VoidReason::Steal { .. } | VoidReason::AgentLost { .. }) => true,
         Some(VoidReason::ScheduleMissed { .. }) => !is_beyond_reach(),
         _ => false,
     }
@@ -240,9 +295,10 @@ mod tests {
     }
 
     #[test]
-    fn what_others_did_to_the_machine_passes_and_nothing_else() {
+    fn what_others_did_to_the_machine_and_a_lost_agent_pass_and_nothing_else() {
         let detail = || "why".to_owned();
         assert!(passes(&void(VoidReason::Steal { fraction: 0.2 }, 0)));
+        assert!(passes(&void(VoidReason::AgentLost { detail: detail() }, 0)));
         assert!(passes(&void(VoidReason::ScheduleMissed { detail: detail() }, 0)));
         for reason in [
             VoidReason::ScheduleMissed { detail: detail() },

@@ -7,6 +7,7 @@ use ciphertax_records::{QuietPhase, Round};
 
 use super::slice::{Measured, PlannedSlice};
 use crate::error::RunError;
+use crate::progress::Progress;
 
 /// Who measures the slices of a run's cells, and how its time passes.
 pub(crate) trait Measure {
@@ -26,8 +27,21 @@ pub(crate) trait Measure {
     /// What keeps the run from going on.
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError>;
 
+    /// Has tables that have grown too large as they were, all of them at once. The time that takes is no time of the run.
+    ///
+    /// # Errors
+    /// When they are not what they must be after what was asked of them, or the server refuses.
+    fn restore(&mut self, _cell: usize, _progress: &mut dyn Progress) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// True if the arms of a cell have servers of their own because they differ at rest: then its blocks are rounds.
     fn has_rounds(&self, cell: usize) -> bool;
+
+    /// True if part of what the servers of a cell use is only known in ticks of 10 ms, so that short slices tell little of it.
+    fn counts_in_ticks(&mut self, _cell: usize) -> bool {
+        false
+    }
 
     /// Waits until the servers of a cell with rounds stand still, but for that of the arm whose slice comes next; no longer
     /// than is bearable.

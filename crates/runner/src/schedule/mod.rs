@@ -1,6 +1,7 @@
 //! What is measured next, what counts, and when it is enough: whoever measures is behind [`Measure`], so none of this knows
 //! a database, a process or a clock.
 
+mod calibration;
 mod course;
 mod measure;
 mod open_loop;
@@ -14,11 +15,12 @@ use std::time::Duration;
 
 use ciphertax_records::{Round, Sample, SampleLog};
 
+pub(crate) use calibration::TRIED;
 pub(crate) use course::Course;
 pub(crate) use measure::Measure;
 pub(crate) use rounds::Rounds;
 pub(crate) use slice::{Looked, Measured, PlannedSlice};
-pub(crate) use void::{Outcome, reason_of, void_reason};
+pub(crate) use void::{Outcome, cells_differ, reason_of, relay_differs, void_reason};
 
 /// The time from the beginning of a run to the end of what was measured last.
 pub(crate) fn time_of(log: &SampleLog) -> Duration {

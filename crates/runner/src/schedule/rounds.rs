@@ -5,6 +5,7 @@ use std::time::Duration;
 use ciphertax_model::Study;
 use ciphertax_records::{QuietPhase, RunFolder, RunStatus, SampleLog, VoidReason};
 
+use super::calibration::{calibrate, length_of};
 use super::course::{BlockOutcome, Course};
 use super::measure::Measure;
 use super::slice::{Looked, Measured, PlannedSlice};
@@ -15,8 +16,15 @@ use crate::progress::{Headline, Progress, Stage};
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
+/// A cell whose intervals are so much narrower than those of the cell that is furthest from its target, relative to the targets, lets it
+/// go before: the time is worth more there.
+const AHEAD: f64 = std::f64::consts::FRAC_1_SQRT_2;
+/// In one of so many turns every cell has its block, so that all see the same hours of the machine.
+const TURNS_OF_ALL: u32 = 4;
+
 /// Has the cells of a study measured in turn and keeps what they yield.
 pub(crate) struct Rounds<'a> {
+    study: &'a Study,
     measure: &'a mut dyn Measure,
     folder: &'a mut RunFolder,
     log: SampleLog,
@@ -35,12 +43,13 @@ enum BlockEnd {
 impl<'a> Rounds<'a> {
     /// Before the first block of a run, or of one that goes on after what was measured `earlier`.
     pub(crate) fn begin(
-        study: &Study,
+        study: &'a Study,
         measure: &'a mut dyn Measure,
         folder: &'a mut RunFolder,
         earlier: SampleLog,
     ) -> Self {
         Self {
+            study,
             measure,
             folder,
             log: earlier,
@@ -58,31 +67,83 @@ impl<'a> Rounds<'a> {
         cells: &mut [Course<'_>],
         progress: &mut dyn Progress,
     ) -> Result<RunStatus, RunError> {
-        while cells.iter().any(|cell| !cell.is_done()) {
-            let imprecise = cells.iter_mut().enumerate();
-            for (index, cell) in imprecise.filter(|(_, cell)| !cell.is_done()) {
-                let block_began = self.measure.elapsed();
-                if block_began + cell.block_time() > self.budget {
-                    return Ok(RunStatus::Complete);
+        for cell in cells.iter().filter(|cell| cell.number() > 0) {
+            progress.earlier(&self.headline(cell));
+        }
+        self.set_slices(cells)?;
+        for turn in 0.. {
+            let imprecise = cells.iter().filter(|cell| !cell.is_done());
+            if imprecise.clone().next().is_none() {
+                break;
+            }
+            let furthest = imprecise.filter_map(Course::excess).max_by(f64::total_cmp);
+            for (index, cell) in cells.iter_mut().enumerate() {
+                let excess = cell.excess().zip(furthest);
+                let is_ahead = excess.is_some_and(|(excess, furthest)| excess < AHEAD * furthest);
+                if is_ahead && turn % TURNS_OF_ALL != 0 {
+                    continue;
                 }
-                let ended = self.block(index, cell, progress);
-                if self.measure.is_stopped() {
-                    return Ok(partial("stopped by the user"));
+                if let Some(end) = self.turn(index, cell, progress)? {
+                    return Ok(end);
                 }
-                if let BlockEnd::RunEnds(status) = ended? {
-                    return Ok(status);
-                }
-                let took = self.measure.elapsed() - block_began;
-                match cell.end_block(&self.log, took)? {
-                    BlockOutcome::Valid => self.wait = FIRST_WAIT,
-                    BlockOutcome::Failed => {}
-                    BlockOutcome::Disturbed(reason) => self.wait_for_peace(reason, progress),
-                    BlockOutcome::Hopeless(reason) => return Ok(partial(reason)),
-                }
-                progress.block(&self.headline(cell));
             }
         }
         Ok(RunStatus::Complete)
+    }
+
+    /// As many blocks of a cell as make a turn, or as it needs. Tells how the run ends, if it does.
+    fn turn(
+        &mut self,
+        index: usize,
+        cell: &mut Course<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<RunStatus>, RunError> {
+        for _ in 0..cell.blocks_of_a_turn() {
+            if cell.is_done() {
+                break;
+            }
+            let block_began = self.measure.elapsed();
+            if block_began + cell.block_time() > self.budget {
+                return Ok(Some(RunStatus::Complete));
+            }
+            let ended = self.block(index, cell, progress);
+            if self.measure.is_stopped() {
+                return Ok(Some(partial("stopped by the user")));
+            }
+            if let BlockEnd::RunEnds(status) = ended? {
+                return Ok(Some(status));
+            }
+            let took = self.measure.elapsed() - block_began;
+            match cell.end_block(&self.log, took)? {
+                BlockOutcome::Valid => self.wait = FIRST_WAIT,
+                BlockOutcome::Failed => {}
+                BlockOutcome::Disturbed(reason) => self.wait_for_peace(reason, progress),
+                BlockOutcome::Hopeless(reason) => return Ok(Some(partial(reason))),
+            }
+            progress.block(&self.headline(cell));
+        }
+        Ok(None)
+    }
+
+    /// Has the slices of every cell as short as its load bears, where nothing says how long they are; those of a run that goes on as
+    /// long as they were.
+    fn set_slices(&mut self, cells: &mut [Course<'_>]) -> Result<(), RunError> {
+        for (index, cell) in cells.iter_mut().enumerate() {
+            if !self.study.has_free_slices(cell.cell) || self.measure.counts_in_ticks(index) {
+                continue;
+            }
+            let mut of_cell = self
+                .log
+                .samples
+                .iter()
+                .filter(|sample| sample.slice.cell == cell.cell.name);
+            let slice = match of_cell.find(|sample| sample.is_valid()) {
+                Some(earlier) => length_of(Duration::from_nanos(earlier.load.duration_ns)),
+                None => calibrate((self.study, self.budget), index, cell, self.measure)?,
+            };
+            cell.set_slice(slice);
+        }
+        Ok(())
     }
 
     /// What disturbs this machine passes: so wait a little, then longer, while there is time.
@@ -106,6 +167,7 @@ impl<'a> Rounds<'a> {
         cell: &mut Course<'_>,
         progress: &mut dyn Progress,
     ) -> Result<BlockEnd, RunError> {
+        self.measure.restore(index, progress)?;
         let has_rounds = self.measure.has_rounds(index);
         if has_rounds {
             progress.stage(&Stage::Settling);
@@ -121,6 +183,7 @@ impl<'a> Rounds<'a> {
                 mut sample,
                 kept,
                 looked,
+                ..
             } = self.measure.slice(index, &slice)?;
             sample.quiet = quiet;
             if self.measure.is_stopped() && !sample.is_valid() {
@@ -138,7 +201,9 @@ impl<'a> Rounds<'a> {
             progress.void(&slice.cell.name, &slice.arm.name, &reason.to_string());
             if matches!(
                 reason,
-                VoidReason::ServerDied { .. } | VoidReason::PoolerDied { .. }
+                VoidReason::ServerDied { .. }
+                    | VoidReason::PoolerDied { .. }
+                    | VoidReason::ColumnRelayDied { .. }
             ) {
                 return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
             }
@@ -192,9 +257,12 @@ impl<'a> Rounds<'a> {
             .iter()
             .filter(|sample| !sample.is_valid())
             .count();
+        let mut latest = self.log.samples.iter().rev();
+        let latest = latest.find(|sample| sample.slice.cell == course.cell.name);
         Headline {
             cell: course.cell.name.clone(),
             blocks: reached.blocks,
+            looked_into: latest.is_some_and(|sample| sample.look.is_some()),
             cpu: (reached.cpu_half_width, wanted.cpu),
             throughput: (reached.throughput_half_width, wanted.throughput),
             void: void as u32,

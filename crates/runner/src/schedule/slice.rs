@@ -1,8 +1,11 @@
 //! Slices: what is to be measured, and what it yielded.
 
+use std::time::Duration;
+
 use ciphertax_model::{Arm, Cell};
 use ciphertax_records::why::{Look, Profile, Waits};
 use ciphertax_records::{KeptOperation, Sample, SliceId};
+use serde::{Deserialize, Serialize};
 
 /// A slice that is to be measured.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +17,8 @@ pub(crate) struct PlannedSlice<'a> {
     pub(crate) block: u32,
     /// Position in the block.
     pub(crate) position: u32,
+    /// How long the load lasts, but for batches and programs.
+    pub(crate) duration: Duration,
     /// How it is to be looked into.
     pub(crate) look: Option<Look>,
 }
@@ -33,6 +38,8 @@ impl PlannedSlice<'_> {
 /// What a slice yielded.
 pub(crate) struct Measured {
     pub(crate) sample: Sample,
+    /// Operations whose end nobody saw.
+    pub(crate) unfinished: u64,
     /// Every single operation, where they are kept.
     pub(crate) kept: Vec<KeptOperation>,
     /// What was seen when it was looked into.
@@ -40,8 +47,19 @@ pub(crate) struct Measured {
 }
 
 /// What was seen in a slice.
-#[derive(Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Looked {
     pub(crate) profile: Option<Profile>,
     pub(crate) waits: Option<Waits>,
+}
+
+impl Looked {
+    /// Adds what was seen of another side on another machine.
+    pub(crate) fn add(&mut self, other: Self) {
+        match (&mut self.profile, other.profile) {
+            (Some(profile), Some(other)) => profile.sides.extend(other.sides),
+            (profile, other) => *profile = profile.take().or(other),
+        }
+        self.waits = self.waits.take().or(other.waits);
+    }
 }

@@ -1,12 +1,18 @@
 //! Why a slice does not count.
 
+use std::time::Duration;
+
 use ciphertax_engine::Failure;
-use ciphertax_records::{OpenLoopSample, VoidReason};
+use ciphertax_model::{Arm, ColumnFeature, Decrypt};
+use ciphertax_records::{OpenLoopSample, VoidReason, Yield};
 
 use super::open_loop::missed;
 
 /// Stolen share of all CPU time from which on a slice says nothing about the server.
 const MOST_STEAL: f64 = 0.10;
+
+/// A hypervisor tells what it stole in ticks of 10 ms, of which a short slice has few: so much says nothing of any slice.
+const BEARABLE_STEAL: Duration = Duration::from_millis(20);
 
 /// What is known of a slice at its end, as far as it may make it void.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +21,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) known: Option<VoidReason>,
     /// The first operation that failed, or the gravest.
     pub(crate) first_failure: Option<&'a Failure>,
+    /// What [`cells_differ`] says.
+    pub(crate) cells: Option<String>,
     /// Operations that failed.
     pub(crate) failures: u64,
     /// Operations that completed.
@@ -28,10 +36,14 @@ pub(crate) struct Outcome<'a> {
     pub(crate) is_silent: bool,
     /// True if the server began anew during the slice.
     pub(crate) is_restarted: bool,
+    /// Why the server's processes could not be read, who run on another machine.
+    pub(crate) agent_lost: Option<String>,
     /// That the server is gone, or the arm's pooler, if it is known to be.
     pub(crate) death: Option<VoidReason>,
     /// Stolen share of all CPU time, as a fraction.
     pub(crate) steal: f64,
+    /// CPU time stolen.
+    pub(crate) stolen: Duration,
 }
 
 /// The gravest reason why a slice does not count; `None` if it does. First what makes its arm a lie, then what ends the run,
@@ -40,6 +52,9 @@ pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
     let failure = |failure| reason_of(failure, outcome.failures, outcome.death.as_ref());
     if let Some(differs @ Failure::FactsDiffer(_)) = outcome.first_failure {
         return Some(failure(differs));
+    }
+    if let Some(detail) = outcome.cells.clone() {
+        return Some(VoidReason::CellsDiffer { detail });
     }
     if outcome.is_silent {
         return Some(outcome.death.clone().unwrap_or_else(|| VoidReason::ServerDied {
@@ -60,6 +75,9 @@ pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
     if outcome.is_interrupted {
         return Some(VoidReason::Interrupted);
     }
+    if let Some(detail) = outcome.agent_lost.clone() {
+        return Some(VoidReason::AgentLost { detail });
+    }
     if let Some(detail) = outcome.open_loop.and_then(missed) {
         return Some(VoidReason::ScheduleMissed { detail });
     }
@@ -70,8 +88,33 @@ pub(crate) fn void_reason(outcome: &Outcome<'_>) -> Option<VoidReason> {
     if outcome.completed == 0 {
         return Some(VoidReason::Empty);
     }
-    (outcome.steal > MOST_STEAL).then_some(VoidReason::Steal {
+    let is_stolen = outcome.steal > MOST_STEAL && outcome.stolen > BEARABLE_STEAL;
+    is_stolen.then_some(VoidReason::Steal {
         fraction: outcome.steal,
+    })
+}
+
+/// By how much the cells that were encrypted and decrypted are not those of the columns that are named as encrypted; `None`
+/// where they are.
+pub(crate) fn cells_differ(load: &Yield) -> Option<String> {
+    let (named, encrypted, decrypted) = (load.cells_named, load.cells_encrypted, load.cells_decrypted);
+    (encrypted.checked_add(decrypted) != Some(named)).then(|| {
+        format!("{encrypted} were encrypted and {decrypted} decrypted, of {named} that are not NULL")
+    })
+}
+
+/// By how much the cells that an arm's relay encrypted are not those that its client decrypted; `None` where they are, and where a
+/// client that decrypts what it reads alone has left some.
+pub(crate) fn relay_differs(arm: &Arm, encrypted: u64, decrypted: u64) -> Option<String> {
+    let in_results = arm.columns.as_ref();
+    let in_results = in_results.filter(|columns| columns.feature == ColumnFeature::InResults);
+    let is_same = match in_results.map(|columns| columns.decrypt) {
+        None => encrypted == 0,
+        Some(Decrypt::All) => encrypted == decrypted,
+        Some(Decrypt::Read) => encrypted >= decrypted,
+    };
+    (!is_same).then(|| {
+        format!("the relay encrypted {encrypted} of its results, and the client decrypted {decrypted}")
     })
 }
 
@@ -123,10 +166,18 @@ mod tests {
         // A little is always stolen, and a server may be slow.
         let bearable = Outcome {
             steal: MOST_STEAL,
+            stolen: Duration::from_secs(1),
             death: None,
             ..fine()
         };
         assert_eq!(void_reason(&bearable), None);
+        // Two ticks of a hypervisor, in a slice of five.
+        let short = Outcome {
+            steal: 0.4,
+            stolen: BEARABLE_STEAL,
+            ..fine()
+        };
+        assert_eq!(void_reason(&short), None);
     }
 
     #[test]
@@ -146,11 +197,17 @@ mod tests {
         let known = VoidReason::FactsDiffer {
             detail: "the program did not use TLS".into(),
         };
-        let causes: [Cause<'_>; 10] = [
+        let causes: [Cause<'_>; 12] = [
             (
                 &|outcome| (outcome.first_failure, outcome.failures) = (Some(&differs), 3),
                 VoidReason::FactsDiffer {
                     detail: "TLSv1.2 instead of TLSv1.3".into(),
+                },
+            ),
+            (
+                &|outcome| outcome.cells = Some("one is missing".into()),
+                VoidReason::CellsDiffer {
+                    detail: "one is missing".into(),
                 },
             ),
             (
@@ -174,6 +231,12 @@ mod tests {
             ),
             (&|outcome| outcome.is_interrupted = true, VoidReason::Interrupted),
             (
+                &|outcome| outcome.agent_lost = Some("the connection has ended".into()),
+                VoidReason::AgentLost {
+                    detail: "the connection has ended".into(),
+                },
+            ),
+            (
                 &|outcome| outcome.open_loop = Some(&open_loop),
                 VoidReason::ScheduleMissed {
                     detail: missed_detail,
@@ -187,7 +250,10 @@ mod tests {
             ),
             (&|outcome| outcome.completed = 0, VoidReason::Empty),
             (
-                &|outcome| outcome.steal = 0.11,
+                &|outcome| {
+                    outcome.steal = 0.11;
+                    outcome.stolen = Duration::from_millis(30);
+                },
                 VoidReason::Steal { fraction: 0.11 },
             ),
         ];
@@ -205,6 +271,55 @@ mod tests {
             causes[rank..].iter().for_each(|(cause, _)| cause(&mut all));
             assert_eq!(void_reason(&all).as_ref(), Some(expected), "with all below");
         }
+    }
+
+    #[test]
+    fn a_relay_must_have_encrypted_what_the_client_decrypted() {
+        let arm = |columns: &str| {
+            let arms = format!(
+                "name = \"s\"\nquestion = \"?\"\ntime_s = 60\narm = [{{ name = \"a\", transport = \"plain\" }}, \
+                 {{ name = \"b\", transport = \"plain\"{columns} }}]\n\
+                 cell = [{{ name = \"c\", workload = \"tpcc\", load = {{ connections = 1, batch = 100 }} }}]\n"
+            );
+            ciphertax_model::Study::from_toml(&arms).unwrap().arms.remove(1)
+        };
+        let all = arm(", columns = { feature = \"in_results\", columns = \"all\" }");
+        let read = arm(", columns = { feature = \"in_results\", columns = \"all\", decrypt = \"read\" }");
+        let stored = arm(", columns = { feature = \"stored\", columns = \"payload\" }");
+        for (arm, encrypted, decrypted, is_same) in [
+            (&all, 7, 7, true),
+            (&all, 7, 6, false),
+            (&all, 6, 7, false),
+            (&read, 7, 3, true),
+            (&read, 3, 7, false),
+            (&stored, 0, 7, true),
+            (&stored, 1, 7, false),
+        ] {
+            let differs = relay_differs(arm, encrypted, decrypted);
+            assert_eq!(differs.is_none(), is_same, "{differs:?}");
+        }
+    }
+
+    #[test]
+    fn every_named_cell_must_have_been_encrypted_or_decrypted_and_no_other() {
+        let of = |named, encrypted, decrypted| {
+            cells_differ(&Yield {
+                cells_named: named,
+                cells_encrypted: encrypted,
+                cells_decrypted: decrypted,
+                ..Yield::default()
+            })
+        };
+        for (named, encrypted, decrypted) in [(0, 0, 0), (7, 7, 0), (7, 0, 7), (7, 3, 4)] {
+            assert_eq!(of(named, encrypted, decrypted), None);
+        }
+        for (named, encrypted, decrypted) in [(7, 3, 3), (7, 4, 4), (0, 1, 0), (1, 0, 0), (0, u64::MAX, 1)] {
+            assert!(of(named, encrypted, decrypted).is_some());
+        }
+        assert_eq!(
+            of(7, 3, 2).unwrap(),
+            "3 were encrypted and 2 decrypted, of 7 that are not NULL"
+        );
     }
 
     #[test]

@@ -2,14 +2,20 @@
 
 mod as_measured;
 mod probed;
+#[cfg(test)]
+mod relayed;
 
+use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
-use ciphertax_model::{Arm, ColumnFunctions, Link, ServerSpec, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Link, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::Verification;
+use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::ycsb::FieldEncryption;
 
 use self::probed::Changed;
 use super::measured::Server;
@@ -19,13 +25,15 @@ use super::reach::{connect, reached, ways};
 use super::record::{self, Identity, unseen};
 use super::route::Route;
 use super::target::TargetServers;
-use crate::connections::too_many;
+use crate::connections::{are_many, too_many};
 use crate::database::{Conditions, Control, Database, ReachedArm, Ways};
 use crate::distance::Distance;
 use crate::error::RunError;
+use crate::far::Far;
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
+use crate::tpcc::Examination;
 
 /// The server of a group of arms, with a session for what is not measured.
 pub(crate) struct GroupServer<D: Database> {
@@ -46,8 +54,10 @@ pub(crate) struct GroupServer<D: Database> {
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
-    /// By which functions any arm of the study has columns encrypted.
+    /// By which functions an arm that is measured beside it has columns encrypted.
     columns: Option<ColumnFunctions>,
+    /// What the client stores in YCSB's table, where that is not plain.
+    stored: Option<ColumnEncryption>,
     /// What a probe has changed for a slice that runs.
     changed: Option<Changed>,
     /// True if it may hold a data set.
@@ -70,6 +80,7 @@ impl<D: Database> GroupServer<D> {
         spec: &ServerSpec,
         group: &Group<'_>,
         identity: Identity,
+        column_key: Option<&MasterKey>,
     ) -> Result<Self, RunError> {
         let guard = GuardProgram::this_program();
         let link = Distance::link(study, spec, &guard)?;
@@ -77,10 +88,10 @@ impl<D: Database> GroupServer<D> {
         let (route, server) = Route::to_private(
             link,
             server,
-            study,
-            spec,
+            (study, spec),
             group,
             D::is_login_by_certificate,
+            column_key,
             &guard,
         )?;
         // Declared after the route, so that it goes before it if something fails.
@@ -107,7 +118,8 @@ impl<D: Database> GroupServer<D> {
             file_system,
             daemon,
             proved_at_rest: None,
-            columns: study.arms.iter().find_map(|arm| arm.at_rest.columns),
+            columns: functions_beside(study, spec),
+            stored: group.needs.stored.cloned(),
             changed: None,
             is_loaded: false,
         };
@@ -125,6 +137,7 @@ impl<D: Database> GroupServer<D> {
         identity: Identity,
     ) -> Result<Self, RunError> {
         let mut route = Route::to_target(&target.endpoints, target.trust());
+        route.trust.releases_buffers = are_many(study);
         route.default_tls = route.trust.default_tls(study)?;
         let control = connect(
             study,
@@ -147,10 +160,12 @@ impl<D: Database> GroupServer<D> {
             daemon: None,
             proved_at_rest: None,
             columns: None,
+            stored: None,
             changed: None,
             is_loaded: false,
         };
         server.find_members()?;
+        server.ask_from_afar(study)?;
         D::claim(&mut server.control)?;
         server.leave_connections_to_others(study)?;
         server
@@ -196,6 +211,7 @@ impl<D: Database> GroupServer<D> {
     pub(crate) fn record(&self) -> ServerRecord {
         ServerRecord {
             link: self.route.link_record(),
+            cpu_from: self.processes.cpu_from(),
             ..self.first_record()
         }
     }
@@ -232,11 +248,11 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
-    /// Proves an arm, and its tunnel before it, and tells how it is reached.
+    /// Proves an arm, and its tunnel before it, and tells how it is reached; `key` is that of its cells.
     ///
     /// # Errors
     /// When the arm is not available, or is not what it says.
-    pub(crate) fn prove(&mut self, arm: &Arm) -> Result<ProvedArm<D>, RunError> {
+    pub(crate) fn prove(&mut self, arm: &Arm, key: Option<&MasterKey>) -> Result<ProvedArm<D>, RunError> {
         let reached = self.arm(arm)?;
         let unknown_client = match D::is_login_by_certificate(arm) {
             true => self.route.trust.policy_of_unknown_client(arm)?,
@@ -246,8 +262,10 @@ impl<D: Database> GroupServer<D> {
             unknown_client.map(|policy| reached.options_by(Some(&policy), &self.database, arm));
         let conditions = Conditions {
             is_private: self.is_private(),
+            columns: arm.columns.as_ref(),
             measured: &self.route.measured,
             pooler: self.route.pooler_of(arm),
+            column_relay: self.route.column_relay_of(arm),
             unknown_client: unknown_client.transpose()?,
         };
         let expectation = D::expectation(arm, &reached.login);
@@ -259,7 +277,11 @@ impl<D: Database> GroupServer<D> {
             Some(server) => self.database.prove_columns(&self.control, self.columns, server)?,
             None => None,
         };
-        let at_rest = merged(columns, self.proved_at_rest.clone());
+        let cells = match &self.private {
+            Some(server) => self.database.prove_cells(&self.control, arm, key, server)?,
+            None => None,
+        };
+        let at_rest = merged(merged(columns, cells), self.proved_at_rest.clone());
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
         proved.proofs.extend(self.try_probe(arm)?);
@@ -290,15 +312,47 @@ impl<D: Database> GroupServer<D> {
         reached(&self.route, self.private.as_ref(), &self.login, arm)
     }
 
-    /// Makes the data sets that the study's cells ask.
+    /// Makes the data sets that the study's cells ask; `key` is that of stored cells.
     ///
     /// # Errors
     /// When they cannot be made, or what is there is not ciphertax's own.
-    pub(crate) fn load(&mut self, study: &Study, progress: &mut dyn FnMut(u64, u64)) -> Result<(), RunError> {
+    pub(crate) fn load(
+        &mut self,
+        study: &Study,
+        key: Option<&MasterKey>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), RunError> {
+        let fields = FieldEncryption::stored(self.stored.as_ref(), key);
         // Also if it fails half-way.
         self.is_loaded = true;
-        self.is_loaded = self.database.load(&mut self.control, study, progress)?;
+        self.is_loaded = self
+            .database
+            .load(&mut self.control, study, key, fields, progress)?;
         Ok(())
+    }
+
+    /// Checks TPC-C's tables, and tells what holds of each set.
+    ///
+    /// # Errors
+    /// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
+    pub(crate) fn examine_tables(
+        &mut self,
+        examination: &Examination,
+    ) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+        self.database.examine_tables(&mut self.control, examination)
+    }
+
+    /// Makes TPC-C's tables anew. `progress` hears the rows that are there.
+    ///
+    /// # Errors
+    /// When the server refuses, or somebody wants to stop.
+    pub(crate) fn restore_tables(
+        &mut self,
+        contents: &Contents,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), RunError> {
+        self.database
+            .restore_tables(&mut self.control, contents, progress)
     }
 
     /// How large its data are; `None` for a server of the user's own.
@@ -355,6 +409,15 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
+    /// Has something on another machine tell what its processes use, where the study says what.
+    fn ask_from_afar(&mut self, study: &Study) -> Result<(), RunError> {
+        let far = Far::open(study, &self.route.control, D::SERVED_BY);
+        if let Some(far) = far.map_err(|problem| self.control.unusable(problem))? {
+            self.processes = self.processes.told_by(far);
+        }
+        Ok(())
+    }
+
     /// Makes sure that the run leaves connections to other clients, as far as the account may see how many there are.
     fn leave_connections_to_others(&mut self, study: &Study) -> Result<(), RunError> {
         match too_many(study, &D::limits(&mut self.control)?) {
@@ -374,6 +437,14 @@ impl<D: Database> GroupServer<D> {
 }
 
 /// What was proved of its columns and of its files, in one.
+/// By which functions an arm has columns encrypted that is measured on such servers: databases have functions of their own.
+fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions> {
+    let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
+    cells
+        .flat_map(|cell| study.arms_of(cell))
+        .find_map(|arm| arm.at_rest.columns)
+}
+
 fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<ProvedAtRest> {
     let Some(mut all) = columns else {
         return files;
@@ -384,4 +455,32 @@ fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<
         all.disk.files.extend(files.disk.files);
     }
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_searched_for_what_arms_of_its_own_cells_encrypt() {
+        let study = Study::from_toml(
+            "name = \"s\"\nquestion = \"?\"\ntime_s = 60\n\
+             arm = [{ name = \"plain\", transport = \"plain\" },\
+             { name = \"aes\", transport = \"plain\", at_rest = { columns = \"aes_encrypt\" } },\
+             { name = \"pgcrypto\", transport = \"plain\", at_rest = { columns = \"pgcrypto\" } }]\n\
+             cell = [{ name = \"m\", workload = \"ycsb_c\", arms = [\"plain\", \"aes\"], load = { connections = 1 } },\
+             { name = \"p\", server = \"postgresql\", workload = \"ycsb_c\", \
+              arms = [\"plain\", \"pgcrypto\"], load = { connections = 1 } }]\n",
+        )
+        .unwrap();
+        let found: Vec<_> = study
+            .cells
+            .iter()
+            .map(|cell| functions_beside(&study, &study.server_spec(cell)))
+            .collect();
+        assert_eq!(
+            found,
+            [Some(ColumnFunctions::AesEncrypt), Some(ColumnFunctions::Pgcrypto)]
+        );
+    }
 }

@@ -7,6 +7,7 @@ use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
 use ciphertax_records::CpuTime;
 
+use crate::agent::AgentMeter;
 use crate::error::RunError;
 use crate::meter::ServedBy;
 
@@ -95,6 +96,16 @@ pub(crate) trait Server {
     /// Why it is gone; `None` while it lives, or if that cannot be seen from here.
     fn death(&self) -> Option<String>;
 
+    /// What reads its processes on another machine and looks into them there; `None` where nothing does.
+    fn agent(&self) -> Option<&AgentMeter> {
+        None
+    }
+
+    /// Why nobody can read its processes now, who run on another machine; `None` if somebody can, and where nobody has to.
+    fn agent_lost(&self) -> Option<String> {
+        None
+    }
+
     /// Reads what an arm's tunnel uses, on both its sides; `None` for an arm without a tunnel.
     fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter>;
 
@@ -103,4 +114,19 @@ pub(crate) trait Server {
 
     /// Which pooler of an arm is gone, and its last words; `None` while it lives, or for an arm without a pooler.
     fn pooler_death(&self, arm: &Arm) -> Option<String>;
+
+    /// Reads what the relay before it uses that encrypts an arm's cells, or passes everything on; `None` where there is none.
+    fn column_relay_meter(&self, _arm: &Arm) -> Option<&dyn Meter> {
+        None
+    }
+
+    /// That the relay of an arm is gone, and its last words; `None` while it lives, and where there is none.
+    fn column_relay_death(&self, _arm: &Arm) -> Option<String> {
+        None
+    }
+
+    /// Cells that the relay of an arm has encrypted so far; `None` where there is none, or it does not answer.
+    fn cells_encrypted(&self, _arm: &Arm) -> Option<u64> {
+        None
+    }
 }

@@ -1,6 +1,7 @@
 //! The server of a group of arms, or several that form one database: the same for every database.
 
 mod at_rest;
+mod column_relay;
 mod group;
 mod measured;
 mod pooler;
@@ -12,6 +13,7 @@ mod route;
 mod target;
 
 pub(crate) use at_rest::AtRestProofs;
+pub(crate) use column_relay::encrypts_results;
 pub(crate) use group::{GroupServer, ProvedArm};
 #[cfg(test)]
 pub(crate) use measured::FileSystemClock;
@@ -19,4 +21,6 @@ pub(crate) use measured::Server;
 #[cfg(test)]
 pub(crate) use private::tests::OPTIONS;
 pub(crate) use record::Identity;
+#[cfg(test)]
+pub(crate) use record::unseen;
 pub(crate) use target::TargetServers;

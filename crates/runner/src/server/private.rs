@@ -3,9 +3,11 @@
 use ciphertax_lab::{PrivateServer, RunningLink};
 use ciphertax_model::{ServerSpec, Study};
 
+use crate::connections::needed_of_one_server;
 use crate::entry::entry;
 use crate::error::RunError;
 use crate::groups::Group;
+use crate::tpcc;
 use crate::trust::need_old_tls;
 
 /// Room for what servers write besides their data set, in megabytes: logs, temporary files, and what is added meanwhile.
@@ -31,9 +33,11 @@ pub(super) fn start(
     let entry = entry(&spec.server)?;
     let mut builder = PrivateServer::builder(entry)
         .access_control(group.needs.access_control)
+        .connections(u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX))
         .storage(spec.storage)
         .at_rest(group.needs.at_rest);
-    if group.needs.at_rest.file_system.is_some() {
+    builder = tpcc::with_room(builder, entry, study, spec);
+    if group.needs.at_rest.file_system.is_some() || tpcc::data_mb(study, spec) > 0 {
         builder = builder.disk_mb(disk_mb(study, spec));
     }
     builder = match study.needs_tls() {
@@ -71,7 +75,7 @@ pub(super) fn start(
 fn disk_mb(study: &Study, spec: &ServerSpec) -> u64 {
     let members = spec.replica_set.map_or(1, |set| u64::from(set.servers()));
     let data = study.dataset.rows() * ROW + study.ycsb.bytes() + u64::from(study.pgbench.scale) * BRANCH;
-    members * (BESIDE_DATA_MB + GROWTH * data / 1_000_000)
+    members * (BESIDE_DATA_MB + GROWTH * data / 1_000_000 + tpcc::grown_mb(study, spec))
 }
 
 #[cfg(test)]

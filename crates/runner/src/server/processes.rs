@@ -3,16 +3,21 @@
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Placement, ServerSpec, Study};
 use ciphertax_observe::{Meter, Unmetered};
+use ciphertax_records::CpuSource;
 
+use crate::agent::AgentMeter;
 use crate::database::Endpoint;
 use crate::error::RunError;
+use crate::far::Far;
 use crate::meter::{ServedBy, ServerMeter};
 use crate::placement::confined;
-use crate::whereabouts::Whereabouts;
+use crate::whereabouts::{Asker, Whereabouts};
 
 /// The processes of a server.
 pub(super) struct Processes {
     meters: Vec<ServerMeter>,
+    /// What tells of them from another machine.
+    far: Option<Far>,
     /// Why there are none.
     unread: Option<Unmetered>,
     /// How many of them, the first ones, elect who takes writes.
@@ -45,6 +50,7 @@ impl Processes {
         };
         Ok(Self {
             meters,
+            far: None,
             unread: None,
             // The read-only member, which comes last, has no vote.
             voters: spec.replica_set.map_or(pids.len(), |set| set.members.into()),
@@ -56,11 +62,12 @@ impl Processes {
     /// Those of the user's own servers, as far as they can be seen from here.
     pub(super) fn looked_for(endpoints: &[Endpoint], served_by: ServedBy) -> Self {
         let (mut meters, mut unread, mut same_host) = (Vec::new(), None, true);
+        let asker = match endpoints.len() {
+            1 => Asker::Run,
+            _ => Asker::RunOnSeveral,
+        };
         for endpoint in endpoints {
-            let found = match &endpoint.socket {
-                Some(socket) => Whereabouts::of_socket(socket, served_by),
-                None => Whereabouts::of(&endpoint.host, endpoint.port, served_by),
-            };
+            let found = Whereabouts::of_endpoint(endpoint, served_by, asker);
             same_host &= found.same_host;
             match (found.process, endpoints.len()) {
                 (Ok(process), _) => meters.push(process),
@@ -75,23 +82,58 @@ impl Processes {
         Self {
             voters: meters.len(),
             meters,
+            far: None,
             unread: unread.map(|reason| Unmetered { reason }),
             same_host,
             confined_to: None,
         }
     }
 
+    /// The same servers, of which something on another machine tells.
+    pub(super) fn told_by(&self, far: Far) -> Self {
+        Self {
+            same_host: far.is_here().unwrap_or(self.same_host),
+            meters: Vec::new(),
+            far: Some(far),
+            unread: None,
+            voters: 0,
+            confined_to: None,
+        }
+    }
+
+    /// What tells of them from another machine, and how exactly so far.
+    pub(super) fn cpu_from(&self) -> Option<CpuSource> {
+        self.far.as_ref().map(Far::record)
+    }
+
+    /// What reads them on another machine, and looks into them there.
+    pub(super) fn agent(&self) -> Option<&AgentMeter> {
+        match self.far.as_ref()? {
+            Far::Agent(agent) => Some(agent),
+            Far::Counter(_) => None,
+        }
+    }
+
+    /// Why nobody can tell of them now; `None` if somebody can.
+    pub(super) fn agent_lost(&self) -> Option<String> {
+        self.far.as_ref()?.lost()
+    }
+
     /// Why too few of them live to be measured; `None` if enough do, or that cannot be seen from here.
-    pub(super) fn death(&self) -> Option<&'static str> {
+    pub(super) fn death(&self) -> Option<String> {
+        if let Some(far) = &self.far {
+            return far.ended();
+        }
         let voters = self.meters.iter().take(self.voters);
         let alive = voters.filter(|process| process.is_alive()).count();
         if self.meters.is_empty() || 2 * alive > self.voters {
             return None;
         }
-        Some(match self.meters.len() {
+        let ended = match self.meters.len() {
             1 => "its process ended",
             _ => "most of its processes ended",
-        })
+        };
+        Some(ended.to_owned())
     }
 
     /// The number of the first process of each, as far as they can be seen from here.
@@ -114,9 +156,10 @@ impl Processes {
 
     /// Reads what all of them use.
     pub(super) fn meter(&self) -> &dyn Meter {
-        match &self.unread {
-            Some(unread) => unread,
-            None => &self.meters,
+        match (&self.far, &self.unread) {
+            (Some(far), _) => far.meter(),
+            (None, Some(unread)) => unread,
+            (None, None) => &self.meters,
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Identity {
 }
 
 /// What is known of a server before it was asked.
-pub(super) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerRecord {
+pub(crate) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerRecord {
     ServerRecord {
         id,
         cells,
@@ -31,6 +31,7 @@ pub(super) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerReco
         same_host: false,
         settings: BTreeMap::new(),
         cpu_unread: None,
+        cpu_from: None,
         link: None,
         lies_on: None,
     }
@@ -62,11 +63,12 @@ pub(super) fn described(
         settings: match private {
             Some(server) => {
                 let mut settings = server.settings().clone();
-                settings.extend(route.pooler_settings());
+                settings.extend(route.settings_before());
                 settings
             }
             None => description.settings,
         },
+        cpu_from: processes.cpu_from(),
         link: None,
         lies_on: private.map(|server| lies_on(&Storage::under(server.folder()))),
     }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use ciphertax_columns::MasterKey;
+use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
@@ -13,7 +15,9 @@ use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_wire::tls::{TlsConnector, Verification};
 
+use super::column_relay::ColumnRelays;
 use super::pooler::Poolers;
+use crate::connections::are_many;
 use crate::database::Endpoint;
 use crate::distance::Distance;
 use crate::error::RunError;
@@ -31,6 +35,7 @@ pub(crate) struct Route {
     /// What leads to the server where an arm says so. They go before the distance, in which their halves may be.
     tunnels: BTreeMap<Tunnel, MeteredTunnel>,
     poolers: Poolers,
+    column_relays: ColumnRelays,
     distance: Option<Distance>,
     pub(crate) trust: Trust,
     /// TLS for what is not measured; `None` for none.
@@ -48,18 +53,21 @@ impl Route {
     pub(crate) fn to_private(
         link: Option<RunningLink>,
         server: PrivateServer,
-        study: &Study,
-        spec: &ServerSpec,
+        (study, spec): (&Study, &ServerSpec),
         group: &Group<'_>,
         is_login_by_certificate: impl Fn(&Arm) -> bool,
+        column_key: Option<&MasterKey>,
         guard: &GuardProgram,
     ) -> Result<(Self, PrivateServer), RunError> {
         let addresses = server.addresses();
         let tunnels = tunnels(&server, link.as_ref(), spec, group, guard)?;
         let poolers = Poolers::start(group.arms.iter().copied(), &server, link.as_ref(), guard)?;
+        let arms = group.arms.iter().copied();
+        let column_relays =
+            ColumnRelays::start(study, spec, arms, &server, link.as_ref(), column_key, guard)?;
         let distance = Distance::to(&addresses, link, study, spec, guard)?;
         // What is declared last goes first if something fails: the server, what leads to it, the distance.
-        let (tunnels, poolers) = (tunnels, poolers);
+        let (tunnels, poolers, column_relays) = (tunnels, poolers, column_relays);
         let server = server;
         let (measured, among_themselves) = match &distance {
             Some(distance) => (
@@ -85,6 +93,7 @@ impl Route {
             clients: issued(clients, |kind| server.client_certificate(kind))?,
             unknown_clients: issued(unknown_clients, |kind| server.unknown_client_certificate(kind))?,
             own_client: None,
+            releases_buffers: are_many(study),
         };
         let route = Self {
             control,
@@ -92,6 +101,7 @@ impl Route {
             among_themselves: endpoints(among_themselves),
             tunnels,
             poolers,
+            column_relays,
             distance,
             trust,
             default_tls: None,
@@ -107,6 +117,7 @@ impl Route {
             among_themselves: endpoints.to_vec(),
             tunnels: BTreeMap::new(),
             poolers: Poolers::none(),
+            column_relays: ColumnRelays::none(),
             distance: None,
             trust,
             default_tls: None,
@@ -115,6 +126,9 @@ impl Route {
 
     /// Where an arm connects to: of several servers to the first.
     pub(crate) fn endpoint_of(&self, arm: &Arm) -> Endpoint {
+        if let Some(relay) = self.column_relays.of(arm) {
+            return relay.address().into();
+        }
         if let Some(pooler) = self.poolers.of(arm) {
             return pooler.address().into();
         }
@@ -155,9 +169,21 @@ impl Route {
         self.poolers.meter_of(arm)
     }
 
-    /// What the poolers were started with, for the record.
-    pub(crate) fn pooler_settings(&self) -> BTreeMap<String, String> {
-        self.poolers.settings()
+    /// The relay that encrypts an arm's cells, or passes everything on.
+    pub(crate) fn column_relay_of(&self, arm: &Arm) -> Option<&RunningColumnRelay> {
+        self.column_relays.of(arm)
+    }
+
+    /// Reads what the relay before an arm's server uses.
+    pub(crate) fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.column_relays.meter_of(arm)
+    }
+
+    /// What the poolers and relays before it were started with, for the record.
+    pub(crate) fn settings_before(&self) -> BTreeMap<String, String> {
+        let mut settings = self.poolers.settings();
+        settings.extend(self.column_relays.settings());
+        settings
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
@@ -186,6 +212,7 @@ impl Route {
     pub(crate) fn stop(self) -> ciphertax_lab::Result<()> {
         let tunnels = self.tunnels.into_values().map(|tunnel| tunnel.tunnel.stop());
         let stopped = tunnels.fold(self.poolers.stop(), Result::and);
+        let stopped = stopped.and(self.column_relays.stop());
         stopped.and(self.distance.map_or(Ok(()), Distance::stop))
     }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use ciphertax_model::TlsVersion;
+use ciphertax_model::{Study, TlsVersion};
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Negotiated, Session, WireError};
 
-use crate::database::{Clients, Endpoint};
+use super::reach::connect;
+use super::route::Route;
+use crate::database::{Clients, Control, Endpoint};
 use crate::error::RunError;
 use crate::patience::{unusable, wait_for};
 use crate::trust::Trust;
@@ -40,7 +42,18 @@ impl<D: Clients> TargetServers<D> {
             clients: Default::default(),
             unknown_clients: Default::default(),
             own_client: self.client_certificate.clone(),
+            releases_buffers: false,
         }
+    }
+
+    /// A session for what is not measured of a study.
+    ///
+    /// # Errors
+    /// Names the server, what went wrong, and the remedy.
+    pub(crate) fn control(&self, study: &Study) -> Result<Control<D>, RunError> {
+        let mut route = Route::to_target(&self.endpoints, self.trust());
+        route.default_tls = route.trust.default_tls(study)?;
+        connect(study, &self.database, &route, None, &self.login, Some(&self.url))
     }
 
     /// The version that a session with the first server is of which offers this one alone, or all that are thought safe. A

@@ -79,6 +79,7 @@ impl SqliteFile {
             same_host: false,
             settings: private.settings().clone(),
             cpu_unread: None,
+            cpu_from: None,
             link: None,
             lies_on: None,
         };

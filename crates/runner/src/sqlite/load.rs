@@ -20,8 +20,8 @@ impl Load for EmbeddedLoad {
         Load::prepare(&mut self.0, arm)
     }
 
-    fn slice(&mut self, arm: usize, duration: Duration) -> Result<Slice, RunError> {
-        let mut slice = Load::slice(&mut self.0, arm, duration)?;
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
+        let mut slice = Load::slice(&mut self.0, arm, duration, seed)?;
         slice.yielded.recorded.client_bound = false;
         Ok(slice)
     }

@@ -7,7 +7,10 @@ mod refusals;
 mod servers;
 
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Cell, ServerSpec, Study};
+use ciphertax_workload::Driver;
+use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::error::RunError;
 use crate::private_database::PrivateDatabase;
@@ -17,6 +20,10 @@ use crate::servers::{Opening, Servers};
 pub(crate) struct Sqlite(pub(crate) &'static Entry);
 
 impl PrivateDatabase for Sqlite {
+    fn spoken(&self) -> &'static [Vocabulary] {
+        SqliteAccess::VOCABULARIES
+    }
+
     fn refuse(&self, study: &Study, cell: &Cell) -> Vec<String> {
         refusals::refuse(study, cell)
     }

@@ -7,6 +7,7 @@ use ciphertax_stats::format;
 use ciphertax_workload::sqlite::SqliteAccess;
 
 use crate::columns;
+use crate::fields;
 use crate::load::no_such_workload;
 
 /// What a cell asks and SQLite cannot do.
@@ -28,6 +29,10 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
         (
             cell.workload.descriptor().tables == Some(Tables::Pgbench),
             "adds no key to a table that has rows, as pgbench does; take oltp_point_select or oltp_read_write",
+        ),
+        (
+            cell.workload.descriptor().tables == Some(Tables::Tpcc),
+            "has one writer at a time, which TPC-C's terminals would only wait for; take server = \"mariadb\" or \"postgresql\"",
         ),
         (
             study.placement == Placement::Together && cell.load.connections > 1,
@@ -66,7 +71,12 @@ pub(super) fn refuse(study: &Study, cell: &Cell) -> Vec<String> {
     });
     let workload = no_such_workload::<SqliteAccess>(cell);
     let of_columns = columns::refuse(study, cell, None);
-    let others = of_cell.chain(of_arms).chain(of_columns);
+    let of_fields = fields::refuse(study, cell, |_| {
+        Some(
+            "sqlite runs in its client, so there is no server to hide fields from; take sqlcipher in place of columns",
+        )
+    });
+    let others = of_cell.chain(of_arms).chain(of_columns).chain(of_fields);
     let caches = too_much_memory(study, cell, host().memory_bytes);
     workload.into_iter().chain(others).chain(caches).collect()
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
 use ciphertax_records::{DataSize, ServerRecord, SessionRecord};
-use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
+use ciphertax_workload::{ArmColumns, Job};
 
 use super::file::{ProvedArm, SqliteFile};
 use super::load::EmbeddedLoad;
@@ -157,6 +157,7 @@ impl Servers for SqliteServers {
             study,
             cell,
             keys: keys.collect(),
+            columns: vec![ArmColumns::default(); arms.len()],
             cpu: None,
             seed,
         };

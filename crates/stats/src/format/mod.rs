@@ -5,6 +5,8 @@ pub mod rounded;
 
 use std::fmt::Write;
 
+use crate::interval::Interval;
+
 /// A number that was not measured.
 pub const ABSENT: &str = "–";
 
@@ -38,11 +40,21 @@ pub fn change_interval(change: f64, low: f64, high: f64) -> String {
     format!("[{}, {}]", change_bound(low, change), change_bound(high, change))
 }
 
+/// A change with its interval: `+12.3 % [11.1, 13.5]`.
+pub fn change_with_interval(Interval { value, low, high }: Interval) -> String {
+    format!("{} {}", change(value), change_interval(value, low, high))
+}
+
 /// A fraction as an unsigned percentage, for budgets, margins and shares: `0.05` is `5 %`.
 pub fn share(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let decimals = usize::from((percent - percent.round()).abs() > 1e-9);
     format!("{} %", fixed(percent, decimals))
+}
+
+/// A measured fraction as an unsigned percentage with the decimals of a change: `0.0283` is `2.8 %`.
+pub fn share_of(fraction: f64) -> String {
+    change(fraction).trim_start_matches('+').to_owned()
 }
 
 /// A value in the unit its record states.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use bson::rawdoc;
 use ciphertax_model::Secret;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{ConnectTrace, PhaseTrace, Proof, SessionFacts};
@@ -92,6 +93,12 @@ impl Client for Session {
 
     async fn facts(&mut self) -> Result<SessionFacts, WireError> {
         Session::facts(self).await
+    }
+
+    async fn ask(&mut self) -> Result<(), WireError> {
+        self.command(&rawdoc! { "ping": 1_i32, "$db": "admin" })
+            .await
+            .map(drop)
     }
 
     fn endpoint(options: &ConnectOptions) -> Endpoint<'_> {

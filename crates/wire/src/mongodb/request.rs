@@ -111,9 +111,18 @@ impl DocumentWriter<'_> {
 
     /// Appends `length` bytes of the generic subtype, to be written over.
     pub fn blank_binary(&mut self, name: &CStr, length: usize) -> &mut [u8] {
+        self.blank(name, BinarySubtype::Generic, length)
+    }
+
+    /// Appends `length` bytes of the subtype of values that the client encrypts, to be written over.
+    pub fn blank_encrypted(&mut self, name: &CStr, length: usize) -> &mut [u8] {
+        self.blank(name, BinarySubtype::Encrypted, length)
+    }
+
+    fn blank(&mut self, name: &CStr, subtype: BinarySubtype, length: usize) -> &mut [u8] {
         self.name(ElementType::Binary, name);
         self.message.extend_from_slice(&(length as u32).to_le_bytes());
-        self.message.push(BinarySubtype::Generic.into());
+        self.message.push(subtype.into());
         let start = self.message.len();
         self.message.resize(start + length, 0);
         &mut self.message[start..]
@@ -195,6 +204,7 @@ mod tests {
                 command
                     .blank_binary(cstr!("bytes"), 3)
                     .copy_from_slice(&[1, 2, 3]);
+                command.blank_encrypted(cstr!("cell"), 2).copy_from_slice(&[4, 5]);
                 command.blank_string(cstr!("$db"), 4).copy_from_slice(b"ycsb");
             });
             let expected = rawdoc! {
@@ -205,6 +215,7 @@ mod tests {
                 "singleBatch": true,
                 "projection": { "field0": 1_i32 },
                 "bytes": bson::Binary { subtype: BinarySubtype::Generic, bytes: vec![1, 2, 3] },
+                "cell": bson::Binary { subtype: BinarySubtype::Encrypted, bytes: vec![4, 5] },
                 "$db": "ycsb",
             };
             assert_eq!(&request.message[HEADER + 1..], expected.as_bytes());

@@ -2,7 +2,7 @@
 
 use bson::raw::{RawDocument, RawDocumentBuf};
 use bson::rawdoc;
-use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
 
 use super::message::Messages;
 use super::reply::Reply;
@@ -135,6 +135,11 @@ impl Session {
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
         self.tls_summary()
+    }
+
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let tls = self.messages.stream.tls();
+        tls.map_or_else(|| Ok(Vec::new()), |tls| tls.chain())
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

@@ -136,16 +136,18 @@ const UTF8MB4: u8 = 45;
 /// more, and to read it takes a regular expression in every connect.
 const SINCE_PLUGINS: (u16, u16, u16) = (5, 5, 7);
 
+const NO_GREETING: &str = "the greeting is not that of a MySQL or MariaDB server";
+const ANOTHER_PORT: &str = "is it another server's port?";
+
 async fn read_greeting(framed: &mut Framed) -> Result<HandshakePacket<'static>, WireError> {
-    let payload = framed.read().await?;
+    let payload = framed.read().await.map_err(|error| match error {
+        WireError::Protocol(why) => WireError::protocol(format!("{NO_GREETING} ({why}): {ANOTHER_PORT}")),
+        error => error,
+    })?;
     match payload.first() {
         Some(0xFF) => return Err(server_error(payload, CapabilityFlags::empty())),
         Some(&PROTOCOL_VERSION) => {}
-        _ => {
-            return Err(WireError::protocol(
-                "the greeting is not that of a MySQL or MariaDB server",
-            ));
-        }
+        _ => return Err(WireError::protocol(format!("{NO_GREETING}: {ANOTHER_PORT}"))),
     }
     if nonce_length(payload).is_some_and(|length| length > LONGEST_NONCE) {
         return Err(WireError::protocol("a greeting with a nonce that is too long"));
@@ -182,6 +184,9 @@ fn client_capabilities(
     let mut capabilities = wanted & (offered | CapabilityFlags::CLIENT_LONG_PASSWORD);
     if options.database.is_some() {
         capabilities |= CapabilityFlags::CLIENT_CONNECT_WITH_DB;
+    }
+    if options.local_infile {
+        capabilities |= offered & CapabilityFlags::CLIENT_LOCAL_FILES;
     }
     if options.tls.is_some() {
         if !offered.contains(CapabilityFlags::CLIENT_SSL) {

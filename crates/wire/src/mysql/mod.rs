@@ -5,14 +5,17 @@ mod client;
 mod cold_accounts;
 mod framing;
 mod handshake;
+mod local_data;
 mod options;
 mod query;
 mod result;
 mod session;
 mod session_status;
 mod statement;
+mod values;
 
 pub use cold_accounts::ColdAccounts;
+pub use local_data::is_local_data_refused;
 pub use options::ConnectOptions;
 pub use query::Query;
 pub use result::{BinaryTexts, TextRow};

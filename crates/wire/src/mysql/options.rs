@@ -29,6 +29,9 @@ pub struct ConnectOptions {
     /// password is sent. For the others the server says which it wants; that it is the right one is for
     /// [`Expectation`](super::Expectation) to check.
     pub authentication: Option<AuthenticationMethod>,
+    /// Whether the server may ask for rows, where [`Session::load_lines`](super::Session::load_lines) has some. Files of
+    /// this machine it never gets.
+    pub local_infile: bool,
     /// Accounts of which each connect takes the next.
     pub cold_accounts: Option<Arc<ColdAccounts>>,
 }
@@ -45,6 +48,7 @@ impl ConnectOptions {
             tls: None,
             socket: None,
             authentication: None,
+            local_infile: false,
             cold_accounts: None,
         }
     }

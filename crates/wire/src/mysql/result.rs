@@ -12,15 +12,46 @@ use crate::summary::ResultSummary;
 /// Column definitions that an answer may have at most: the servers' own limit is 4096.
 const MOST_COLUMNS: u64 = 4096;
 
+/// Who takes what an answer holds.
+pub(super) trait Receiver {
+    /// The definition of the next column; all of them come before the rows.
+    fn column(&mut self, definition: &[u8]) -> Result<(), WireError>;
+
+    /// The next row.
+    fn row(&mut self, payload: &[u8]) -> Result<(), WireError>;
+}
+
+/// Takes rows alone.
+struct Rows<F>(F);
+
+impl<F: FnMut(&[u8]) -> Result<(), WireError>> Receiver for Rows<F> {
+    fn column(&mut self, _definition: &[u8]) -> Result<(), WireError> {
+        Ok(())
+    }
+
+    fn row(&mut self, payload: &[u8]) -> Result<(), WireError> {
+        (self.0)(payload)
+    }
+}
+
 /// Reads one whole answer, giving each row's payload to `on_row`.
 pub(super) async fn read(
     framed: &mut Framed,
     capabilities: CapabilityFlags,
-    mut on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+    on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
+) -> Result<ResultSummary, WireError> {
+    read_to(framed, capabilities, Rows(on_row)).await
+}
+
+/// Reads one whole answer.
+pub(super) async fn read_to(
+    framed: &mut Framed,
+    capabilities: CapabilityFlags,
+    mut receiver: impl Receiver,
 ) -> Result<ResultSummary, WireError> {
     let payload = framed.read().await?;
     let columns = match payload {
-        [0x00, rest @ ..] => return accepted(rest),
+        [0x00, rest @ ..] => return Ok(Accepted::read(rest)?.summary()),
         [0xFF, ..] => return Err(server_error(payload, capabilities)),
         [0xFB, ..] => return Err(WireError::protocol("it asks for a file of this machine")),
         _ => length_encoded(payload)
@@ -32,7 +63,12 @@ pub(super) async fn read(
             "an answer whose number of columns cannot be read",
         ));
     };
-    skip_definitions(framed, columns, capabilities).await?;
+    for _ in 0..columns {
+        receiver.column(framed.read().await?)?;
+    }
+    if ends_definitions(columns, capabilities) {
+        framed.read().await?;
+    }
     let mut summary = ResultSummary::default();
     loop {
         let payload = framed.read().await?;
@@ -42,30 +78,53 @@ pub(super) async fn read(
             row => {
                 summary.rows += 1;
                 summary.row_bytes += row.len() as u64;
-                on_row(row)?;
+                receiver.row(row)?;
             }
         }
     }
 }
 
 /// The answer to a statement that gives no rows.
-fn accepted(payload: &[u8]) -> Result<ResultSummary, WireError> {
-    let (affected_rows, _) = length_encoded(payload)
-        .ok_or_else(|| WireError::protocol("an OK without the number of rows that were changed"))?;
-    Ok(ResultSummary {
-        affected_rows,
-        ..ResultSummary::default()
-    })
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Accepted {
+    /// Rows that were changed.
+    pub(super) affected_rows: u64,
+    /// What the server has to say of it besides.
+    pub(super) warnings: u16,
 }
 
-/// Passes over column or parameter definitions, and the packet that ends them where the protocol still has it.
+impl Accepted {
+    /// Reads an OK, after its first byte: rows, the number that a key was given, status (2), warnings (2).
+    pub(super) fn read(payload: &[u8]) -> Result<Self, WireError> {
+        let (affected_rows, rest) = length_encoded(payload)
+            .ok_or_else(|| WireError::protocol("an OK without the number of rows that were changed"))?;
+        let warnings = length_encoded(rest).and_then(|(_, rest)| rest.get(2..4)?.first_chunk().copied());
+        Ok(Self {
+            affected_rows,
+            warnings: warnings.map_or(0, u16::from_le_bytes),
+        })
+    }
+
+    fn summary(self) -> ResultSummary {
+        ResultSummary {
+            affected_rows: self.affected_rows,
+            ..ResultSummary::default()
+        }
+    }
+}
+
+/// True if a packet ends definitions, as the protocol had it once.
+fn ends_definitions(count: u64, capabilities: CapabilityFlags) -> bool {
+    count > 0 && !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+}
+
+/// Passes over column or parameter definitions, and the packet that ends them.
 pub(super) async fn skip_definitions(
     framed: &mut Framed,
     count: u64,
     capabilities: CapabilityFlags,
 ) -> Result<(), WireError> {
-    let ends = u64::from(count > 0 && !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
-    for _ in 0..count + ends {
+    for _ in 0..count + u64::from(ends_definitions(count, capabilities)) {
         framed.read().await?;
     }
     Ok(())
@@ -151,7 +210,7 @@ impl<'a> Iterator for BinaryTexts<'a> {
 }
 
 /// A text with its length before it, and what follows it.
-fn text(payload: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+pub(super) fn text(payload: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     length_encoded(payload)
         .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(length).ok()?))
         .ok_or_else(|| WireError::protocol("a row that ends in the middle of a value"))
@@ -186,9 +245,17 @@ mod tests {
 
     #[test]
     fn an_ok_says_how_many_rows_were_changed() {
-        assert_eq!(accepted(&[3, 0, 2, 0]).unwrap().affected_rows, 3);
-        assert_eq!(accepted(&[0xFC, 0, 1, 0]).unwrap().affected_rows, 256);
-        assert!(accepted(&[]).is_err() && accepted(&[0xFC, 0]).is_err());
+        assert_eq!(Accepted::read(&[3, 0, 2, 0]).unwrap().affected_rows, 3);
+        assert_eq!(Accepted::read(&[0xFC, 0, 1, 0]).unwrap().affected_rows, 256);
+        assert!(Accepted::read(&[]).is_err() && Accepted::read(&[0xFC, 0]).is_err());
+        let warned = Accepted {
+            affected_rows: 3,
+            warnings: 0x0201,
+        };
+        assert_eq!(
+            Accepted::read(&[3, 0xFC, 9, 9, 2, 0, 1, 2, b'x']).unwrap(),
+            warned
+        );
     }
 
     proptest! {

@@ -1,19 +1,22 @@
 //! A session: queries, prepared statements, goodbye.
 
-use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::StmtPacket;
 
 use super::framing::{Framed, command_packet};
+use super::local_data;
 use super::query::Query;
 use super::result::{self, TextRow};
 use super::statement::{Parameter, Statement};
+use super::values::ValueReader;
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::summary::ResultSummary;
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
+use crate::value::Value;
 
 /// Bytes of rows that [`Session::query`] keeps at most.
 const MOST_COLLECTED: usize = 16 << 20;
@@ -30,6 +33,7 @@ pub struct Session {
     server_version: String,
     authentication: AuthenticationFacts,
     capabilities: CapabilityFlags,
+    values: ValueReader,
 }
 
 impl Session {
@@ -46,6 +50,7 @@ impl Session {
             server_version,
             authentication,
             capabilities,
+            values: ValueReader::default(),
         }
     }
 
@@ -97,6 +102,66 @@ impl Session {
     pub async fn run(&mut self, query: &mut Query) -> Result<ResultSummary, WireError> {
         self.framed.command(query.request()?).await?;
         result::read(&mut self.framed, self.capabilities, |_| Ok(())).await
+    }
+
+    /// Runs a text statement kept in a buffer, and hands over the values of each row, all of which are texts.
+    ///
+    /// # Errors
+    /// The server's own, those of the connection, and those of `on_row`; rows of more than 64 columns.
+    pub async fn run_values(
+        &mut self,
+        query: &mut Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.framed.command(query.request()?).await?;
+        result::read_to(&mut self.framed, self.capabilities, self.values.text(on_row)).await
+    }
+
+    /// Loads rows into these columns of a table, as `t (a, b)`: lines of values that are parted by tabs, with `\\N` for NULL
+    /// and a backslash before what else would mean something. Returns how many the server took.
+    ///
+    /// Servers load such rows as `INSERT IGNORE` would, and warn of those that they leave out or change. Here the first
+    /// warning is an error; rows without one are there even so, unless the transaction is rolled back.
+    ///
+    /// # Errors
+    /// The server's own, of which [`is_local_data_refused`](super::is_local_data_refused) knows those by which it, or the
+    /// client without [`local_infile`](super::ConnectOptions::local_infile), allows no such thing; those of the connection;
+    /// and when the server asks for any other file.
+    pub async fn load_lines(&mut self, table_and_columns: &str, lines: &[u8]) -> Result<u64, WireError> {
+        self.load_local(table_and_columns, [lines]).await
+    }
+
+    /// The same with lines in pieces, which may end anywhere.
+    ///
+    /// # Errors
+    /// Those of [`Session::load_lines`].
+    pub async fn load_local<'a>(
+        &mut self,
+        table_and_columns: &str,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<u64, WireError> {
+        let sql = local_data::statement(table_and_columns);
+        self.framed
+            .command(&command_packet(COM_QUERY, sql.as_bytes())?)
+            .await?;
+        let accepted = local_data::answer(&mut self.framed, self.capabilities, pieces).await?;
+        if accepted.warnings > 0 {
+            return Err(self.first_warning(accepted.warnings).await?);
+        }
+        Ok(accepted.affected_rows)
+    }
+
+    /// What the server warned of first, as an error.
+    async fn first_warning(&mut self, warnings: u16) -> Result<WireError, WireError> {
+        let rows = self.query("SHOW WARNINGS LIMIT 1").await?;
+        let row = rows
+            .first()
+            .ok_or_else(|| WireError::protocol("a warning that cannot be read"))?;
+        Ok(WireError::Server {
+            code: row.text(1).parse().unwrap_or(0),
+            sql_state: "01000".into(),
+            message: format!("{} (the first of {warnings} warnings)", row.text(2)),
+        })
     }
 
     /// Prepares a statement whose parameters are all integers.
@@ -184,6 +249,27 @@ impl Session {
         result::read(&mut self.framed, self.capabilities, on_row).await
     }
 
+    /// Executes a prepared statement with the values that were set, and hands over the values of each row. Dates and times
+    /// are texts as the server writes them, `2026-01-31 12:00:00.123456` with as many digits as the column has; numbers with
+    /// a floating point are the shortest texts that are read back as the same.
+    ///
+    /// # Errors
+    /// The server's own, those of the connection, and those of `on_row`; rows of more than 64 columns.
+    pub async fn execute_values(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.framed.command(statement.request()).await?;
+        statement.sent()?;
+        result::read_to(
+            &mut self.framed,
+            self.capabilities,
+            self.values.binary(statement.text_columns, on_row),
+        )
+        .await
+    }
+
     /// Says goodbye and tells what that took. Nothing is left to be done with the session but
     /// to wait for [`Session::gone`].
     ///
@@ -237,6 +323,11 @@ impl Session {
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
         self.tls_summary()
+    }
+
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let tls = self.framed.stream.tls();
+        tls.map_or_else(|| Ok(Vec::new()), |tls| tls.chain())
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

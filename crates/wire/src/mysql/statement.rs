@@ -4,6 +4,7 @@ use mysql_common::constants::ColumnType;
 
 use super::framing::{HEADER, command_packet, write_header};
 use crate::error::WireError;
+use crate::value::check_variable_text;
 
 const COM_STMT_EXECUTE: u8 = 0x17;
 
@@ -14,12 +15,12 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
-    /// Text of at most 250 bytes, of another length each time.
-    ShortText,
+    /// Text of at most 65,535 bytes, of another length each time.
+    VariableText,
 }
 
-/// The longest [`Parameter::ShortText`] in bytes: what a length of one byte can say.
-const LONGEST_SHORT_TEXT: usize = 0xFA;
+/// The longest text in bytes whose length is one byte.
+const SHORT: usize = 0xFA;
 
 /// A prepared statement of one session. Its request is built once; values are written into it where they will be sent.
 pub struct Statement {
@@ -30,12 +31,16 @@ pub struct Statement {
     places: Vec<Place>,
     /// Where the types are, with the flag before them that says so; `None` once they were sent.
     types: Option<(usize, usize)>,
+    /// Columns of its results that are read as text whatever their types, as bits.
+    pub(super) text_columns: u64,
 }
 
 /// Where a value is in the packet.
 struct Place {
     parameter: Parameter,
+    /// Where the value begins, after its length.
     offset: usize,
+    length: usize,
 }
 
 impl Statement {
@@ -57,8 +62,13 @@ impl Statement {
             types = Some((first, BEFORE_PAYLOAD + payload.len()));
             for &parameter in parameters {
                 parameter.extend_with_blank(&mut payload);
-                let offset = BEFORE_PAYLOAD + payload.len() - parameter.length();
-                places.push(Place { parameter, offset });
+                let length = parameter.length();
+                let offset = BEFORE_PAYLOAD + payload.len() - length;
+                places.push(Place {
+                    parameter,
+                    offset,
+                    length,
+                });
             }
         }
         Ok(Self {
@@ -66,7 +76,14 @@ impl Statement {
             start: 0,
             places,
             types,
+            text_columns: 0,
         })
+    }
+
+    /// Has the values of these columns of its results read as texts, whatever their types: so travel the cells that stand in place
+    /// of values. The lowest bit is the first column.
+    pub fn read_as_text(&mut self, columns: u64) {
+        self.text_columns = columns;
     }
 
     /// The parameters in their order.
@@ -103,31 +120,29 @@ impl Statement {
     ///
     /// # Panics
     /// If there is no such parameter or it is another.
-    pub fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         let place = &self.places[index];
         assert_eq!(
             place.parameter,
-            Parameter::ShortText,
+            Parameter::VariableText,
             "parameter {index} has a fixed length"
         );
-        if text.len() > LONGEST_SHORT_TEXT {
-            let length = text.len();
-            return Err(WireError::Request(format!(
-                "a text of {length} bytes where {LONGEST_SHORT_TEXT} fit"
-            )));
+        check_variable_text(text.len())?;
+        let (offset, old) = (place.offset, place.length);
+        if old == text.len() {
+            self.packet[offset..][..old].copy_from_slice(text);
+            return Ok(());
         }
-        let offset = place.offset;
-        let old = usize::from(self.packet[offset - 1]);
-        if old != text.len() {
-            self.packet.splice(offset..offset + old, text.iter().copied());
-            self.packet[offset - 1] = text.len() as u8;
-            for place in &mut self.places[index + 1..] {
-                place.offset = place.offset + text.len() - old;
-            }
-            return write_header(&mut self.packet[self.start..], 0);
+        let before = offset - length_width(old);
+        self.packet
+            .splice(before..offset + old, length_of(text).chain(text.iter().copied()));
+        let begins = before + length_width(text.len());
+        for place in &mut self.places[index + 1..] {
+            place.offset = place.offset + begins + text.len() - offset - old;
         }
-        self.packet[offset..][..old].copy_from_slice(text);
-        Ok(())
+        let place = &mut self.places[index];
+        (place.offset, place.length) = (begins, text.len());
+        write_header(&mut self.packet[self.start..], 0)
     }
 
     /// The bytes that execute the statement with the values that were set.
@@ -148,6 +163,22 @@ impl Statement {
     }
 }
 
+/// Bytes of the length before a text of varying length.
+fn length_width(length: usize) -> usize {
+    if length <= SHORT { 1 } else { 3 }
+}
+
+/// The length before such a text.
+fn length_of(text: &[u8]) -> impl Iterator<Item = u8> + use<> {
+    let [low, high] = (text.len() as u16).to_le_bytes();
+    let bytes = if text.len() <= SHORT {
+        [low, 0, 0]
+    } else {
+        [0xFC, low, high]
+    };
+    bytes.into_iter().take(length_width(text.len()))
+}
+
 /// Bytes of a packet before the payload of its command.
 const BEFORE_PAYLOAD: usize = HEADER + 1;
 
@@ -155,7 +186,7 @@ impl Parameter {
     fn column_type(self) -> ColumnType {
         match self {
             Self::Integer => ColumnType::MYSQL_TYPE_LONGLONG,
-            Self::Text(_) | Self::ShortText => ColumnType::MYSQL_TYPE_VAR_STRING,
+            Self::Text(_) | Self::VariableText => ColumnType::MYSQL_TYPE_VAR_STRING,
         }
     }
 
@@ -163,13 +194,13 @@ impl Parameter {
         match self {
             Self::Integer => size_of::<i64>(),
             Self::Text(length) => length,
-            Self::ShortText => 0,
+            Self::VariableText => 0,
         }
     }
 
     /// Appends room for a value; text has its length before it.
     fn extend_with_blank(self, payload: &mut Vec<u8>) {
-        if let Self::Text(_) | Self::ShortText = self {
+        if let Self::Text(_) | Self::VariableText = self {
             let length = self.length();
             match length {
                 0..=0xFA => payload.push(length as u8),
@@ -214,17 +245,17 @@ mod tests {
     #[test]
     fn short_text_of_any_length_moves_what_follows_it() {
         let parameters = [
-            Parameter::ShortText,
+            Parameter::VariableText,
             Parameter::Text(2),
-            Parameter::ShortText,
+            Parameter::VariableText,
             Parameter::Integer,
         ];
         let mut statement = Statement::new(7, &parameters).unwrap();
         for round in 0..3 {
             for (first, third) in [("one", "third"), ("longer", ""), ("longer", "x"), ("", "yes")] {
-                statement.set_short_text(0, first.as_bytes()).unwrap();
+                statement.set_text(0, first.as_bytes()).unwrap();
                 statement.text_mut(1).copy_from_slice(b"ab");
-                statement.set_short_text(2, third.as_bytes()).unwrap();
+                statement.set_text(2, third.as_bytes()).unwrap();
                 statement.set_integer(3, round);
                 let mut values = vec![first.len() as u8];
                 values.extend_from_slice(first.as_bytes());
@@ -238,7 +269,28 @@ mod tests {
                 statement.sent().unwrap();
             }
         }
-        assert!(statement.set_short_text(0, &[b'x'; 251]).is_err());
+    }
+
+    #[test]
+    fn the_length_of_text_takes_as_many_bytes_as_it_needs() {
+        let mut statement = Statement::new(7, &[Parameter::VariableText, Parameter::Integer]).unwrap();
+        statement.set_integer(1, -5);
+        for length in [250, 251, 65_535, 252, 0, 65_535, 250, 251] {
+            let text = vec![b'x'; length];
+            statement.set_text(0, &text).unwrap();
+            let before: &[u8] = match length {
+                ..=250 => &[length as u8],
+                _ => &[0xFC, length as u8, (length >> 8) as u8],
+            };
+            let request = statement.request();
+            assert!(
+                request.ends_with(&[before, &text, &(-5_i64).to_le_bytes()].concat()),
+                "{length}"
+            );
+            assert_eq!(request[..3], (request.len() as u32 - 4).to_le_bytes()[..3]);
+            statement.sent().unwrap();
+        }
+        assert!(statement.set_text(0, &[b'x'; 65_536]).is_err());
     }
 
     #[test]

@@ -88,6 +88,10 @@ impl Client for Session {
         Session::facts(self)
     }
 
+    async fn ask(&mut self) -> Result<(), WireError> {
+        self.query_raw("SELECT 1", |_| Ok(())).await.map(drop)
+    }
+
     fn endpoint(options: &ConnectOptions) -> Endpoint<'_> {
         match &options.socket {
             Some(path) => Endpoint::Unix(path),

@@ -59,7 +59,7 @@ async fn request_tls(messages: &mut Messages) -> Result<(), WireError> {
             "an error instead of an answer to the request for TLS: it is too old or has no room for a connection",
         )),
         _ => Err(WireError::protocol(
-            "the answer to the request for TLS is not that of a PostgreSQL server",
+            "the answer to the request for TLS is not that of a PostgreSQL server: is it another server's port?",
         )),
     }
 }

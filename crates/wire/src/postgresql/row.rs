@@ -2,6 +2,7 @@
 
 use super::fields::{int2, int4};
 use crate::error::WireError;
+use crate::value::{MOST_VALUES, Value, check_columns};
 
 /// The values of a row, where they were received.
 #[derive(Debug, Clone)]
@@ -47,6 +48,24 @@ impl<'a> Iterator for Values<'a> {
             self.left = 0;
         }
         Some(value)
+    }
+}
+
+/// Hands over the values of each row, all of which are texts.
+pub(super) fn on_values(
+    mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+) -> impl FnMut(&[u8]) -> Result<(), WireError> {
+    move |row| {
+        let read = Values::of(row)?;
+        let columns = usize::from(read.left);
+        check_columns(columns)?;
+        let mut values = [Value::Null; MOST_VALUES];
+        for (place, value) in values.iter_mut().zip(read) {
+            if let Some(text) = value? {
+                *place = Value::Text(text);
+            }
+        }
+        on_row(&values[..columns])
     }
 }
 

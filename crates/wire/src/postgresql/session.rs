@@ -1,7 +1,7 @@
 //! A session: text, prepared statements, loading, goodbye.
 
 use bytes::BytesMut;
-use ciphertax_records::{AuthenticationFacts, PhaseTrace, SessionFacts};
+use ciphertax_records::{AuthenticationFacts, ChainCertificate, PhaseTrace, SessionFacts};
 use postgres_protocol::message::frontend;
 
 use super::cancel::CancelKey;
@@ -11,13 +11,14 @@ use super::messages::{Messages, not_writable};
 use super::options::{LoggedIn, ProtocolVersion};
 use super::query::Query;
 use super::result::{self, PARSE_COMPLETE, ROW_DESCRIPTION};
-use super::row::TextRow;
-use super::statement::{Parameter, Statement, wrong_number};
+use super::row::{TextRow, on_values};
+use super::statement::{Format, Parameter, Statement, wrong_number};
 use crate::error::WireError;
 use crate::expectation::Negotiated;
 use crate::summary::ResultSummary;
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
+use crate::value::Value;
 
 pub use super::messages::Transaction;
 
@@ -141,6 +142,19 @@ impl Session {
         result::read_text(&mut self.messages, |_| Ok(())).await
     }
 
+    /// Runs a text statement kept in a buffer, and hands over the values of each row, all of which are texts.
+    ///
+    /// # Errors
+    /// As [`Session::query_raw`]; rows of more than 64 columns.
+    pub async fn run_values(
+        &mut self,
+        query: &mut Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(query.request()?).await?;
+        result::read_text(&mut self.messages, on_values(on_row)).await
+    }
+
     /// Prepares a statement whose parameters (`$1`, `$2`, …) are all integers.
     ///
     /// # Errors
@@ -225,8 +239,22 @@ impl Session {
         statement: &mut Statement,
         on_row: impl FnMut(&[u8]) -> Result<(), WireError>,
     ) -> Result<ResultSummary, WireError> {
-        self.messages.ask(statement.request()?).await?;
+        self.messages.ask(statement.request(Format::Binary)?).await?;
         result::read_executed(&mut self.messages, on_row).await
+    }
+
+    /// Executes a prepared statement with the values that were set, and hands over the values of each row, all of which are
+    /// texts as the server writes them.
+    ///
+    /// # Errors
+    /// As [`Session::query_raw`]; rows of more than 64 columns.
+    pub async fn execute_values(
+        &mut self,
+        statement: &mut Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        self.messages.ask(statement.request(Format::Text)?).await?;
+        result::read_executed(&mut self.messages, on_values(on_row)).await
     }
 
     /// Begins to load rows by a statement `COPY … FROM STDIN`.
@@ -290,6 +318,11 @@ impl Session {
 impl Negotiated for Session {
     fn tls_summary(&self) -> Option<TlsSummary> {
         self.tls_summary()
+    }
+
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let tls = self.messages.stream.tls();
+        tls.map_or_else(|| Ok(Vec::new()), |tls| tls.chain())
     }
 
     fn authentication(&self) -> &AuthenticationFacts {

@@ -2,10 +2,25 @@
 
 use super::messages::write_length;
 use crate::error::WireError;
+use crate::value::check_variable_text;
 
-/// Integers that travel in their own form; everything else travels as text, which every type understands.
-const TEXT: u16 = 0;
-const BINARY: u16 = 1;
+/// How values travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// As text, which every type understands.
+    Text,
+    /// In a form of each type's own.
+    Binary,
+}
+
+impl Format {
+    fn code(self) -> u16 {
+        match self {
+            Self::Text => 0,
+            Self::Binary => 1,
+        }
+    }
+}
 
 /// A parameter of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +29,8 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
-    /// Text of another length each time.
-    ShortText,
+    /// Text of at most 65,535 bytes, of another length each time.
+    VariableText,
 }
 
 /// A prepared statement of one session. Its messages (bind, execute, sync) are built once; values are written into them
@@ -48,11 +63,11 @@ impl Statement {
         request.extend_from_slice(&count.to_be_bytes());
         for parameter in parameters {
             let format = if *parameter == Parameter::Integer {
-                BINARY
+                Format::Binary
             } else {
-                TEXT
+                Format::Text
             };
-            request.extend_from_slice(&format.to_be_bytes());
+            request.extend_from_slice(&format.code().to_be_bytes());
         }
         request.extend_from_slice(&count.to_be_bytes());
         let mut places = Vec::with_capacity(parameters.len());
@@ -60,7 +75,7 @@ impl Statement {
             let length = match parameter {
                 Parameter::Integer => integer_length(oid).ok_or_else(|| not_an_integer(index, oid))?,
                 Parameter::Text(length) => length,
-                Parameter::ShortText => 0,
+                Parameter::VariableText => 0,
             };
             request.extend_from_slice(&(length as u32).to_be_bytes());
             places.push(Place {
@@ -73,7 +88,7 @@ impl Statement {
         }
         // One format for all columns.
         request.extend_from_slice(&1_u16.to_be_bytes());
-        request.extend_from_slice(&BINARY.to_be_bytes());
+        request.extend_from_slice(&Format::Binary.code().to_be_bytes());
         let bound = request.len();
         write_length(&mut request, 0)?;
         request.extend_from_slice(EXECUTE_AND_SYNC);
@@ -126,17 +141,18 @@ impl Statement {
     /// Sets a text parameter of varying length, counted from 0.
     ///
     /// # Errors
-    /// When the statement gets too long with it.
+    /// When the text is too long, or with it the statement.
     ///
     /// # Panics
     /// If there is no such parameter or it is another.
-    pub fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         let place = &mut self.places[index];
         assert_eq!(
             place.parameter,
-            Parameter::ShortText,
+            Parameter::VariableText,
             "parameter {index} has a fixed length"
         );
+        check_variable_text(text.len())?;
         let (offset, old) = (place.offset, place.length);
         if old == text.len() {
             self.request[offset..][..old].copy_from_slice(text);
@@ -153,7 +169,9 @@ impl Statement {
     }
 
     /// The bytes that execute the statement with the values that were set.
-    pub(super) fn request(&self) -> Result<&[u8], WireError> {
+    pub(super) fn request(&mut self, format: Format) -> Result<&[u8], WireError> {
+        // The last that the message says is the one format for all columns.
+        self.request[self.bound - size_of::<u16>()..self.bound].copy_from_slice(&format.code().to_be_bytes());
         match self.misfit {
             None => Ok(&self.request),
             Some(index) => Err(WireError::Request(format!(
@@ -212,7 +230,10 @@ mod tests {
         ]
         .concat();
         assert_eq!(bind.len(), 0x30 + 1);
-        assert_eq!(statement.request().unwrap(), [&bind, EXECUTE_AND_SYNC].concat());
+        assert_eq!(
+            statement.request(Format::Binary).unwrap(),
+            [&bind, EXECUTE_AND_SYNC].concat()
+        );
     }
 
     #[test]
@@ -228,25 +249,25 @@ mod tests {
             (0, true),
         ] {
             statement.set_integer(0, value);
-            assert_eq!(statement.request().is_ok(), fits, "{value}");
+            assert_eq!(statement.request(Format::Binary).is_ok(), fits, "{value}");
         }
     }
 
     #[test]
     fn short_text_of_any_length_moves_what_follows_it() {
         let parameters = [
-            Parameter::ShortText,
+            Parameter::VariableText,
             Parameter::Text(2),
-            Parameter::ShortText,
+            Parameter::VariableText,
             Parameter::Integer,
         ];
         let types = [VARCHAR, VARCHAR, VARCHAR, INT8];
         let mut statement = Statement::new("s", &parameters, &types).unwrap();
         for round in 0..3 {
             for (first, third) in [("one", "third"), ("longer", ""), ("longer", "x"), ("", "yes")] {
-                statement.set_short_text(0, first.as_bytes()).unwrap();
+                statement.set_text(0, first.as_bytes()).unwrap();
                 statement.text_mut(1).copy_from_slice(b"ab");
-                statement.set_short_text(2, third.as_bytes()).unwrap();
+                statement.set_text(2, third.as_bytes()).unwrap();
                 statement.set_integer(3, round);
                 let mut end = Vec::new();
                 for value in [first.as_bytes(), b"ab", third.as_bytes(), &round.to_be_bytes()] {
@@ -255,7 +276,7 @@ mod tests {
                 }
                 end.extend(b"\0\x01\0\x01");
                 let bind = statement
-                    .request()
+                    .request(Format::Binary)
                     .unwrap()
                     .strip_suffix(EXECUTE_AND_SYNC)
                     .unwrap();
@@ -263,7 +284,7 @@ mod tests {
                 assert_eq!(bind[1..HEADER], (bind.len() as u32 - 1).to_be_bytes());
             }
         }
-        assert!(statement.set_short_text(0, &vec![b'x'; 16 << 20]).is_err());
+        assert!(statement.set_text(0, &vec![b'x'; 16 << 20]).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 
 use super::error::refused;
 use crate::error::WireError;
+use crate::value::{MOST_VALUES, Scratch, Value, check_columns};
 
 /// A text statement in a buffer, to be run again and again.
 pub struct Query {
@@ -118,4 +119,27 @@ pub(super) fn write_row(row: &Row<'_>, columns: usize, buffer: &mut Vec<u8>) -> 
         buffer.extend_from_slice(text);
     }
     Ok(())
+}
+
+/// Hands over the values of a row.
+pub(super) fn read_values(
+    row: &Row<'_>,
+    columns: usize,
+    scratch: &mut Scratch,
+    on_row: &mut impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    check_columns(columns)?;
+    let mut places = scratch.places(columns);
+    let mut values = [Value::Null; MOST_VALUES];
+    for (column, value) in values[..columns].iter_mut().enumerate() {
+        *value = match row.get_ref(column).map_err(refused)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(value) => Value::Integer(value),
+            ValueRef::Real(real) => places
+                .write(|text| text.number(real, real.abs()))
+                .ok_or_else(|| WireError::protocol("a number that is too long"))?,
+            ValueRef::Text(text) | ValueRef::Blob(text) => Value::Text(text),
+        };
+    }
+    on_row(&values[..columns])
 }

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::error::refused;
 use super::options::ConnectOptions;
-use super::query::{Query, TextRow, write_row};
+use super::query::{Query, TextRow, read_values, write_row};
 use super::statement::{Parameter, Statement, summed_up};
 use super::version;
 use crate::client;
@@ -18,6 +18,7 @@ use crate::expectation::Negotiated;
 use crate::summary::ResultSummary;
 use crate::tls::TlsSummary;
 use crate::traffic::Traffic;
+use crate::value::{Scratch, Value};
 
 /// A file that is open. Nothing of it is sent anywhere.
 pub struct Session {
@@ -26,6 +27,7 @@ pub struct Session {
     authentication: AuthenticationFacts,
     /// The row that is handed over, written into the place of the one before.
     row: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl Session {
@@ -37,6 +39,7 @@ impl Session {
                 path: LoginPath::Single,
             },
             row: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -90,6 +93,36 @@ impl Session {
         let connection = self.connection()?;
         let mut statement = connection.prepare(sql).map_err(refused)?;
         summed_up(connection, &mut statement, |_, _| Ok(()))
+    }
+
+    /// Executes a prepared statement with the values that were set and hands over the values of each row.
+    ///
+    /// # Errors
+    /// SQLite's own, and those of `on_row`, after which no further row is handed over; rows of more than 64 columns.
+    pub fn execute_values(
+        &mut self,
+        statement: &mut Statement,
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let scratch = &mut self.scratch;
+        statement.execute_with(|row, columns| read_values(row, columns, scratch, &mut on_row))
+    }
+
+    /// Runs a text statement and hands over the values of each row.
+    ///
+    /// # Errors
+    /// As [`Session::execute_values`].
+    pub fn run_values(
+        &mut self,
+        query: &Query,
+        mut on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<ResultSummary, WireError> {
+        let connection = self.connection.as_ref().ok_or(WireError::Closed)?;
+        let scratch = &mut self.scratch;
+        let mut statement = connection.prepare(query.text()?).map_err(refused)?;
+        summed_up(connection, &mut statement, |row, columns| {
+            read_values(row, columns, scratch, &mut on_row)
+        })
     }
 
     /// Runs a text statement and collects its rows.

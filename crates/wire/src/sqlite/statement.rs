@@ -9,8 +9,9 @@ use rusqlite::{Connection, Row};
 use super::error::refused;
 use crate::error::WireError;
 use crate::summary::ResultSummary;
+use crate::value::check_variable_text;
 
-/// The longest short text, in bytes.
+/// Room that is made at first for a text of varying length, in bytes.
 const SHORT: usize = 250;
 
 /// A parameter of a prepared statement.
@@ -20,8 +21,8 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
-    /// Text of any length up to 250 bytes.
-    ShortText,
+    /// Text of any length up to 65,535 bytes.
+    VariableText,
 }
 
 /// A prepared statement of one session. Values are kept where they are bound from, so that executing it again allocates
@@ -76,21 +77,19 @@ impl Statement {
         }
     }
 
-    /// Sets a short text parameter, counted from 0.
+    /// Sets a text parameter of varying length, counted from 0.
     ///
     /// # Errors
-    /// When it is longer than 250 bytes, or the parameter is no text.
-    pub fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    /// When it is longer than 65,535 bytes, or the parameter is no text.
+    pub fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        check_variable_text(text.len())?;
         match &mut self.values[index] {
-            Value::Text(buffer) if text.len() <= SHORT => {
+            Value::Text(buffer) => {
                 buffer.clear();
                 buffer.extend_from_slice(text);
                 Ok(())
             }
-            _ => Err(WireError::Request(format!(
-                "a text of {} bytes cannot be set as a short one",
-                text.len()
-            ))),
+            Value::Integer(_) => Err(WireError::Request(format!("parameter {index} is an integer"))),
         }
     }
 
@@ -145,7 +144,7 @@ impl From<Parameter> for Value {
         match parameter {
             Parameter::Integer => Self::Integer(0),
             Parameter::Text(length) => Self::Text(vec![b' '; length]),
-            Parameter::ShortText => Self::Text(Vec::with_capacity(SHORT)),
+            Parameter::VariableText => Self::Text(Vec::with_capacity(SHORT)),
         }
     }
 }

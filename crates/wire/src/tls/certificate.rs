@@ -63,7 +63,7 @@ pub(super) fn unreadable(error: ErrorStack) -> WireError {
     WireError::Tls(format!("the server's certificate cannot be read: {error}"))
 }
 
-fn describe_key(key: &PKeyRef<Public>) -> String {
+pub(super) fn describe_key(key: &PKeyRef<Public>) -> String {
     match key.id() {
         Id::RSA => format!("RSA {}", key.bits()),
         Id::EC => {

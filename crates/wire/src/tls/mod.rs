@@ -4,21 +4,34 @@
 //! end pays for the same system calls, and one `recv` serves as many records as have arrived.
 
 mod certificate;
+mod chain;
 pub(crate) mod cipher;
 mod hello;
 mod openssl;
+mod pipe;
 mod policy;
+mod rehearsal;
 mod rustls;
+mod server_key;
 mod store;
 
 use ciphertax_model::{Group, TlsLibrary};
-use ciphertax_records::TlsFacts;
+use ciphertax_records::{ChainCertificate, TlsFacts};
 
 use crate::buffer::ReadBuffer;
 use crate::error::WireError;
 
+/// Room for the server's first flight, in bytes: most certificate chains fit.
+const FLIGHT: usize = 8 * 1024;
+/// Room for what is sent, in bytes, which a session keeps after its handshake.
+pub(crate) const OUTGOING: usize = 1024;
+
 pub use self::openssl::library_version;
+pub use self::pipe::Pipe;
 pub use self::policy::{ClientCertificate, TlsPolicy, Verification};
+pub use self::rehearsal::rehearse;
+pub use self::rustls::any_certificate;
+pub use self::server_key::ServerKey;
 use self::store::Stock;
 
 /// What is cheap to know of a session, so that it can be checked on every connection.
@@ -84,11 +97,7 @@ impl TlsConnector {
             let before = stock.received();
             handshake().await?;
             if stock.received() == before {
-                return Err(WireError::Tls(
-                    "the server gives no session of the kind that the arm asks for, so none can be resumed; ask for \
-                     another kind of resumption, or for none"
-                        .into(),
-                ));
+                return Err(WireError::NoSession);
             }
         }
         Ok(())
@@ -143,6 +152,8 @@ pub(crate) trait TlsSession {
     fn end_point(&self) -> Result<Vec<u8>, WireError>;
     /// Everything that was negotiated.
     fn facts(&self) -> Result<TlsFacts, WireError>;
+    /// The certificates that the server sent, its own first.
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError>;
 }
 
 /// The group that a library calls so. Both libraries use the names of the registry of IANA, not always in its case.

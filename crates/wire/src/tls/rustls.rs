@@ -17,6 +17,7 @@ use rustls::{CertificateError, ClientConfig, Error};
 
 use self::session::Session;
 use self::tickets::{OneConnection, Resumable};
+pub use self::verifier::any_certificate;
 use super::policy::TlsPolicy;
 use super::store::Stock;
 use super::{Offer, TlsSession};

@@ -28,11 +28,22 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads a URL. A password that is not in it is taken from `password`.
+    /// Reads the URL of a server that is to be measured. A password that is not in it is taken from `password`.
     ///
     /// # Errors
     /// Names the part that is not understood and what is expected there; never the password.
     pub fn parse(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
+        match Self::parse_any(text, password)? {
+            Self::MySql(MySqlTarget { schema: Some(_), .. }) => Err(TargetError::Schema { what: "schema" }),
+            target => Ok(target),
+        }
+    }
+
+    /// The same of one on which nothing is made, so that it may name any schema.
+    ///
+    /// # Errors
+    /// As [`Target::parse`].
+    pub fn parse_any(text: &str, password: Option<Secret>) -> Result<Self, TargetError> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         match scheme.to_ascii_lowercase().as_str() {
             "mongodb" => MongoDbTarget::parse(rest, password).map(Self::MongoDb),
@@ -48,6 +59,20 @@ impl Target {
             Self::MySql(target) => target.url(),
             Self::MongoDb(target) => target.url(),
             Self::PostgreSql(target) => target.url(),
+        }
+    }
+
+    /// False where its clients have no TLS: over a Unix socket of PostgreSQL's.
+    pub fn has_tls(&self) -> bool {
+        !matches!(self, Self::PostgreSql(target) if target.socket().is_some())
+    }
+
+    /// True if its clients need no port, since it is reached over a Unix socket.
+    pub fn is_over_unix_socket(&self) -> bool {
+        match self {
+            Self::MySql(target) => target.socket.is_some(),
+            Self::MongoDb(_) => false,
+            Self::PostgreSql(target) => target.socket().is_some(),
         }
     }
 
@@ -254,6 +279,14 @@ mod tests {
         ] {
             assert_eq!(Target::parse(url, None).unwrap().protocol(), protocol, "{url}");
         }
+    }
+
+    #[test]
+    fn a_schema_of_mysql_is_refused_where_one_is_made_and_taken_where_none_is() {
+        let error = Target::parse("mysql://a:b@h/shop", None).unwrap_err();
+        assert!(error.to_string().contains("schema of its own"), "{error}");
+        let target = Target::parse_any("mysql://a:b@h/shop", None).unwrap();
+        assert_eq!(target.url(), "mysql://a@h:3306/shop");
     }
 
     #[test]

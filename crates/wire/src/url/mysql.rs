@@ -30,6 +30,8 @@ pub struct MySqlTarget {
     pub user: String,
     /// Password; empty for none.
     pub password: Secret,
+    /// The schema that sessions begin in; `None` for none.
+    pub schema: Option<String>,
     /// How the server's certificate is verified in TLS arms.
     pub verification: Verification,
 }
@@ -54,10 +56,7 @@ impl MySqlTarget {
         if url.username().is_empty() {
             return Err(missing("user"));
         }
-        let schema = url.path().trim_matches('/');
-        if !schema.is_empty() {
-            return Err(TargetError::Schema { what: "schema" });
-        }
+        let schema = Some(decoded(url.path().trim_matches('/'))).filter(|schema| !schema.is_empty());
         let password = url
             .password()
             .map(decoded)
@@ -74,6 +73,7 @@ impl MySqlTarget {
             socket,
             user: decoded(url.username()),
             password,
+            schema,
             verification,
             host,
         })
@@ -110,6 +110,10 @@ impl MySqlTarget {
 impl fmt::Display for MySqlTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mysql://{}@", encoded(&self.user))?;
+        let schema = self
+            .schema
+            .as_deref()
+            .map_or_else(String::new, |schema| encoded(schema).to_string());
         match &self.socket {
             Some(socket) => {
                 let host = if self.host.contains(':') {
@@ -117,9 +121,10 @@ impl fmt::Display for MySqlTarget {
                 } else {
                     &self.host
                 };
-                write!(f, "{host}/?socket={}", encoded(&socket.to_string_lossy()))
+                let socket = socket.to_string_lossy();
+                write!(f, "{host}/{schema}?socket={}", encoded(&socket))
             }
-            None => write!(f, "{}/", self.address()),
+            None => write!(f, "{}/{schema}", self.address()),
         }
     }
 }
@@ -252,7 +257,6 @@ mod tests {
         assert!(message("mysql://a:b@h/?ssl-mode=maybe").contains("VERIFY_CA"));
         assert!(message("mysql://a:b@h/?ssl-mode=VERIFY_CA").contains("ssl-ca="));
         assert!(message("mysql://h/").contains("no user"));
-        assert!(message("mysql://a:b@h/shop").contains("schema of its own"));
     }
 
     #[test]
@@ -262,9 +266,11 @@ mod tests {
             "?ssl-ca=/etc/my%20ca.pem",
             "?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem",
         ] {
-            let target = parse(&format!("mysql://app:secret@[::1]:3307/{options}")).unwrap();
-            let again = MySqlTarget::parse(&target.url(), Some(Secret::new("secret"))).unwrap();
-            assert_eq!(again, target);
+            for schema in ["", "my%20shop"] {
+                let target = parse(&format!("mysql://app:secret@[::1]:3307/{schema}{options}")).unwrap();
+                let again = MySqlTarget::parse(&target.url(), Some(Secret::new("secret"))).unwrap();
+                assert_eq!(again, target);
+            }
         }
         for host in ["localhost", "[::1]"] {
             for options in ["", "&ssl-ca=/etc/ca.pem"] {

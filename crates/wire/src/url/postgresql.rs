@@ -260,8 +260,13 @@ impl Said {
             ("passfile", _) => self.password_file = file()?,
             ("application_name" | "options", _) => self.settings.push((name.to_owned(), value)),
             ("host", host) if host.contains(',') => return Err(TargetError::SeveralHosts),
-            ("host", _) if self.host.is_none() => self.host = Some(value),
-            ("host", _) => return Err(wrong("no second host")),
+            // The folder of a Unix socket goes before the host, as in libpq.
+            ("host", host) if self.host.is_none() || host.starts_with('/') => self.host = Some(value),
+            ("host", _) => {
+                return Err(wrong(
+                    "no second host, but for the folder of a Unix socket, from / on",
+                ));
+            }
             ("port", port) if self.port.is_none() => {
                 self.port = Some(port.parse().map_err(|_| wrong("a port"))?);
             }

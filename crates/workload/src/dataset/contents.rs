@@ -5,7 +5,9 @@ use std::time::Duration;
 use ciphertax_model::workload::{Tables, Vocabulary};
 use ciphertax_model::{Dataset, Pgbench, Study, YcsbTable};
 
+use crate::dataset::tpcc::TpccContents;
 use crate::sql::Columns;
+use crate::ycsb::FieldEncryption;
 
 /// Changes with what the `oltp` tables hold, so that nothing of another version is taken for right.
 const SBTEST_CONTENT: &str = "content 2";
@@ -15,7 +17,7 @@ const USERTABLE_CONTENT: &str = "content 1";
 const PGBENCH_CONTENT: &str = "content 1";
 
 /// Which tables a data set has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Contents {
     /// The tables of the `oltp` workloads, and with them that of the bulk workloads.
     pub sbtest: Option<Dataset>,
@@ -23,16 +25,23 @@ pub struct Contents {
     pub usertable: Option<YcsbTable>,
     /// How the server encrypts the fields of YCSB's table; `None` for plain ones.
     pub columns: Option<Columns>,
+    /// Which of these fields the client encrypts; `None` for plain ones.
+    pub fields: Option<FieldEncryption>,
     /// pgbench's tables.
     pub pgbench: Option<Pgbench>,
+    /// TPC-C's tables.
+    pub tpcc: Option<TpccContents>,
 }
 
 impl Contents {
-    const NOTHING: Self = Self {
+    /// No tables.
+    pub const NONE: Self = Self {
         sbtest: None,
         usertable: None,
         columns: None,
+        fields: None,
         pgbench: None,
+        tpcc: None,
     };
 
     /// What the workloads of a study ask of a database whose client speaks these vocabularies. Over SQL, `sbtest` is
@@ -41,19 +50,22 @@ impl Contents {
     pub fn of(study: &Study, spoken: &[Vocabulary]) -> Self {
         let has_sql = spoken.contains(&Vocabulary::Sql);
         let tables = || study.cells.iter().map(|cell| cell.workload.descriptor().tables);
-        let has_others = |tables| matches!(tables, Some(Tables::Usertable | Tables::Pgbench));
+        let has_others = |tables| matches!(tables, Some(Tables::Usertable | Tables::Pgbench | Tables::Tpcc));
         let is_sbtest = |tables| has_sql && !has_others(tables);
         let is_usertable = |tables| match tables {
             Some(Tables::Usertable) => true,
             Some(Tables::OfLookup | Tables::All) => !has_sql,
-            Some(Tables::Sbtest | Tables::Bulk | Tables::Pgbench) | None => false,
+            Some(Tables::Sbtest | Tables::Bulk | Tables::Pgbench | Tables::Tpcc) | None => false,
         };
+        let is_tpcc = |tables| has_sql && tables == Some(Tables::Tpcc);
         let is_pgbench = |tables| has_sql && tables == Some(Tables::Pgbench);
         Self {
             sbtest: tables().any(is_sbtest).then_some(study.dataset),
             usertable: tables().any(is_usertable).then_some(study.ycsb),
             columns: None,
+            fields: None,
             pgbench: tables().any(is_pgbench).then_some(study.pgbench),
+            tpcc: tables().any(is_tpcc).then(|| TpccContents::of(study)),
         }
     }
 
@@ -61,7 +73,11 @@ impl Contents {
     pub fn rows(&self) -> u64 {
         let records = |table: YcsbTable| table.record_count.into();
         let of_pgbench = self.pgbench.map_or(0, |tables| tables.rows());
-        self.sbtest.map_or(0, |dataset| dataset.rows()) + self.usertable.map_or(0, records) + of_pgbench
+        let of_tpcc = self.tpcc.as_ref().map_or(0, TpccContents::rows);
+        self.sbtest.map_or(0, |dataset| dataset.rows())
+            + self.usertable.map_or(0, records)
+            + of_pgbench
+            + of_tpcc
     }
 
     /// How long it may take to make, on a slow server.
@@ -82,14 +98,18 @@ impl Contents {
                 ..
             } = table;
             let columns = self.columns.map(|columns| format!(" by {}", columns.functions()));
+            let fields = self.fields.as_ref();
+            let fields = fields.map(|fields| format!(" in cells {}", fields.fingerprint()));
             format!(
-                "usertable of {record_count} records of {field_count} fields of {field_length} bytes{}, \
+                "usertable of {record_count} records of {field_count} fields of {field_length} bytes{}{}, \
                  {USERTABLE_CONTENT}",
-                columns.unwrap_or_default()
+                columns.unwrap_or_default(),
+                fields.unwrap_or_default()
             )
         });
         let pgbench = self.pgbench.map(|tables| format!("{tables}, {PGBENCH_CONTENT}"));
-        let parts: Vec<String> = sbtest.into_iter().chain(usertable).chain(pgbench).collect();
+        let tpcc = self.tpcc.as_ref().map(|tpcc| tpcc.description());
+        let parts: Vec<String> = [sbtest, usertable, pgbench, tpcc].into_iter().flatten().collect();
         parts.join("; ")
     }
 }
@@ -99,7 +119,7 @@ impl From<Dataset> for Contents {
     fn from(dataset: Dataset) -> Self {
         Self {
             sbtest: Some(dataset),
-            ..Self::NOTHING
+            ..Self::NONE
         }
     }
 }
@@ -109,7 +129,7 @@ impl From<YcsbTable> for Contents {
     fn from(table: YcsbTable) -> Self {
         Self {
             usertable: Some(table),
-            ..Self::NOTHING
+            ..Self::NONE
         }
     }
 }
@@ -119,7 +139,17 @@ impl From<Pgbench> for Contents {
     fn from(tables: Pgbench) -> Self {
         Self {
             pgbench: Some(tables),
-            ..Self::NOTHING
+            ..Self::NONE
+        }
+    }
+}
+
+/// TPC-C's tables alone.
+impl From<TpccContents> for Contents {
+    fn from(tables: TpccContents) -> Self {
+        Self {
+            tpcc: Some(tables),
+            ..Self::NONE
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why there is no data set.
 
+use ciphertax_columns::CellError;
 use ciphertax_engine::Failure;
 use ciphertax_wire::WireError;
 
@@ -23,13 +24,48 @@ pub enum DatasetError {
     /// Somebody wanted to stop.
     #[error("the data set is not complete: stopped")]
     Stopped,
+    /// Cells cannot be made of what is written. Nothing of it is in it.
+    #[error("the cells of the data set cannot be made: {0}")]
+    Cells(String),
     /// What is there is not what was written.
     #[error("the data set is not what was written: {0}")]
     Wrong(String),
+    /// A condition of the specification does not hold: which, the clause that demands it, up to five rows that break it, and the
+    /// clauses of all other conditions that do not hold either.
+    #[error(
+        "the tables are not consistent: clause {clause} ({condition}) does not hold: {}{}",
+        .rows.join("; "),
+        also(.others)
+    )]
+    Inconsistent {
+        /// What it says.
+        condition: &'static str,
+        /// For example `3.3.2.1`.
+        clause: &'static str,
+        /// For example `w_id = 1, w_ytd = 300000.00, districts_ytd = 300000.01`.
+        rows: Vec<String>,
+        /// For example `3.3.2.8`.
+        others: Vec<&'static str>,
+    },
+}
+
+/// `; nor do 3.3.2.8, 3.3.2.9`
+fn also(others: &[&str]) -> String {
+    match others {
+        [] => String::new(),
+        [other] => format!("; nor does {other}"),
+        others => format!("; nor do {}", others.join(", ")),
+    }
 }
 
 impl From<Failure> for DatasetError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+impl From<CellError> for DatasetError {
+    fn from(error: CellError) -> Self {
+        Self::Cells(error.to_string())
     }
 }

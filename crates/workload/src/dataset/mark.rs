@@ -118,7 +118,9 @@ pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) ->
     }
     run(
         session,
-        &format!("CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(200) NOT NULL)"),
+        &format!(
+            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(4000) NOT NULL)"
+        ),
     )
     .await?;
     run(

@@ -1,6 +1,7 @@
 //! The data set over SQL: a schema of ciphertax's own, marked, made, checked and removed; no other is touched.
 
 pub(crate) mod bulk;
+mod cells_proof;
 mod columns_proof;
 mod contents;
 mod error;
@@ -11,6 +12,7 @@ mod pgbench;
 pub(crate) mod question;
 mod sbtest;
 pub(crate) mod schema;
+pub mod tpcc;
 pub(crate) mod usertable;
 
 use std::rc::Rc;
@@ -24,6 +26,7 @@ use crate::sql::session::{DataSession, SqlSession};
 use crate::ycsb::key_value::{Loader, Table};
 
 pub use bulk::{BULK_BYTES, BULK_ROWS};
+pub use cells_proof::{CellCanaries, CellsProof, CellsRead, write_cells_proof};
 pub use columns_proof::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 pub use contents::Contents;
 pub use error::DatasetError;
@@ -87,7 +90,14 @@ pub async fn make_contents<S: DataSession>(
         for _ in 0..table.load_threads {
             let (session, _) = S::connect(reactor, &inside).await?;
             opened.push(session.id());
-            loaders.push(SqlLoader::open(session, Table::Usertable, table, contents.columns).await?);
+            let loader = SqlLoader::open(
+                session,
+                Table::Usertable,
+                table,
+                contents.columns,
+                contents.fields.as_ref(),
+            );
+            loaders.push(loader.await?);
         }
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
         loaders[0].settle().await?;
@@ -102,6 +112,10 @@ pub async fn make_contents<S: DataSession>(
         for session in sessions {
             session.close().await?;
         }
+        there += tables.rows();
+    }
+    if let Some(tables) = &contents.tpcc {
+        tpcc::load::load::<S>(reactor, &inside, tables, opened, |rows| progress(there + rows)).await?;
     }
     Ok(())
 }

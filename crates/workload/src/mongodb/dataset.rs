@@ -13,7 +13,7 @@ use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use super::records::{DATABASE, MongodbLoader};
 use crate::dataset::{Contents, DatasetError, usertable};
-use crate::ycsb::{Loader, Table};
+use crate::ycsb::{FieldEncryption, Loader, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
 /// What a proof writes and drops at once; where one was interrupted, it is all that there is.
@@ -29,8 +29,9 @@ const BETWEEN_DROPS: Duration = Duration::from_millis(200);
 /// How long members of a replica set may need for what was loaded, in milliseconds.
 const CAUGHT_UP_MS: i64 = 120_000;
 
-/// Makes YCSB's table over sessions of its own, which `options` open to the primary. What an interrupted run left of
-/// the same table is kept where it is right. `progress` hears the records that are there, each time that it is more.
+/// Makes YCSB's table, with these fields encrypted, over sessions of its own, which `options` open to the primary. What an
+/// interrupted run left of the same table is kept where it is right. `progress` hears the records that are there, each time that
+/// it is more.
 ///
 /// # Errors
 /// When the database is not ciphertax's own, or the server refuses.
@@ -38,16 +39,17 @@ pub async fn prepare(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     table: &YcsbTable,
+    fields: Option<&FieldEncryption>,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
     let (mut session, _) = Session::connect(reactor, options).await?;
-    claim(&mut session, table).await?;
+    claim(&mut session, table, fields).await?;
     session.close().await?;
 
     let mut loaders = Vec::with_capacity(table.load_threads as usize);
     for _ in 0..table.load_threads {
         let (session, _) = Session::connect(reactor, options).await?;
-        loaders.push(MongodbLoader::new(session, Table::Usertable, table));
+        loaders.push(MongodbLoader::open(session, Table::Usertable, table, fields)?);
     }
     usertable::load(&mut loaders, table, progress).await?;
     for loader in loaders {
@@ -64,9 +66,10 @@ pub async fn check(
     reactor: &Rc<Reactor>,
     options: &ConnectOptions,
     table: &YcsbTable,
+    fields: Option<&FieldEncryption>,
 ) -> Result<(), DatasetError> {
     let (session, _) = Session::connect(reactor, options).await?;
-    let mut loader = MongodbLoader::new(session, Table::Usertable, table);
+    let mut loader = MongodbLoader::open(session, Table::Usertable, table, fields)?;
     usertable::check(&mut loader, table).await?;
     Ok(loader.close().await?)
 }
@@ -177,8 +180,16 @@ async fn collections(session: &mut Session) -> Result<Vec<String>, DatasetError>
 }
 
 /// Makes sure that there is a database of ciphertax's own for this table; what it holds of it stays.
-async fn claim(session: &mut Session, table: &YcsbTable) -> Result<(), DatasetError> {
-    let description = Contents::from(*table).description();
+async fn claim(
+    session: &mut Session,
+    table: &YcsbTable,
+    fields: Option<&FieldEncryption>,
+) -> Result<(), DatasetError> {
+    let contents = Contents {
+        fields: fields.cloned(),
+        ..Contents::from(*table)
+    };
+    let description = contents.description();
     match find(session).await? {
         Found::Ours { dataset } if dataset == description => return Ok(()),
         Found::Ours { .. } => drop_database(session).await?,

@@ -43,12 +43,13 @@ impl Driver for MongodbAccess {
             Vocabulary::KeyValue => {
                 let table = job.study.ycsb;
                 let writes = job.cell.ycsb_mix().is_some_and(|mix| mix.writes());
-                let store = |access| MongodbTable {
+                let store = |(access, columns)| MongodbTable {
                     access,
                     table,
                     writes,
+                    fields: ycsb::FieldEncryption::of(columns),
                 };
-                ycsb::start(job, clients.into_iter().map(store))
+                ycsb::start(job, clients.into_iter().zip(&job.columns).map(store))
             }
             Vocabulary::Sql | Vocabulary::Program => Ok(None),
         }

@@ -17,7 +17,8 @@ use rand_pcg::Pcg64Mcg;
 use super::access::MongodbAccess;
 use crate::client::{Client, failure};
 use crate::dataset::schema::SCHEMA;
-use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
+use crate::ycsb::fields::{CellWork, FieldEncryption, Fields, FieldsCheck};
+use crate::ycsb::records::{Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 
 /// The only database that is ever touched.
@@ -36,6 +37,8 @@ pub struct MongodbTable {
     pub table: YcsbTable,
     /// Whether its connections write too.
     pub writes: bool,
+    /// Which fields the client encrypts; `None` for plain ones.
+    pub fields: Option<FieldEncryption>,
 }
 
 impl KeyValue for MongodbTable {
@@ -47,16 +50,17 @@ impl KeyValue for MongodbTable {
             true => self.access.open_to_read_and_write(reactor, slot.index).await?,
             false => (self.access.open(reactor, slot.index).await?, None),
         };
+        let fields = Fields::open(&self.table, Table::Usertable, self.fields.as_ref())?;
         Ok(MongodbConnection {
             session,
             writer,
-            reader: MongodbReader::new(&self.table, self.access.read_mode()),
+            reader: MongodbReader::with_fields(&self.table, fields, self.access.read_mode()),
         })
     }
 
     async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<MongodbLoader, Failure> {
         let session = self.access.open_to_write(reactor).await?;
-        Ok(MongodbLoader::new(session, table, &self.table))
+        MongodbLoader::open(session, table, &self.table, self.fields.as_ref())
     }
 }
 
@@ -71,18 +75,23 @@ pub struct MongodbConnection {
 /// Reads records over any session.
 pub struct MongodbReader {
     request: Request,
-    fields: Vec<CString>,
-    layout: Layout,
+    names: Vec<CString>,
+    fields: Fields,
     /// What to tell a server that is not the primary.
     read_mode: Option<&'static str>,
 }
 
 impl MongodbReader {
+    /// Of plain records.
     pub(crate) fn new(table: &YcsbTable, read_mode: Option<&'static str>) -> Self {
+        Self::with_fields(table, Fields::plain(table, Table::Usertable), read_mode)
+    }
+
+    fn with_fields(table: &YcsbTable, fields: Fields, read_mode: Option<&'static str>) -> Self {
         Self {
             request: Request::new(),
-            fields: field_names(table),
-            layout: Layout::of(table),
+            names: field_names(table),
+            fields,
             read_mode,
         }
     }
@@ -91,13 +100,13 @@ impl MongodbReader {
     pub(crate) async fn read(&mut self, session: &mut Session, key: &Key) -> Result<bool, Failure> {
         let Self {
             request,
+            names,
             fields,
-            layout,
             read_mode,
         } = self;
         write_find_one(request, Table::Usertable, key, *read_mode);
         let reply = session.run(request).await.map_err(failure)?;
-        check_one(*layout, fields, reply, key)
+        check_one(reply, names, key, || fields.check(*key))
     }
 }
 
@@ -110,22 +119,24 @@ impl Connection for MongodbConnection {
         let (session, reader) = self.writing();
         let MongodbReader {
             request,
+            names,
             fields,
-            layout,
             ..
         } = reader;
+        let mut made = Ok(());
         write_command(request, cstr!("update"), Table::Usertable, |_| {});
         request.sequence(cstr!("updates"), |updates| {
             updates.document(|update| {
                 update.document(cstr!("q"), |filter| filter.string(cstr!("_id"), key.as_str()));
                 update.document(cstr!("u"), |change| {
                     change.document(cstr!("$set"), |set| {
-                        let value = set.blank_binary(&fields[usize::from(field)], layout.field_length);
-                        Value::another(key, field, values).write(value);
+                        let value = Value::another(key, field, values);
+                        made = write_field(set, &names[usize::from(field)], field, value, fields);
                     });
                 });
             });
         });
+        made?;
         written_once(session, request, key, "updated").await
     }
 
@@ -133,14 +144,16 @@ impl Connection for MongodbConnection {
         let (session, reader) = self.writing();
         let MongodbReader {
             request,
+            names,
             fields,
-            layout,
             ..
         } = reader;
+        let mut made = Ok(());
         write_command(request, cstr!("insert"), Table::Usertable, |_| {});
         request.sequence(cstr!("documents"), |documents| {
-            documents.document(|document| write_record(document, key, fields, *layout));
+            documents.document(|document| made = write_record(document, key, names, fields));
         });
+        made?;
         written_once(session, request, key, "inserted").await
     }
 
@@ -148,8 +161,8 @@ impl Connection for MongodbConnection {
         let Self { session, reader, .. } = self;
         let MongodbReader {
             request,
+            names,
             fields,
-            layout,
             read_mode,
         } = reader;
         // At most 100.
@@ -168,7 +181,9 @@ impl Connection for MongodbConnection {
         let mut has_first = false;
         let mut records = 0;
         for document in reply.batch().map_err(failure)? {
-            let key = check_document(*layout, fields, document.map_err(failure)?, None)?;
+            let document = document.map_err(failure)?;
+            let key = key_of(document, None)?;
+            check_fields(document, names, key, fields.check(key))?;
             has_first |= key == *first;
             let before = last.replace(key);
             in_order(before.as_ref(), &key)?;
@@ -197,6 +212,10 @@ impl Connection for MongodbConnection {
             ..read
         }
     }
+
+    fn cells(&self) -> CellWork {
+        self.reader.fields.work()
+    }
 }
 
 impl MongodbConnection {
@@ -213,31 +232,41 @@ pub struct MongodbLoader {
     session: Session,
     table: Table,
     request: Request,
-    fields: Vec<CString>,
-    layout: Layout,
+    names: Vec<CString>,
+    fields: Fields,
     /// Bytes of a record without its key.
     record_size: usize,
 }
 
 impl MongodbLoader {
     /// Writes over this session, whose database is ciphertax's own.
-    pub(crate) fn new(session: Session, table: Table, shape: &YcsbTable) -> Self {
-        let fields = field_names(shape);
-        let layout = Layout::of(shape);
+    ///
+    /// # Errors
+    /// When the client cannot encrypt so.
+    pub(crate) fn open(
+        session: Session,
+        table: Table,
+        shape: &YcsbTable,
+        encryption: Option<&FieldEncryption>,
+    ) -> Result<Self, Failure> {
+        let names = field_names(shape);
+        let mut fields = Fields::open(shape, table, encryption)?;
         let mut one = Request::new();
         let empty = one.size();
         let key = Key::of(0);
-        one.command(|document| write_record(document, &key, &fields, layout));
+        let mut made = Ok(());
+        one.command(|document| made = write_record(document, &key, &names, &mut fields));
+        made?;
         // An empty document has five bytes.
         let record_size = one.size() - empty + 5 - key.as_bytes().len();
-        Self {
+        Ok(Self {
             session,
             table,
             request: one,
+            names,
             fields,
-            layout,
             record_size,
-        }
+        })
     }
 
     async fn command(&mut self, command: &RawDocument) -> Result<bson::RawDocumentBuf, Failure> {
@@ -322,16 +351,21 @@ impl Loader for MongodbLoader {
                 session,
                 table,
                 request,
+                names,
                 fields,
-                layout,
                 ..
             } = self;
+            let mut made = Ok(());
             write_command(request, cstr!("insert"), *table, |_| {});
             request.sequence(cstr!("documents"), |documents| {
                 for number in few.clone() {
-                    documents.document(|document| write_record(document, &Key::of(number), fields, *layout));
+                    documents.document(|document| {
+                        let written = write_record(document, &Key::of(number), names, fields);
+                        made = std::mem::replace(&mut made, Ok(())).and(written);
+                    });
                 }
             });
+            made?;
             let inserted = session
                 .run(request)
                 .await
@@ -393,14 +427,19 @@ impl Loader for MongodbLoader {
         let key = Key::of(number);
         write_find_one(&mut self.request, self.table, &key, None);
         let reply = self.session.run(&mut self.request).await.map_err(failure)?;
+        let fields = &mut self.fields;
         is_there(
             &key,
-            check_one(self.layout.verified(), &self.fields, reply, &key)?,
+            check_one(reply, &self.names, &key, || fields.check_all(key))?,
         )
     }
 
     fn traffic(&self) -> Traffic {
         self.session.traffic()
+    }
+
+    fn cells(&self) -> CellWork {
+        self.fields.work()
     }
 
     async fn close(self) -> Result<(), Failure> {
@@ -442,69 +481,106 @@ fn write_read_mode(find: &mut DocumentWriter<'_>, read_mode: Option<&'static str
     }
 }
 
-fn write_record(document: &mut DocumentWriter<'_>, key: &Key, fields: &[CString], layout: Layout) {
+fn write_record(
+    document: &mut DocumentWriter<'_>,
+    key: &Key,
+    names: &[CString],
+    fields: &mut Fields,
+) -> Result<(), Failure> {
     document.string(cstr!("_id"), key.as_str());
-    for (number, name) in (0..).zip(fields) {
-        Value::inserted(key, number).write(document.blank_binary(name, layout.field_length));
+    for (number, name) in (0..).zip(names) {
+        write_field(document, name, number, Value::inserted(key, number), fields)?;
     }
+    Ok(())
+}
+
+fn write_field(
+    document: &mut DocumentWriter<'_>,
+    name: &CStr,
+    field: u16,
+    value: Value,
+    fields: &mut Fields,
+) -> Result<(), Failure> {
+    let length = fields.length(field);
+    let blank = match fields.is_cell(field) {
+        true => document.blank_encrypted(name, length),
+        false => document.blank_binary(name, length),
+    };
+    fields.write(field, value, blank)
 }
 
 /// Makes sure that what was found is one record, and is right; false if nothing was found.
-fn check_one(layout: Layout, fields: &[CString], reply: Reply<'_>, key: &Key) -> Result<bool, Failure> {
+fn check_one<'a>(
+    reply: Reply<'_>,
+    names: &[CString],
+    key: &Key,
+    check: impl FnOnce() -> FieldsCheck<'a>,
+) -> Result<bool, Failure> {
+    let mut check = Some(check);
     let mut records = 0;
     for document in reply.batch().map_err(failure)? {
-        check_document(layout, fields, document.map_err(failure)?, Some(key))?;
+        let document = document.map_err(failure)?;
+        key_of(document, Some(key))?;
+        if let Some(check) = check.take() {
+            check_fields(document, names, *key, check())?;
+        }
         records += 1;
     }
     at_most_one(key, records)
 }
 
-/// Checks a record, that of `expected` if it is known which, and returns its key.
-fn check_document(
-    layout: Layout,
-    fields: &[CString],
-    document: &RawDocument,
-    expected: Option<&Key>,
-) -> Result<Key, Failure> {
-    let broken = |error| Failure::Error(format!("a record that cannot be read: {error}"));
-    let mut elements = document.iter_elements();
-    let id = elements.next().transpose().map_err(broken)?;
+/// The key of a record, which is `expected` if it is known which.
+fn key_of(document: &RawDocument, expected: Option<&Key>) -> Result<Key, Failure> {
+    let id = document.iter_elements().next().transpose().map_err(broken)?;
     let id = match id.map(|id| id.value()).transpose().map_err(broken)? {
         Some(RawBsonRef::String(id)) => id,
         _ => "",
     };
-    let key = match expected {
-        Some(expected) if expected.as_str() == id => *expected,
-        Some(expected) => return Err(changed(expected, format_args!("was asked for, and {id:?} came"))),
+    match expected {
+        Some(expected) if expected.as_str() == id => Ok(*expected),
+        Some(expected) => Err(changed(expected, format_args!("was asked for, and {id:?} came"))),
         None => Key::parse(id.as_bytes())
-            .ok_or_else(|| Failure::Error(format!("{id:?} is no key of YCSB's: was the table changed?")))?,
-    };
-    let mut check = layout.check(key);
-    for element in elements {
+            .ok_or_else(|| Failure::Error(format!("{id:?} is no key of YCSB's: was the table changed?"))),
+    }
+}
+
+/// Checks what follows a record's key.
+fn check_fields(
+    document: &RawDocument,
+    names: &[CString],
+    key: Key,
+    mut check: FieldsCheck<'_>,
+) -> Result<(), Failure> {
+    for element in document.iter_elements().skip(1) {
         let element = element.map_err(broken)?;
         let field = usize::from(check.next_field());
         let name = element.key();
-        if fields.get(field).is_some_and(|expected| &**expected != name) {
+        if names.get(field).is_some_and(|expected| &**expected != name) {
             let name = name.as_str();
             return Err(changed(
                 &key,
                 format_args!("has {name:?} in the place of field{field}"),
             ));
         }
+        let (subtype, expected) = match check.is_next_cell() {
+            true => (BinarySubtype::Encrypted, "encrypted"),
+            false => (BinarySubtype::Generic, "binary"),
+        };
         match element.value().map_err(broken)? {
-            RawBsonRef::Binary(value) if value.subtype == BinarySubtype::Generic => {
-                check.field(value.bytes)?
-            }
+            RawBsonRef::Binary(value) if value.subtype == subtype => check.field(value.bytes)?,
             _ => {
                 return Err(changed(
                     &key,
-                    format_args!("has a field{field} that is not binary"),
+                    format_args!("has a field{field} that is not {expected}"),
                 ));
             }
         }
     }
-    check.end()?;
-    Ok(key)
+    check.end()
+}
+
+fn broken(error: impl std::fmt::Display) -> Failure {
+    Failure::Error(format!("a record that cannot be read: {error}"))
 }
 
 fn field_names(table: &YcsbTable) -> Vec<CString> {

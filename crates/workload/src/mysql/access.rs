@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use ciphertax_columns::encdb::Derivation;
 use ciphertax_engine::Failure;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, Session};
 
+use super::key_exchange::KeyExchange;
 use crate::client::{Client, failure};
 use crate::sql::Columns;
 use crate::sql::session::SqlSession;
@@ -23,6 +25,8 @@ pub struct MysqlAccess {
     pub forget_passwords: Option<&'static str>,
     /// How the server encrypts the fields of YCSB's table; `None` for plain ones.
     pub columns: Option<Columns>,
+    /// What every session gives a server that encrypts cells of its results itself; `None` for other servers.
+    pub key_exchange: Option<KeyExchange>,
 }
 
 impl Client for MysqlAccess {
@@ -49,7 +53,15 @@ impl Client for MysqlAccess {
             .await
             .map_err(failure)?;
         word.map_err(Failure::FactsDiffer)?;
+        if let Some(exchange) = &self.key_exchange {
+            exchange.begin(&mut session).await?;
+        }
         Ok(session)
+    }
+
+    fn derivation(&self) -> Derivation {
+        let exchange = self.key_exchange.as_ref();
+        exchange.map_or_else(Derivation::default, KeyExchange::derivation)
     }
 
     /// Has the server forget all passwords, where the arm's logins must find it so. The session for it takes no cold

@@ -1,6 +1,7 @@
 //! What is MySQL's alone, and that of the servers compatible with it: sessions, their dialect, what they leave.
 
 mod access;
+mod key_exchange;
 mod leftovers;
 mod session;
 
@@ -14,6 +15,7 @@ use crate::sql::{self, SelectRow, SqlTable, Tables};
 use crate::{connect, ycsb};
 
 pub use access::MysqlAccess;
+pub use key_exchange::{KeyExchange, exchange_keys};
 pub use leftovers::{end_sessions, refuse_without_drop};
 #[cfg(test)]
 pub(crate) use session::DIALECT;
@@ -52,11 +54,15 @@ impl Driver for MysqlAccess {
                 let table = job.study.ycsb;
                 ycsb::start(
                     job,
-                    clients.into_iter().map(|access| MysqlTable {
-                        columns: access.columns,
-                        access,
-                        table,
-                    }),
+                    clients
+                        .into_iter()
+                        .zip(&job.columns)
+                        .map(|(access, columns)| MysqlTable {
+                            columns: access.columns,
+                            access,
+                            table,
+                            fields: ycsb::FieldEncryption::of(columns),
+                        }),
                 )
             }
             Vocabulary::Program => Ok(None),

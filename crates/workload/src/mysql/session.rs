@@ -7,7 +7,8 @@ use ciphertax_wire::mysql::{self, BinaryTexts, ConnectOptions, ResultSummary, Te
 
 use crate::sql::dialect::{TRUNCATE, standard_tables};
 use crate::sql::{
-    Answer, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession, Statement,
+    Answer, BytesInLines, DataSession, Dialect, Loading, Parameter, Placeholders, Query, Row, SqlSession,
+    Statement, Transactions, Value,
 };
 
 /// How MySQL and the servers compatible with it spell things.
@@ -21,10 +22,16 @@ pub(crate) const DIALECT: Dialect = Dialect {
     storage: " /*! ENGINE = innodb */",
     bytes: "MEDIUMBLOB",
     around_bytes: ["X'", "'"],
+    bytes_in_lines: BytesInLines::Escaped,
     text,
     bytewise: "",
+    bytewise_ascii: " CHARACTER SET ascii COLLATE ascii_bin",
+    short_bytes: |length| format!("VARBINARY({length})"),
+    date: "DATETIME",
     loading: Loading::Replace,
     vacuum: None,
+    analyze: "ANALYZE TABLE ",
+    derive_once: Some("SET SESSION optimizer_switch = 'split_materialized=off'"),
     begin_to_write: "BEGIN",
     end: "COMMIT",
     empty: TRUNCATE,
@@ -35,6 +42,10 @@ pub(crate) const DIALECT: Dialect = Dialect {
     other_objects,
     must_stay: None,
     with_contents: "",
+    for_update: " FOR UPDATE",
+    before_rows: "",
+    backslash: r"\\",
+    transactions: Transactions::Implicit,
 };
 
 /// The longest value of a column of the type TEXT.
@@ -57,7 +68,7 @@ fn other_objects(schema: &str) -> Vec<String> {
 fn index_columns(schema: &str, table: &str, index: &str) -> String {
     format!(
         "SELECT column_name FROM information_schema.statistics WHERE table_schema = '{schema}' \
-         AND table_name = '{table}' AND index_name = '{index}'"
+         AND table_name = '{table}' AND index_name = '{index}' ORDER BY seq_in_index"
     )
 }
 
@@ -102,6 +113,26 @@ impl SqlSession for mysql::Session {
         mysql::Session::run(self, query).await.map(Answer::from)
     }
 
+    async fn execute_values(
+        &mut self,
+        statement: &mut mysql::Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        mysql::Session::execute_values(self, statement, on_row)
+            .await
+            .map(Answer::from)
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut mysql::Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        mysql::Session::run_values(self, query, on_row)
+            .await
+            .map(Answer::from)
+    }
+
     async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
         self.query_raw(sql, |_| Ok(())).await.map(Answer::from)
     }
@@ -139,6 +170,21 @@ impl DataSession for mysql::Session {
         Ok(mysql::Session::run(self, rows).await?.affected_rows)
     }
 
+    fn that_loads(options: &ConnectOptions) -> ConnectOptions {
+        ConnectOptions {
+            local_infile: true,
+            ..options.clone()
+        }
+    }
+
+    async fn load_lines(&mut self, table_and_columns: &str, lines: &[u8]) -> Result<u64, WireError> {
+        mysql::Session::load_lines(self, table_and_columns, lines).await
+    }
+
+    fn takes_no_lines(error: &WireError) -> bool {
+        mysql::is_local_data_refused(error)
+    }
+
     async fn execute_rows(
         &mut self,
         statement: &mut mysql::Statement,
@@ -164,8 +210,12 @@ impl Statement for mysql::Statement {
         self.text_mut(index)
     }
 
-    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
-        self.set_short_text(index, text)
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        self.set_text(index, text)
+    }
+
+    fn read_as_text(&mut self, columns: u64) {
+        self.read_as_text(columns);
     }
 }
 
@@ -202,7 +252,7 @@ impl From<Parameter> for mysql::Parameter {
         match parameter {
             Parameter::Integer => Self::Integer,
             Parameter::Text(length) => Self::Text(length),
-            Parameter::ShortText => Self::ShortText,
+            Parameter::VariableText => Self::VariableText,
         }
     }
 }

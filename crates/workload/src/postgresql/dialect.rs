@@ -1,7 +1,7 @@
 //! How PostgreSQL and the servers compatible with it spell things.
 
 use crate::sql::dialect::{TRUNCATE, standard_tables};
-use crate::sql::{Dialect, Loading, Placeholders};
+use crate::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 
 /// As sysbench spells it for PostgreSQL, where sysbench does.
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -14,11 +14,17 @@ pub(crate) const DIALECT: Dialect = Dialect {
     storage: "",
     bytes: "BYTEA",
     around_bytes: ["'\\x", "'"],
+    bytes_in_lines: BytesInLines::Hexadecimal,
     text: |_| "TEXT",
     // The order of a database's own language may be another, and is slower.
     bytewise: " COLLATE \"C\"",
+    bytewise_ascii: " COLLATE \"C\"",
+    short_bytes: |_| "BYTEA".to_owned(),
+    date: "TIMESTAMP(0)",
     loading: Loading::Copy,
     vacuum: Some("VACUUM ANALYZE "),
+    analyze: "VACUUM ANALYZE ",
+    derive_once: None,
     begin_to_write: "BEGIN",
     end: "END",
     empty: TRUNCATE,
@@ -30,6 +36,10 @@ pub(crate) const DIALECT: Dialect = Dialect {
     other_objects,
     must_stay: Some(must_stay),
     with_contents: " CASCADE",
+    for_update: " FOR UPDATE",
+    before_rows: "",
+    backslash: r"\",
+    transactions: Transactions::Begun,
 };
 
 fn index_columns(schema: &str, table: &str, index: &str) -> String {

@@ -55,11 +55,15 @@ impl Driver for PostgresqlAccess {
                 let table = job.study.ycsb;
                 ycsb::start(
                     job,
-                    clients.into_iter().map(|access| PostgresqlTable {
-                        columns: access.columns,
-                        access,
-                        table,
-                    }),
+                    clients
+                        .into_iter()
+                        .zip(&job.columns)
+                        .map(|(access, columns)| PostgresqlTable {
+                            columns: access.columns,
+                            access,
+                            table,
+                            fields: ycsb::FieldEncryption::of(columns),
+                        }),
                 )
             }
             Vocabulary::Program => Ok(None),

@@ -5,7 +5,7 @@ use ciphertax_wire::postgresql::{self, ConnectOptions, TextRow, Values};
 
 use super::copy::CopyRows;
 use super::dialect::DIALECT;
-use crate::sql::{Answer, DataSession, Dialect, Parameter, Query, Row, SqlSession, Statement};
+use crate::sql::{Answer, DataSession, Dialect, Parameter, Query, Row, SqlSession, Statement, Value};
 
 const UNIQUE_VIOLATION: &str = "23505";
 /// States after which sysbench begins a transaction anew (`drv_pgsql.c`): serialization_failure, deadlock_detected, and
@@ -46,6 +46,26 @@ impl SqlSession for postgresql::Session {
         postgresql::Session::run(self, query).await.map(Answer::from)
     }
 
+    async fn execute_values(
+        &mut self,
+        statement: &mut postgresql::Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        postgresql::Session::execute_values(self, statement, on_row)
+            .await
+            .map(Answer::from)
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut postgresql::Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        postgresql::Session::run_values(self, query, on_row)
+            .await
+            .map(Answer::from)
+    }
+
     async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
         self.query_raw(sql, |_| Ok(())).await.map(Answer::from)
     }
@@ -79,6 +99,22 @@ impl DataSession for postgresql::Session {
         copy.finish().await
     }
 
+    fn that_loads(options: &ConnectOptions) -> ConnectOptions {
+        options.clone()
+    }
+
+    async fn load_lines(&mut self, table_and_columns: &str, lines: &[u8]) -> Result<u64, WireError> {
+        let mut copy = self
+            .copy_in(&format!("COPY {table_and_columns} FROM STDIN"))
+            .await?;
+        copy.write(lines).await?;
+        copy.finish().await
+    }
+
+    fn takes_no_lines(_error: &WireError) -> bool {
+        false
+    }
+
     async fn execute_rows(
         &mut self,
         statement: &mut postgresql::Statement,
@@ -108,8 +144,8 @@ impl Statement for postgresql::Statement {
         self.text_mut(index)
     }
 
-    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
-        self.set_short_text(index, text)
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        self.set_text(index, text)
     }
 }
 
@@ -146,7 +182,7 @@ impl From<Parameter> for postgresql::Parameter {
         match parameter {
             Parameter::Integer => Self::Integer,
             Parameter::Text(length) => Self::Text(length),
-            Parameter::ShortText => Self::ShortText,
+            Parameter::VariableText => Self::VariableText,
         }
     }
 }

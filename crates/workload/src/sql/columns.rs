@@ -120,8 +120,8 @@ impl Columns {
             key.push_str(&format!("{byte:02x}"));
         }
         let sql = S::DIALECT.prepared(sql);
-        let mut set = session.prepare(&sql, &[Parameter::ShortText]).await?;
-        set.set_short_text(0, key.as_bytes())?;
+        let mut set = session.prepare(&sql, &[Parameter::VariableText]).await?;
+        set.set_text(0, key.as_bytes())?;
         session.execute(&mut set).await.map(drop)
     }
 }

@@ -22,15 +22,28 @@ pub struct Dialect {
     pub bytes: &'static str,
     /// What stands around the hexadecimal digits of a value of that type.
     pub around_bytes: [&'static str; 2],
+    /// How a value of that type stands in lines that are loaded.
+    pub bytes_in_lines: BytesInLines,
     /// The type of a text of so many characters.
     pub text: fn(usize) -> &'static str,
     /// What follows the type of a text that is compared byte by byte, where that is not so anyway.
     pub bytewise: &'static str,
+    /// What follows the type of a text of ASCII alone that is compared byte by byte, the case of its letters too.
+    pub bytewise_ascii: &'static str,
+    /// The type of at most so many bytes, which can be part of a key.
+    pub short_bytes: fn(usize) -> String,
+    /// The type of a date with its time, to the second.
+    pub date: &'static str,
     /// How many rows are loaded at a time.
     pub loading: Loading,
     /// What stands before the name of a table that is cleared of old versions of its rows and counted for the planner;
     /// `None` where the server does both by itself in time.
     pub vacuum: Option<&'static str>,
+    /// What stands before the name of a table that is counted for the planner now.
+    pub analyze: &'static str,
+    /// Has a session work out each table that a query derives once, and not for each row that it is joined with; `None` where the
+    /// server always does, and refused by servers of the family that always do.
+    pub derive_once: Option<&'static str>,
     /// Begins a transaction that will write.
     pub begin_to_write: &'static str,
     /// Ends a transaction, as pgbench says it wherever that is understood.
@@ -52,6 +65,26 @@ pub struct Dialect {
     pub must_stay: Option<fn(&str) -> String>,
     /// What follows the name of a schema that is dropped with what is in it.
     pub with_contents: &'static str,
+    /// What ends a select whose rows the transaction will write; nothing where it has the whole database for itself.
+    pub for_update: &'static str,
+    /// What stands between a list's `IN (` and rows of several columns.
+    pub before_rows: &'static str,
+    /// What a backslash in a text literal is written as.
+    pub backslash: &'static str,
+    /// How transactions begin, and how they are told of their isolation.
+    pub transactions: Transactions,
+}
+
+/// How transactions begin, and how they are told of their isolation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transactions {
+    /// With the first statement after the end of the one before, once the session was told so. Isolation is a setting of the
+    /// session, or of its next transaction.
+    Implicit,
+    /// With a `BEGIN` that may name the isolation.
+    Begun,
+    /// With a `BEGIN`; all are serializable.
+    Serializable,
 }
 
 /// Removes all rows of a table at once, which every server can.
@@ -83,6 +116,15 @@ pub enum Loading {
     /// PostgreSQL's `COPY … FROM STDIN` in text format, with numbers and plain text in it: rows of the same key are an
     /// error.
     Copy,
+}
+
+/// How bytes stand in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BytesInLines {
+    /// As they are, but for special ones.
+    Escaped,
+    /// As hexadecimal digits after `\\x`.
+    Hexadecimal,
 }
 
 impl Dialect {

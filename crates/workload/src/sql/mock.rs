@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use ciphertax_columns::encdb::Derivation;
 use ciphertax_engine::Failure;
 use ciphertax_model::Transport;
 use ciphertax_reactor::Reactor;
@@ -11,7 +12,7 @@ use ciphertax_wire::tls::TlsSummary;
 use ciphertax_wire::{Expectation, Negotiated, Session, Traffic, WireError};
 
 use super::dialect::Dialect;
-use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement};
+use super::session::{Answer, Parameter, Query, Row, SqlSession, Statement, Value as ReceivedValue};
 use crate::client::Client;
 
 pub(super) const MYSQL: Dialect = crate::mysql::DIALECT;
@@ -48,6 +49,18 @@ struct Server {
     /// The numbers of the executions, from 1, that are given up for the sake of another session.
     given_up: Vec<usize>,
     executed: usize,
+    /// What it answers, where one row is no answer.
+    answers: Option<Answers>,
+    derivation: Derivation,
+}
+
+/// Answers what a database is asked.
+pub(super) type Answers = Box<dyn Fn(&Asked) -> Rows + Send>;
+
+/// Rows of a result, or how many were written.
+pub(super) enum Rows {
+    Read(Vec<Vec<Value>>),
+    Written(u64),
 }
 
 impl<const POSTGRES: bool> Mock<POSTGRES> {
@@ -64,6 +77,16 @@ impl<const POSTGRES: bool> Mock<POSTGRES> {
         Self {
             server: Arc::new(Mutex::new(server)),
         }
+    }
+
+    /// Answers with what there is for each question from now on.
+    pub(super) fn answers(&self, answers: Answers) {
+        self.server.lock().unwrap().answers = Some(answers);
+    }
+
+    /// Says that data keys of cells are derived so.
+    pub(super) fn derives(&self, derivation: Derivation) {
+        self.server.lock().unwrap().derivation = derivation;
     }
 
     /// What was asked since this was called last.
@@ -84,6 +107,10 @@ impl<const POSTGRES: bool> Client for Mock<POSTGRES> {
             login: None,
         };
         PLAIN
+    }
+
+    fn derivation(&self) -> Derivation {
+        self.server.lock().unwrap().derivation
     }
 
     async fn route(&self, _reactor: &Rc<Reactor>, _slot: u32) -> Result<Self, Failure> {
@@ -119,15 +146,46 @@ impl<const POSTGRES: bool> MockSession<POSTGRES> {
 
     /// Of an execution or a text: one row, or as many as were inserted.
     fn answer(&mut self, asked: Asked) -> Result<Answer, WireError> {
+        self.answer_rows(asked, |_| Ok(()))
+    }
+
+    fn answer_rows(
+        &mut self,
+        asked: Asked,
+        mut on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
         let affected_rows = match &asked {
             Asked::Text(text) => 1 + text.matches("),(").count() as u64,
             Asked::Prepare(_) | Asked::Execute(..) => 1,
         };
-        self.ask(asked);
+        self.ask(asked.clone());
         let mut server = self.database.server.lock().unwrap();
         server.executed += 1;
         if server.given_up.contains(&server.executed) {
             return Err(refusal(RESTART));
+        }
+        match server.answers.as_ref().map(|answers| answers(&asked)) {
+            None => {}
+            Some(Rows::Written(affected_rows)) => {
+                return Ok(Answer {
+                    affected_rows,
+                    ..Answer::default()
+                });
+            }
+            Some(Rows::Read(rows)) => {
+                for row in &rows {
+                    let received = |value| match value {
+                        &Value::Integer(value) => ReceivedValue::Integer(value),
+                        Value::Text(text) => ReceivedValue::Text(text.as_bytes()),
+                    };
+                    let values: Vec<ReceivedValue<'_>> = row.iter().map(received).collect();
+                    on_row(&values)?;
+                }
+                return Ok(Answer {
+                    rows: rows.len() as u64,
+                    ..Answer::default()
+                });
+            }
         }
         Ok(Answer {
             rows: 1,
@@ -210,7 +268,7 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
         let blank = |parameter: &Parameter| match parameter {
             Parameter::Integer => Slot::Integer(0),
             Parameter::Text(length) => Slot::Text(vec![b' '; *length]),
-            Parameter::ShortText => Slot::Text(Vec::new()),
+            Parameter::VariableText => Slot::Text(Vec::new()),
         };
         Ok(MockStatement {
             sql: sql.to_owned(),
@@ -219,16 +277,27 @@ impl<const POSTGRES: bool> SqlSession for MockSession<POSTGRES> {
     }
 
     async fn execute(&mut self, statement: &mut MockStatement) -> Result<Answer, WireError> {
-        let value = |slot: &Slot| match slot {
-            Slot::Integer(value) => Value::Integer(*value),
-            Slot::Text(bytes) => Value::Text(String::from_utf8(bytes.clone()).unwrap()),
-        };
-        let values = statement.values.iter().map(value).collect();
-        self.answer(Asked::Execute(statement.sql.clone(), values))
+        self.answer(statement.asked())
     }
 
     async fn run(&mut self, query: &mut MockQuery) -> Result<Answer, WireError> {
         self.answer(Asked::Text(query.text()))
+    }
+
+    async fn execute_values(
+        &mut self,
+        statement: &mut Self::Statement,
+        on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        self.answer_rows(statement.asked(), on_row)
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut Self::Query,
+        on_row: impl FnMut(&[ReceivedValue<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        self.answer_rows(Asked::Text(query.text()), on_row)
     }
 
     async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
@@ -251,6 +320,16 @@ enum Slot {
     Text(Vec<u8>),
 }
 
+impl MockStatement {
+    fn asked(&self) -> Asked {
+        let value = |slot: &Slot| match slot {
+            Slot::Integer(value) => Value::Integer(*value),
+            Slot::Text(bytes) => Value::Text(String::from_utf8(bytes.clone()).unwrap()),
+        };
+        Asked::Execute(self.sql.clone(), self.values.iter().map(value).collect())
+    }
+}
+
 impl Statement for MockStatement {
     fn set_integer(&mut self, index: usize, value: i64) {
         match &mut self.values[index] {
@@ -266,7 +345,7 @@ impl Statement for MockStatement {
         }
     }
 
-    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
         self.values[index] = Slot::Text(text.to_vec());
         Ok(())
     }

@@ -22,6 +22,7 @@ pub(crate) mod session;
 mod tables;
 #[cfg(test)]
 mod tests;
+pub mod tpcc;
 mod transaction;
 pub(crate) mod trouble;
 
@@ -35,7 +36,7 @@ pub use bulk_insert::BulkInsert;
 pub use bulk_read::BulkRead;
 pub use columns::Columns;
 pub use connect::{InsertAndCount, SelectRow};
-pub use dialect::{Dialect, Loading, Placeholders};
+pub use dialect::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 pub use distribution::Picker;
 pub use insert::Insert;
 pub use oltp::{Oltp, Scenario};
@@ -43,7 +44,7 @@ pub use pgbench::{SelectOnly, TpcbLike};
 pub use point_select::PointSelect;
 pub use records::{SqlConnection, SqlLoader, SqlTable};
 pub use select_random::{Random, SelectRandom};
-pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement};
+pub use session::{Answer, DataSession, Parameter, Query, Row, Sql, SqlSession, Statement, Value};
 pub use tables::Tables;
 
 /// Starts the load threads of a workload that is asked over SQL.
@@ -79,6 +80,7 @@ pub(crate) fn start<C: Sql>(job: &Job<'_>, clients: &[C]) -> Result<Option<Engin
             access,
             tables: job.study.pgbench,
         })),
+        Workload::Tpcc => tpcc::start(job, clients),
         Workload::ConnectInsertCount => job.start(each().map(|access| Connect {
             access,
             task: InsertAndCount,

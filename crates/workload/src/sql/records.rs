@@ -18,6 +18,7 @@ use super::session::{DataSession, Parameter, Query, Row, SqlSession, Statement};
 use super::trouble::Trouble;
 use crate::client::{Client, failure};
 use crate::dataset::question::vacuum;
+use crate::ycsb::fields::{CellWork, FieldEncryption, Fields, FieldsCheck};
 use crate::ycsb::records::{Layout, Value, at_most_one, changed, in_order, is_there};
 use crate::ycsb::{Connection, Key, KeyValue, Loader, Table};
 
@@ -34,6 +35,8 @@ pub struct SqlTable<C> {
     pub table: YcsbTable,
     /// How the server encrypts the fields; `None` for plain ones.
     pub columns: Option<Columns>,
+    /// Which fields the client encrypts; `None` for plain ones.
+    pub fields: Option<FieldEncryption>,
 }
 
 impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
@@ -42,16 +45,15 @@ impl<C: Client<Session: DataSession>> KeyValue for SqlTable<C> {
 
     async fn open(&self, reactor: &Rc<Reactor>, slot: Slot) -> Result<Self::Connection, Failure> {
         let session = self.access.open(reactor, slot.index).await?;
-        SqlConnection::prepare(session, Layout::of(&self.table), self.columns)
+        let fields = Fields::open(&self.table, Table::Usertable, self.fields.as_ref())?;
+        SqlConnection::prepare(session, fields, self.columns)
             .await
             .map_err(failure)
     }
 
     async fn open_loader(&self, reactor: &Rc<Reactor>, table: Table) -> Result<Self::Loader, Failure> {
         let session = self.access.open(reactor, 0).await?;
-        SqlLoader::open(session, table, &self.table, self.columns)
-            .await
-            .map_err(failure)
+        SqlLoader::open(session, table, &self.table, self.columns, self.fields.as_ref()).await
     }
 }
 
@@ -63,11 +65,12 @@ pub struct SqlConnection<S: SqlSession> {
     updates: Vec<S::Statement>,
     insert: S::Statement,
     scan: S::Statement,
-    layout: Layout,
+    fields: Fields,
 }
 
 impl<S: SqlSession> SqlConnection<S> {
-    async fn prepare(mut session: S, layout: Layout, encrypted: Option<Columns>) -> Result<Self, WireError> {
+    async fn prepare(mut session: S, fields: Fields, encrypted: Option<Columns>) -> Result<Self, WireError> {
+        let layout = fields.layout();
         if let Some(encrypted) = encrypted {
             encrypted.begin(&mut session).await?;
         }
@@ -77,30 +80,34 @@ impl<S: SqlSession> SqlConnection<S> {
         let [before, after] = around_value(encrypted);
         let read = format!("SELECT {record} FROM {table} WHERE YCSB_KEY = ?");
         let scan = format!("SELECT {record} FROM {table} WHERE YCSB_KEY >= ? ORDER BY YCSB_KEY LIMIT ?");
-        let field = Parameter::Text(layout.field_length);
+        let field = |number| Parameter::Text(fields.length(number));
         let mut updates = Vec::with_capacity(layout.field_count.into());
         let mut columns = String::new();
         for number in 0..layout.field_count {
             let update = format!("UPDATE {table} SET FIELD{number} = {before}?{after} WHERE YCSB_KEY = ?");
             let update = dialect.prepared(&update);
-            updates.push(session.prepare(&update, &[field, Parameter::ShortText]).await?);
+            updates.push(
+                session
+                    .prepare(&update, &[field(number), Parameter::VariableText])
+                    .await?,
+            );
             // Writing to a text cannot fail.
             let _ = write!(columns, ", FIELD{number}");
         }
         let blanks = format!(", {before}?{after}").repeat(layout.field_count.into());
         let insert = format!("INSERT INTO {table} (YCSB_KEY{columns}) VALUES (?{blanks})");
         let [read, insert, scan] = [read, insert, scan].map(|sql| dialect.prepared(&sql));
-        let mut of_insert = vec![Parameter::ShortText];
-        of_insert.resize(1 + usize::from(layout.field_count), field);
+        let mut of_insert = vec![Parameter::VariableText];
+        of_insert.extend((0..layout.field_count).map(field));
         Ok(Self {
-            read: session.prepare(&read, &[Parameter::ShortText]).await?,
+            read: session.prepare(&read, &[Parameter::VariableText]).await?,
             updates,
             insert: session.prepare(&insert, &of_insert).await?,
             scan: session
-                .prepare(&scan, &[Parameter::ShortText, Parameter::Integer])
+                .prepare(&scan, &[Parameter::VariableText, Parameter::Integer])
                 .await?,
             session,
-            layout,
+            fields,
         })
     }
 }
@@ -110,14 +117,14 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         let Self {
             session,
             read,
-            layout,
+            fields,
             ..
         } = self;
-        read.set_short_text(0, key.as_bytes()).map_err(failure)?;
+        read.set_text(0, key.as_bytes()).map_err(failure)?;
         let mut right = Ok(());
         let answer = session
             .execute_rows(read, |row| {
-                note(&mut right, check_row::<S>(*layout, row, Some(key)))
+                note(&mut right, check_row::<S>(fields, row, Some(key)))
             })
             .await
             .map_err(failure)?;
@@ -129,17 +136,17 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         let Self {
             session,
             updates,
-            layout,
+            fields,
             ..
         } = self;
         let update = &mut updates[usize::from(field)];
-        Value::another(key, field, values).write(update.text_mut(0));
-        update.set_short_text(1, key.as_bytes()).map_err(failure)?;
+        fields.write(field, Value::another(key, field, values), update.text_mut(0))?;
+        update.set_text(1, key.as_bytes()).map_err(failure)?;
         let answer = session.execute(update).await.map_err(failure)?;
         match answer.affected_rows {
             1 => Ok(()),
             // The server does not count a row that had the very value already, which short ones may.
-            0 if !layout.values_differ() => Ok(()),
+            0 if !fields.layout().values_differ() => Ok(()),
             rows => Err(changed(
                 key,
                 format_args!("was updated {rows} times; expected once"),
@@ -151,12 +158,13 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         let Self {
             session,
             insert,
-            layout,
+            fields,
             ..
         } = self;
-        insert.set_short_text(0, key.as_bytes()).map_err(failure)?;
-        for field in 0..layout.field_count {
-            Value::inserted(key, field).write(insert.text_mut(1 + usize::from(field)));
+        insert.set_text(0, key.as_bytes()).map_err(failure)?;
+        for field in 0..fields.layout().field_count {
+            let bytes = insert.text_mut(1 + usize::from(field));
+            fields.write(field, Value::inserted(key, field), bytes)?;
         }
         let answer = session.execute(insert).await.map_err(failure)?;
         match answer.affected_rows {
@@ -172,17 +180,17 @@ impl<S: DataSession> Connection for SqlConnection<S> {
         let Self {
             session,
             scan,
-            layout,
+            fields,
             ..
         } = self;
-        scan.set_short_text(0, first.as_bytes()).map_err(failure)?;
+        scan.set_text(0, first.as_bytes()).map_err(failure)?;
         scan.set_integer(1, count.into());
         let mut right = Ok(());
         let mut last: Option<Key> = None;
         let mut has_first = false;
         let answer = session
             .execute_rows(scan, |row| {
-                let checked = check_row::<S>(*layout, row, None).and_then(|key| {
+                let checked = check_row::<S>(fields, row, None).and_then(|key| {
                     has_first |= key == *first;
                     let before = last.replace(key);
                     in_order(before.as_ref(), &key)
@@ -204,36 +212,47 @@ impl<S: DataSession> Connection for SqlConnection<S> {
     fn traffic(&self) -> Traffic {
         self.session.traffic()
     }
+
+    fn cells(&self) -> CellWork {
+        self.fields.work()
+    }
 }
 
 /// A session that writes and looks at many records at a time.
 pub struct SqlLoader<S: DataSession> {
     session: S,
     table: Table,
-    layout: Layout,
+    fields: Fields,
     encrypted: Option<Columns>,
     query: S::Query,
+    /// Reads a record whose cells are decrypted here.
+    read: Option<S::Statement>,
     /// What an insert begins with.
     insert: String,
 }
 
 impl<S: DataSession> SqlLoader<S> {
     /// Writes over this session, whose schema is ciphertax's own.
+    ///
+    /// # Errors
+    /// When the server refuses, or the client cannot encrypt so.
     pub(crate) async fn open(
         mut session: S,
         table: Table,
         shape: &YcsbTable,
         encrypted: Option<Columns>,
-    ) -> Result<Self, WireError> {
+        fields: Option<&FieldEncryption>,
+    ) -> Result<Self, Failure> {
         if let Some(encrypted) = encrypted {
-            encrypted.begin(&mut session).await?;
+            encrypted.begin(&mut session).await.map_err(failure)?;
         }
         Ok(Self {
             session,
             table,
-            layout: Layout::of(shape),
+            fields: Fields::open(shape, table, fields)?,
             encrypted,
             query: Query::new(""),
+            read: None,
             insert: statement(Loading::Insert, table.name()),
         })
     }
@@ -266,7 +285,12 @@ impl<S: DataSession> SqlLoader<S> {
         self.query.truncate(0);
         self.query.push(self.insert.as_bytes());
         let rows = Rows::after(Loading::Insert, &mut self.query);
-        let next = push_records(rows, self.layout, around_value(self.encrypted), numbers.clone());
+        let next = push_records::<S>(
+            rows,
+            &mut self.fields,
+            around_value(self.encrypted),
+            numbers.clone(),
+        )?;
         let inserted = self.run_query().await?;
         all_inserted(inserted, next - numbers.start)?;
         Ok(next)
@@ -275,15 +299,41 @@ impl<S: DataSession> SqlLoader<S> {
     /// The same by what loads most at least cost.
     async fn load_some(&mut self, numbers: Range<u64>) -> Result<u64, Failure> {
         let mut rows: S::Rows = Query::new(&statement(Loading::Copy, self.table.name()));
-        let next = push_records(
+        let next = push_records::<S>(
             Rows::after(Loading::Copy, &mut rows),
-            self.layout,
+            &mut self.fields,
             around_value(None),
             numbers.clone(),
-        );
+        )?;
         let inserted = self.session.load(&mut rows).await.map_err(failure)?;
         all_inserted(inserted, next - numbers.start)?;
         Ok(next)
+    }
+
+    /// Reads a record whose cells may be bytes that are no text.
+    async fn verify_cells(&mut self, key: &Key) -> Result<(), Failure> {
+        let read = match self.read.take() {
+            Some(read) => read,
+            None => {
+                let sql = format!("SELECT * FROM {} WHERE YCSB_KEY = ?", self.table.name());
+                let sql = S::DIALECT.prepared(&sql);
+                let prepared = self.session.prepare(&sql, &[Parameter::VariableText]);
+                prepared.await.map_err(failure)?
+            }
+        };
+        let Self { session, fields, .. } = self;
+        let read = self.read.insert(read);
+        read.set_text(0, key.as_bytes()).map_err(failure)?;
+        let mut right = Ok(());
+        let answer = session
+            .execute_rows(read, |row| {
+                let checked = check_fields::<S>(row, Some(key), fields.layout(), |_| fields.check_all(*key));
+                note(&mut right, checked)
+            })
+            .await
+            .map_err(failure)?;
+        right?;
+        is_there(key, at_most_one(key, answer.rows)?)
     }
 
     /// `… WHERE YCSB_KEY IN (…)`
@@ -302,24 +352,24 @@ impl<S: DataSession> SqlLoader<S> {
 impl<S: DataSession> Loader for SqlLoader<S> {
     async fn create(&mut self) -> Result<(), Failure> {
         let dialect = S::DIALECT;
-        let length = self.layout.field_length;
-        let kind = match self.encrypted {
-            None => (dialect.text)(length),
-            Some(encrypted) => encrypted.column_type(length),
+        let kind = |field| match (self.encrypted, self.fields.are_bytes(field)) {
+            (Some(encrypted), _) => encrypted.column_type(self.fields.length(field)),
+            (None, true) => dialect.bytes,
+            (None, false) => (dialect.text)(self.fields.length(field)),
         };
-        if let Some(installation) = self.encrypted.and_then(|encrypted| encrypted.installation()) {
-            self.run(&installation).await?;
-        }
         let mut sql = format!(
             "CREATE TABLE IF NOT EXISTS {} (YCSB_KEY VARCHAR(255){} PRIMARY KEY",
             self.table.name(),
             dialect.bytewise
         );
-        for field in 0..self.layout.field_count {
+        for field in 0..self.fields.layout().field_count {
             // Writing to a text cannot fail.
-            let _ = write!(sql, ", FIELD{field} {kind}");
+            let _ = write!(sql, ", FIELD{field} {}", kind(field));
         }
         let _ = write!(sql, "){}", dialect.storage);
+        if let Some(installation) = self.encrypted.and_then(|encrypted| encrypted.installation()) {
+            self.run(&installation).await?;
+        }
         self.run(&sql).await
     }
 
@@ -377,9 +427,10 @@ impl<S: DataSession> Loader for SqlLoader<S> {
 
     async fn look_at_all(&mut self) -> Result<u64, Failure> {
         let mut sql = String::from("SELECT COUNT(*)");
-        for field in 0..self.layout.field_count {
+        let field_count = self.fields.layout().field_count;
+        for field in 0..field_count {
             // Writing to a text cannot fail.
-            let length = self.layout.field_length;
+            let length = self.fields.length(field);
             let field = field_text(field, self.encrypted);
             let _ = write!(sql, ", COUNT(CASE WHEN LENGTH({field}) = {length} THEN 1 END)");
         }
@@ -387,7 +438,7 @@ impl<S: DataSession> Loader for SqlLoader<S> {
         let rows = self.session.query(&sql).await.map_err(failure)?;
         let row = rows.first();
         let count = number(row.map(|row| row.text(0)))?;
-        for field in 0..self.layout.field_count {
+        for field in 0..field_count {
             let whole = row
                 .map(|row| row.text(1 + usize::from(field)))
                 .unwrap_or_default();
@@ -395,7 +446,7 @@ impl<S: DataSession> Loader for SqlLoader<S> {
                 let table = self.table.name();
                 return Err(Failure::Error(format!(
                     "of {count} records of {table}, {whole} have a field{field} of {} bytes",
-                    self.layout.field_length
+                    self.fields.length(field)
                 )));
             }
         }
@@ -404,16 +455,20 @@ impl<S: DataSession> Loader for SqlLoader<S> {
 
     async fn verify(&mut self, number: u64) -> Result<(), Failure> {
         let key = Key::of(number);
+        if self.fields.have_cells() {
+            return self.verify_cells(&key).await;
+        }
+        let layout = self.fields.layout();
         let sql = format!(
             "SELECT {} FROM {} WHERE YCSB_KEY = '{}'",
-            record(self.layout, self.encrypted),
+            record(layout, self.encrypted),
             self.table.name(),
             key.as_str()
         );
         let rows = self.session.query(&sql).await.map_err(failure)?;
         is_there(&key, at_most_one(&key, rows.len() as u64)?)?;
-        let mut check = self.layout.verified().check(key);
-        for column in 1..=self.layout.field_count {
+        let mut check = self.fields.check_all(key);
+        for column in 1..=layout.field_count {
             check.field(rows[0].text(column.into()).as_bytes())?;
         }
         check.end()
@@ -421,6 +476,10 @@ impl<S: DataSession> Loader for SqlLoader<S> {
 
     fn traffic(&self) -> Traffic {
         self.session.traffic()
+    }
+
+    fn cells(&self) -> CellWork {
+        self.fields.work()
     }
 
     async fn close(self) -> Result<(), Failure> {
@@ -450,27 +509,36 @@ fn around_value(encrypted: Option<Columns>) -> [&'static str; 2] {
 }
 
 /// Writes records until they are many, and returns the number of the first that is left; `around` stands around each field.
-fn push_records<Q: Query>(
-    mut rows: Rows<'_, Q>,
-    layout: Layout,
+fn push_records<S: DataSession>(
+    mut rows: Rows<'_, impl Query>,
+    fields: &mut Fields,
     around: [&str; 2],
     numbers: Range<u64>,
-) -> u64 {
+) -> Result<u64, Failure> {
+    // Quotes are those of the rows.
+    let [before_bytes, after_bytes] = S::DIALECT.around_bytes.map(|side| side.trim_matches('\''));
     for number in numbers.clone() {
         let key = Key::of(number);
         rows.begin_row();
         rows.text(key.as_bytes().len(), |text| text.copy_from_slice(key.as_bytes()));
-        for field in 0..layout.field_count {
-            rows.text_in(around, layout.field_length, |text| {
-                Value::inserted(&key, field).write(text)
-            });
+        for field in 0..fields.layout().field_count {
+            let value = Value::inserted(&key, field);
+            let length = fields.length(field);
+            let mut made = Ok(());
+            match fields.are_bytes(field) {
+                true => rows.text_in([before_bytes, after_bytes], 2 * length, |digits| {
+                    made = fields.write_digits(field, value, digits);
+                }),
+                false => rows.text_in(around, length, |text| made = fields.write(field, value, text)),
+            }
+            made?;
         }
         rows.end_row();
         if rows.length() >= LONG_STATEMENT {
-            return number + 1;
+            return Ok(number + 1);
         }
     }
-    numbers.end
+    Ok(numbers.end)
 }
 
 fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
@@ -483,7 +551,21 @@ fn all_inserted(inserted: u64, records: u64) -> Result<(), Failure> {
 }
 
 /// Checks a row, of the record `expected` if that is known, and returns its key.
-fn check_row<S: DataSession>(layout: Layout, row: &[u8], expected: Option<&Key>) -> Result<Key, Failure> {
+fn check_row<S: DataSession>(
+    fields: &mut Fields,
+    row: &[u8],
+    expected: Option<&Key>,
+) -> Result<Key, Failure> {
+    check_fields::<S>(row, expected, fields.layout(), |key| fields.check(key))
+}
+
+/// The same by what checks the fields of that record.
+fn check_fields<'a, S: DataSession>(
+    row: &[u8],
+    expected: Option<&Key>,
+    layout: Layout,
+    check: impl FnOnce(Key) -> FieldsCheck<'a>,
+) -> Result<Key, Failure> {
     let columns = 1 + usize::from(layout.field_count);
     let mut texts = S::texts(row, columns).map_err(failure)?;
     let text = texts.next().transpose().map_err(failure)?.unwrap_or_default();
@@ -501,7 +583,7 @@ fn check_row<S: DataSession>(layout: Layout, row: &[u8], expected: Option<&Key>)
             Failure::Error(format!("{text:?} is no key of YCSB's: was the table changed?"))
         })?,
     };
-    let mut check = layout.check(key);
+    let mut check = check(key);
     for value in texts {
         check.field(value.map_err(failure)?)?;
     }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+pub use ciphertax_wire::Value;
 use ciphertax_wire::{Session, WireError};
 
 use super::dialect::Dialect;
@@ -40,6 +41,21 @@ pub trait SqlSession: Session {
     /// Runs a text statement and passes over its rows.
     fn run(&mut self, query: &mut Self::Query) -> impl Future<Output = Result<Answer, WireError>>;
 
+    /// Executes a prepared statement with the values that were set, and hands over the values of each row where they were
+    /// received; at most 64 columns.
+    fn execute_values(
+        &mut self,
+        statement: &mut Self::Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> impl Future<Output = Result<Answer, WireError>>;
+
+    /// Runs a text statement, and hands over the values of each row where they were received; at most 64 columns.
+    fn run_values(
+        &mut self,
+        query: &mut Self::Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> impl Future<Output = Result<Answer, WireError>>;
+
     /// Runs a text statement that is written for this once, and passes over its rows.
     fn command(&mut self, sql: &str) -> impl Future<Output = Result<Answer, WireError>>;
 
@@ -69,6 +85,23 @@ pub trait DataSession: SqlSession {
     /// Loads rows, and returns how many the server took.
     fn load(&mut self, rows: &mut Self::Rows) -> impl Future<Output = Result<u64, WireError>>;
 
+    /// The same way, to a session that may load lines, where the client has to allow that.
+    fn that_loads(options: &Self::Options) -> Self::Options;
+
+    /// Loads rows into these columns of a table, as `t (a, b)`, and returns how many the server took: lines of values that
+    /// are parted by tabs, with `\\N` for NULL and a backslash before what else would mean something.
+    ///
+    /// # Errors
+    /// The server's own, also where it took a row otherwise than it was sent; and those of the connection.
+    fn load_lines(
+        &mut self,
+        table_and_columns: &str,
+        lines: &[u8],
+    ) -> impl Future<Output = Result<u64, WireError>>;
+
+    /// True if the server, or the client, loads no lines, so that rows have to be inserted otherwise.
+    fn takes_no_lines(error: &WireError) -> bool;
+
     /// Executes a prepared statement with the values that were set and hands over each row where it was received.
     fn execute_rows(
         &mut self,
@@ -89,11 +122,15 @@ pub trait Statement {
     /// The bytes of a text parameter, counted from 0, to be written over.
     fn text_mut(&mut self, index: usize) -> &mut [u8];
 
-    /// Sets a short text parameter, counted from 0.
+    /// Sets a text parameter of varying length, counted from 0.
     ///
     /// # Errors
     /// When it is too long for one.
-    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError>;
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError>;
+
+    /// Has the values of these columns of its results read as texts, whatever their types: so travel cells that stand in place of
+    /// values. The lowest bit is the first column. Where values travel with their lengths, there is nothing to be said.
+    fn read_as_text(&mut self, _columns: u64) {}
 }
 
 /// A text statement in a buffer of its own, which is written again and again.
@@ -127,8 +164,8 @@ pub enum Parameter {
     Integer,
     /// Text of always the same length, in bytes.
     Text(usize),
-    /// Text of any length up to 250 bytes.
-    ShortText,
+    /// Text of any length up to 65,535 bytes.
+    VariableText,
 }
 
 /// What came back for a statement.

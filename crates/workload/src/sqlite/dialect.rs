@@ -1,6 +1,6 @@
 //! How SQLite spells things.
 
-use crate::sql::{Dialect, Loading, Placeholders};
+use crate::sql::{BytesInLines, Dialect, Loading, Placeholders, Transactions};
 
 pub(crate) const DIALECT: Dialect = Dialect {
     placeholders: Placeholders::QuestionMarks,
@@ -13,11 +13,17 @@ pub(crate) const DIALECT: Dialect = Dialect {
     storage: "",
     bytes: "BLOB",
     around_bytes: ["X'", "'"],
+    bytes_in_lines: BytesInLines::Escaped,
     text: |_| "TEXT",
     bytewise: "",
+    bytewise_ascii: "",
+    short_bytes: |_| "BLOB".to_owned(),
+    date: "DATETIME",
     loading: Loading::Insert,
     vacuum: None,
+    analyze: "ANALYZE ",
     // A transaction that reads first and writes then fails where another has written meanwhile.
+    derive_once: None,
     begin_to_write: "BEGIN IMMEDIATE",
     end: "COMMIT",
     empty: "DELETE FROM ",
@@ -30,4 +36,8 @@ pub(crate) const DIALECT: Dialect = Dialect {
     other_objects: |_| Vec::new(),
     must_stay: None,
     with_contents: "",
+    for_update: "",
+    before_rows: "VALUES ",
+    backslash: r"\",
+    transactions: Transactions::Serializable,
 };

@@ -47,6 +47,7 @@ impl Driver for SqliteAccess {
             study: job.study,
             cell: &cell,
             keys: job.keys.clone(),
+            columns: job.columns.clone(),
             cpu: job.cpu,
             seed: job.seed,
         };
@@ -61,6 +62,7 @@ impl Driver for SqliteAccess {
                         access,
                         table,
                         columns: None,
+                        fields: None,
                     }),
                 )
             }

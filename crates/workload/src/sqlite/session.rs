@@ -4,7 +4,7 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::sqlite::{self, ConnectOptions, TextRow, Texts};
 
 use super::dialect::DIALECT;
-use crate::sql::{Answer, DataSession, Dialect, Parameter, Query, Row, SqlSession, Statement};
+use crate::sql::{Answer, DataSession, Dialect, Parameter, Query, Row, SqlSession, Statement, Value};
 
 impl SqlSession for sqlite::Session {
     type Statement = sqlite::Statement;
@@ -34,6 +34,22 @@ impl SqlSession for sqlite::Session {
 
     async fn run(&mut self, query: &mut sqlite::Query) -> Result<Answer, WireError> {
         sqlite::Session::run(self, query).map(Answer::from)
+    }
+
+    async fn execute_values(
+        &mut self,
+        statement: &mut sqlite::Statement,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        sqlite::Session::execute_values(self, statement, on_row).map(Answer::from)
+    }
+
+    async fn run_values(
+        &mut self,
+        query: &mut sqlite::Query,
+        on_row: impl FnMut(&[Value<'_>]) -> Result<(), WireError>,
+    ) -> Result<Answer, WireError> {
+        sqlite::Session::run_values(self, query, on_row).map(Answer::from)
     }
 
     async fn command(&mut self, sql: &str) -> Result<Answer, WireError> {
@@ -66,6 +82,19 @@ impl DataSession for sqlite::Session {
         Ok(sqlite::Session::run(self, rows)?.affected_rows)
     }
 
+    fn that_loads(options: &ConnectOptions) -> ConnectOptions {
+        options.clone()
+    }
+
+    /// There is no such statement.
+    async fn load_lines(&mut self, _table_and_columns: &str, _lines: &[u8]) -> Result<u64, WireError> {
+        Err(WireError::Request("SQLite loads no lines".into()))
+    }
+
+    fn takes_no_lines(error: &WireError) -> bool {
+        matches!(error, WireError::Request(_))
+    }
+
     async fn execute_rows(
         &mut self,
         statement: &mut sqlite::Statement,
@@ -91,8 +120,8 @@ impl Statement for sqlite::Statement {
         self.text_mut(index)
     }
 
-    fn set_short_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
-        self.set_short_text(index, text)
+    fn set_text(&mut self, index: usize, text: &[u8]) -> Result<(), WireError> {
+        self.set_text(index, text)
     }
 }
 
@@ -129,7 +158,7 @@ impl From<Parameter> for sqlite::Parameter {
         match parameter {
             Parameter::Integer => Self::Integer,
             Parameter::Text(length) => Self::Text(length),
-            Parameter::ShortText => Self::ShortText,
+            Parameter::VariableText => Self::VariableText,
         }
     }
 }

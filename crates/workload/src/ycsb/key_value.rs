@@ -9,6 +9,7 @@ use ciphertax_reactor::Reactor;
 use ciphertax_wire::Traffic;
 use rand_pcg::Pcg64Mcg;
 
+use super::fields::CellWork;
 use super::keys::Key;
 
 /// A table of records on some server, as an arm reaches it. Everything that is read is checked before it counts.
@@ -59,6 +60,9 @@ pub trait Connection {
 
     /// What went over the connection so far.
     fn traffic(&self) -> Traffic;
+
+    /// Which cells among it.
+    fn cells(&self) -> CellWork;
 }
 
 /// Writes and looks at many records at a time, by their numbers.
@@ -90,6 +94,9 @@ pub trait Loader {
 
     /// What went over the connection so far.
     fn traffic(&self) -> Traffic;
+
+    /// Which cells among it.
+    fn cells(&self) -> CellWork;
 
     /// Says goodbye.
     fn close(self) -> impl Future<Output = Result<(), Failure>>;

@@ -62,13 +62,18 @@ impl<S: KeyValue> Workload for YcsbLoad<S> {
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let before = loader.traffic();
+        let cells_before = loader.cells();
         let first = self.next.fetch_add(self.batch, Ordering::Relaxed);
         let queries = loader.insert_many(first..first + self.batch).await?;
         let after = loader.traffic();
+        let cells = loader.cells() - cells_before;
         Ok(Operation {
             queries,
             bytes_sent: after.sent - before.sent,
             bytes_received: after.received - before.received,
+            cells_encrypted: cells.encrypted,
+            cells_decrypted: cells.decrypted,
+            cells_named: cells.named,
             ..Operation::default()
         })
     }

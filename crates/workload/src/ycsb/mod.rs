@@ -3,6 +3,7 @@
 //! Definitions: B. F. Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, and `CoreWorkload` of
 //! release 0.17.
 
+pub(crate) mod fields;
 pub(crate) mod key_space;
 pub(crate) mod key_value;
 mod keys;
@@ -23,6 +24,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::job::Job;
 
+pub use fields::{CellWork, FieldEncryption};
 pub use key_space::KeySpace;
 pub use key_value::{Connection, KeyValue, Loader, Table};
 pub use keys::Key;
@@ -122,16 +124,21 @@ impl<S: KeyValue> Workload for Ycsb<S> {
         _recorder: &RefCell<Recorder>,
     ) -> Result<Operation, Failure> {
         let before = client.connection.traffic();
+        let cells_before = client.connection.cells();
         let kind = Kind::pick(&self.mix, &mut client.random);
         let Ran { queries, is_stale } = self.run(kind, client).await?;
         let after = client.connection.traffic();
+        let cells = client.connection.cells() - cells_before;
         Ok(Operation {
             kind: kind as usize,
             queries,
-            restarts: 0,
             stale_reads: is_stale.into(),
             bytes_sent: after.sent - before.sent,
             bytes_received: after.received - before.received,
+            cells_encrypted: cells.encrypted,
+            cells_decrypted: cells.decrypted,
+            cells_named: cells.named,
+            ..Operation::default()
         })
     }
 }

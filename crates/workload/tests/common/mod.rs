@@ -96,6 +96,7 @@ pub(crate) fn access(server: &PrivateServer, tls: Option<TlsVersion>) -> MysqlAc
     MysqlAccess {
         forget_passwords: None,
         columns: None,
+        key_exchange: None,
         options: options(server, Some(dataset::SCHEMA), tls),
         expectation: Expectation::new(transport(tls)),
         connections: 1,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use ciphertax_bench::{Document, Ground, Repeats, Result, Table};
 use ciphertax_model::{CertificateKind, Transport};
 use ciphertax_observe::ThreadUsage;
+use ciphertax_reactor::EventLoop;
 use ciphertax_stats::BalancedOrder;
 use clap::Parser;
 
@@ -59,9 +60,10 @@ fn main() -> ExitCode {
         );
         document.fact("asked", asked);
         document.paragraph(
-            "`reactor` is the event loop of ciphertax, edge-triggered, which may sleep before it asks which sockets are ready \
-             (poll delay); `epoll` is the textbook loop, level-triggered; `io_uring` has registered files, one issuer and deferred \
-             task work, and may wait for the answers of all connections for some time before it takes those that are there \
+            "`reactor` is the event loop of ciphertax, by edge-triggered epoll or by io_uring, which may wait for more sockets \
+             before it serves those that are ready (poll delay); ratios are to the first; `epoll` is the textbook loop, \
+             level-triggered; `io_uring` has registered files, one issuer and deferred task work, \
+             and may wait for the answers of all connections for some time before it takes those that are there \
              (the kernel's minimal wait, since 6.12); `tokio` is its single-threaded runtime, one task a connection. Sleeps of \
              the thread end within 1 µs of their time. Ratios are taken within a repeat.",
         );
@@ -114,12 +116,14 @@ fn cell(ground: &Ground, connections: u32, repeats: u32) -> Result<Table> {
 fn drivers(ground: &Ground, connections: u32) -> Result<Vec<Box<dyn Driver>>> {
     let login = ground.login(Transport::Plain);
     let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
-    for poll_delay_us in [0, 30, 50, 100] {
-        drivers.push(Box::new(reactor::WithDelay::connect(
-            &login,
-            connections,
-            poll_delay_us,
-        )?));
+    let mut kinds = vec![EventLoop::Epoll];
+    // Where the kernel allows it.
+    kinds.extend((EventLoop::of_this_process() == EventLoop::IoUring).then_some(EventLoop::IoUring));
+    for event_loop in kinds {
+        for poll_delay_us in [0, 30, 50, 100] {
+            let driver = reactor::WithDelay::connect(&login, connections, poll_delay_us, event_loop)?;
+            drivers.push(Box::new(driver));
+        }
     }
     drivers.push(Box::new(epoll::LevelTriggered::connect(&login, connections)?));
     for wait_us in [0, 50, 100] {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ciphertax_bench::{Login, Result};
-use ciphertax_reactor::{PollDelay, Reactor, Socket};
+use ciphertax_reactor::{EventLoop, PollDelay, Reactor, Socket};
 
 use crate::Driver;
 use crate::exchange::{ANSWER_ROOM, Exchange};
@@ -13,7 +13,7 @@ use crate::login::{self, Next};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Edge-triggered epoll that waits a little for more sockets, or not.
+/// The event loop by either of its interfaces, which waits a little for more sockets, or not.
 pub(crate) struct WithDelay {
     reactor: Rc<Reactor>,
     connections: Vec<(Socket, Exchange)>,
@@ -21,8 +21,13 @@ pub(crate) struct WithDelay {
 }
 
 impl WithDelay {
-    pub(crate) fn connect(login: &Login, connections: u32, poll_delay_us: u32) -> Result<Self> {
-        let reactor = Reactor::new()?;
+    pub(crate) fn connect(
+        login: &Login,
+        connections: u32,
+        poll_delay_us: u32,
+        event_loop: EventLoop,
+    ) -> Result<Self> {
+        let reactor = Reactor::with(event_loop)?;
         let connections = (0..connections)
             .map(|seed| {
                 let task = open(&reactor, login, seed.into());
@@ -42,9 +47,10 @@ impl WithDelay {
 
 impl Driver for WithDelay {
     fn label(&self) -> String {
+        let event_loop = self.reactor.event_loop();
         match self.poll_delay_us {
-            0 => "reactor".to_owned(),
-            micros => format!("reactor, poll delay {micros} µs"),
+            0 => format!("reactor by {event_loop}"),
+            micros => format!("reactor by {event_loop}, poll delay {micros} µs"),
         }
     }
 

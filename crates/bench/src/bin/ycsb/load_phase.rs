@@ -115,7 +115,7 @@ fn load(ground: &mut MongodbGround, (arm, table): (&Arm, &YcsbTable), loads: &mu
         }
     };
     ground.run(Contents::from(*table).patience(), async |reactor| {
-        dataset::prepare(reactor, &options, table, progress).await
+        dataset::prepare(reactor, &options, table, None, progress).await
     })??;
     let checked = began.elapsed();
     let (elapsed, now) = written.ok_or("nothing was said to be written")?;

@@ -248,6 +248,7 @@ fn engine(ground: &mut MongodbGround, cell: &Cell<'_>) -> Result<Engine> {
         access: ground.access(cell.arm, cell.connections as usize)?,
         table: *cell.table,
         writes: cell.mix.writes(),
+        fields: None,
     };
     let keys = Arc::new(KeySpace::new(cell.table));
     let workload = Ycsb::new(store, cell.table, *cell.mix, keys);

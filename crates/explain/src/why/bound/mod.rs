@@ -9,8 +9,8 @@ mod words;
 pub(crate) use words::in_words;
 
 use ciphertax_model::Metric;
-use ciphertax_records::why::BoundRow;
-use ciphertax_records::{Head, Results};
+use ciphertax_records::why::{BoundRow, Confirmation};
+use ciphertax_records::{Head, Results, Run};
 
 use self::usage::Usage;
 use super::counted::Profiles;
@@ -25,12 +25,13 @@ pub(super) fn of_cell(
     cell: &CellSlices<'_>,
     seen: &Seen,
     profiles: &Profiles,
-    head: &Head,
-    results: &Results,
+    (head, results): (&Head, &Results),
+    confirming: Option<&Run>,
 ) -> Result<Vec<BoundRow>, ExplainError> {
     let mut rows = Vec::new();
+    let blocks = seen.blocks(index, cell);
     for (arm, name) in cell.arms.iter().enumerate() {
-        let Some(usage) = Usage::of(index, cell, arm, seen, profiles, head)? else {
+        let Some(usage) = Usage::of((index, cell, arm), &blocks[arm], profiles, head)? else {
             continue;
         };
         let decided = decide::decide(&usage, cell.cell);
@@ -39,7 +40,13 @@ pub(super) fn of_cell(
             false => None,
         };
         let speed = (cell.cell.name.as_str(), Metric::speed(cell.cell.load.pace()));
-        let confirmation = tried::tried(decided.bound, name, speed, &head.study, results);
+        let in_run = tried::tried(decided.bound, name, speed, &head.study, results);
+        let confirmation = match (in_run, confirming) {
+            (Confirmation::NotTried, Some(other)) => {
+                tried::tried(decided.bound, name, speed, &other.head.study, &other.results)
+            }
+            (in_run, _) => in_run,
+        };
         rows.push(BoundRow {
             cell: cell.cell.name.clone(),
             arm: name.clone(),

@@ -11,7 +11,7 @@ use crate::error::ExplainError;
 use crate::why::categories::UNCLASSIFIED;
 use crate::why::counted::{Counted, Profiles};
 use crate::why::slices::{CellSlices, Slice};
-use crate::why::states::{InState, Seen, State};
+use crate::why::states::{Block, InState, State, per_operation};
 
 /// A fraction over blocks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,13 +45,26 @@ pub(super) struct Usage {
 }
 
 impl Fraction {
+    /// Of parts of as large wholes.
     fn of(series: &[f64]) -> Result<Option<Self>, ExplainError> {
-        if series.len() < FEWEST_BLOCKS as usize {
+        Self::of_wholes(series.iter().map(|part| (*part, 1.0)))
+    }
+
+    /// Of the part that each block has of its whole, and how large that is: the part of all wholes together.
+    fn of_wholes(blocks: impl Iterator<Item = (f64, f64)>) -> Result<Option<Self>, ExplainError> {
+        let blocks: Vec<(f64, f64)> = blocks.collect();
+        if blocks.len() < FEWEST_BLOCKS as usize {
             return Ok(None);
         }
-        let estimate = MeanEstimate::of(series)?;
+        let all: f64 = blocks.iter().map(|(_, whole)| whole).sum();
+        let value = blocks.iter().map(|(part, whole)| part * whole).sum::<f64>() / all;
+        let mean = all / blocks.len() as f64;
+        let pulls = blocks
+            .iter()
+            .map(|(part, whole)| value + whole / mean * (part - value));
+        let estimate = MeanEstimate::of(&pulls.collect::<Vec<f64>>())?;
         Ok(Some(Self {
-            value: estimate.mean,
+            value,
             low: estimate.low,
         }))
     }
@@ -60,28 +73,25 @@ impl Fraction {
 impl Usage {
     /// `None` where too few blocks were looked into.
     pub(super) fn of(
-        index: usize,
-        cell: &CellSlices<'_>,
-        arm: usize,
-        seen: &Seen,
+        (index, cell, arm): (usize, &CellSlices<'_>, usize),
+        blocks: &BTreeMap<u32, Block>,
         profiles: &Profiles,
         head: &Head,
     ) -> Result<Option<Self>, ExplainError> {
-        let blocks = cell.blocks.keys().copied();
-        let states: Vec<&BTreeMap<InState, f64>> =
-            blocks.filter_map(|block| seen.get(index, block, arm)).collect();
-        if states.len() < FEWEST_BLOCKS as usize {
+        if blocks.len() < FEWEST_BLOCKS as usize {
             return Ok(None);
         }
-        let round_trips: Vec<f64> = states.iter().map(|states| states.values().sum()).collect();
+        let round_trip = |block: &Block| block.states.values().sum::<f64>().max(f64::MIN_POSITIVE);
         let share = |of: &dyn Fn(&InState) -> bool| -> Result<Fraction, ExplainError> {
-            let shares = states.iter().zip(&round_trips).map(|(states, all)| {
-                let those = states.iter().filter(|(state, _)| of(state)).map(|(_, us)| us);
-                those.sum::<f64>() / all.max(f64::MIN_POSITIVE)
+            let shares = blocks.values().map(|block| {
+                let those = block.states.iter().filter(|(state, _)| of(state));
+                let those = those.map(|(_, us)| us).sum::<f64>();
+                let all = round_trip(block);
+                (those / all, all * block.operations)
             });
-            Ok(Fraction::of(&shares.collect::<Vec<_>>())?.unwrap_or_default())
+            Ok(Fraction::of_wholes(shares)?.unwrap_or_default())
         };
-        let all: BTreeSet<&InState> = states.iter().flat_map(|states| states.keys()).collect();
+        let all: BTreeSet<&InState> = blocks.values().flat_map(|block| block.states.keys()).collect();
         let kinds: BTreeSet<State> = all.iter().map(|(state, _)| *state).collect();
         let by_state = kinds
             .iter()
@@ -93,7 +103,7 @@ impl Usage {
             client: None,
             cpus: None,
             cpu_count: cpus_of_server(head),
-            round_trip_us: round_trips.iter().sum::<f64>() / round_trips.len() as f64,
+            round_trip_us: per_operation(blocks.values(), round_trip),
             running: share(&|(state, _)| matches!(state, State::OnCpu | State::Runnable))?,
             states: by_state.collect::<Result<_, ExplainError>>()?,
             details: by_detail.collect::<Result<_, ExplainError>>()?,
@@ -149,11 +159,11 @@ impl Usage {
         {
             let share = |counted: &&Counted| {
                 let count = counted.by_category.get(category).copied().unwrap_or(0);
-                count as f64 / counted.samples as f64
+                let samples = counted.samples as f64;
+                (count as f64 / samples, samples)
             };
-            let shares: Vec<f64> = counted.iter().map(share).collect();
-            self.categories
-                .extend(Fraction::of(&shares)?.map(|share| (category, share)));
+            let share = Fraction::of_wholes(counted.iter().map(share))?;
+            self.categories.extend(share.map(|share| (category, share)));
         }
         self.categories
             .sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));

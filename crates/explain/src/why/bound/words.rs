@@ -17,6 +17,6 @@ pub(crate) fn in_words(bound: Bound, of: Option<&str>) -> String {
         (Bound::Lock, Some(lock)) => format!("a lock ({lock})"),
         (Bound::RoundTrips, _) => "the way to the server and back".to_owned(),
         (Bound::Schedule, _) => "the rate that is asked for".to_owned(),
-        (Bound::Mixed, _) => "several things".to_owned(),
+        (Bound::Mixed, _) => "several things at once".to_owned(),
     }
 }

@@ -31,7 +31,8 @@ pub(super) const TABLE: Table = &[
     (
         Of(KERNEL_POLLING),
         "do_sys_poll do_pollfd __x64_sys_poll __x64_sys_ppoll poll_* __pollwait do_epoll_* ep_* __x64_sys_epoll_*
-         eventpoll_release_file eventfd_* do_select core_sys_select set_user_sigmask",
+         eventpoll_release_file eventfd_* do_select core_sys_select set_user_sigmask io_poll_* __io_poll_* io_arm_apoll
+         io_arm_poll* __io_arm_poll_handler",
     ),
     (
         Of(KERNEL_NETWORK),
@@ -42,7 +43,7 @@ pub(super) const TABLE: Table = &[
          __sys_recvfrom __sys_sendmsg __sys_recvmsg __x64_sys_sendto __x64_sys_recvfrom __x64_sys_sendmsg __x64_sys_recvmsg
          __sys_socket __sys_connect __sys_accept4* do_accept __sys_shutdown __sys_getpeername __sys_getsockname
          __sys_getsockopt do_sock_* __sys_setsockopt __x64_sys_accept* __x64_sys_connect __x64_sys_socket __x64_sys_setsockopt
-         __x64_sys_shutdown",
+         __x64_sys_shutdown io_recv* io_send*",
     ),
     (
         Of(KERNEL_THREADS),

@@ -23,6 +23,8 @@ mod tests;
 
 pub use names::{ALL, Category, Feature, UNCLASSIFIED, feature, find, is_cryptography};
 
+use ciphertax_records::is_of_mysqls_family;
+
 use self::compiled::Compiled;
 pub(super) use self::names::{KERNEL_OTHER, SPINNING};
 use self::phase::Phase;
@@ -158,10 +160,11 @@ struct Found {
 
 /// The tables for a server's code, the first rules first.
 fn tables_of_server(product: &str) -> Vec<Table> {
+    if is_of_mysqls_family(product) {
+        return with_common(&[mysql::TABLE, innodb::TABLE]);
+    }
     let product = product.to_ascii_lowercase();
-    if product.contains("mariadb") || product.contains("mysql") || product.contains("percona") {
-        with_common(&[mysql::TABLE, innodb::TABLE])
-    } else if product.contains("mongo") {
+    if product.contains("mongo") {
         with_common(&[mongodb::TABLE])
     } else if product.contains("postgres") {
         with_common(&[postgresql::TABLE])

@@ -8,7 +8,7 @@ use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
 use super::seen::{Amount, Seen, What};
 use super::tree::Tree;
 use crate::error::ExplainError;
-use crate::why::paired::{excludes_zero, no_narrower};
+use crate::why::paired::{excludes_zero, floor, no_narrower};
 
 /// Values of a series. Of more blocks than that, neighbours become one: memory has a bound, and more values would make no interval
 /// any narrower.
@@ -115,14 +115,14 @@ impl<'a> Comparison<'a> {
         let mean = |role: Role| self.sum(role, node) / self.all_blocks();
         let difference = self.difference(node, Role::Variant)?;
         // What the baseline differs from itself is noise.
-        let floor = match self.again == self.value_of.len() {
+        let noise = match self.again == self.value_of.len() {
             true => self
                 .difference(node, Role::Again)?
-                .map_or(0.0, |again| again.value.abs()),
+                .map_or(0.0, |again| floor(&again)),
             false => 0.0,
         };
         let is_significant =
-            difference.is_some_and(|difference| excludes_zero(&difference) && difference.value.abs() > floor);
+            difference.is_some_and(|difference| excludes_zero(&difference) && difference.value.abs() > noise);
         Ok(FlameFrame {
             name: of.name.to_owned(),
             module: of.module.to_owned(),

@@ -13,6 +13,9 @@ pub(in crate::why) struct Family {
     locks: Locks,
 }
 
+const FLUSHES: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
+const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
+
 /// What holds for every server, after what its own rules say.
 const COMMON: &[Rule] = &[
     call(&["sendto", "sendmsg", "sendmmsg"], State::NetSend, ""),
@@ -21,17 +24,13 @@ const COMMON: &[Rule] = &[
         State::DeviceReads,
         "",
     ),
-    call(
-        &["fsync", "fdatasync", "sync_file_range", "msync"],
-        State::LogFlush,
-        "",
-    ),
+    call(FLUSHES, State::LogFlush, ""),
     call(
         &["write", "pwrite64", "pwritev", "pwritev2", "writev"],
         State::DeviceWrites,
         "",
     ),
-    call(&["nanosleep", "clock_nanosleep"], State::Sleep, ""),
+    call(SLEEPS, State::Sleep, ""),
     has(
         &[
             "pthread_mutex_lock",
@@ -76,6 +75,7 @@ impl Family {
         object: Option<&str>,
         stack: Stack<'_>,
     ) -> (State, Option<String>) {
+        let call = asked(call, stack);
         let mut rules = self.rules.iter().chain(COMMON);
         let Some(rule) = rules.find(|rule| rule.fits(Some(call), stack)) else {
             return (State::Other, object.map(variable).or_else(|| nearest(stack)));
@@ -100,6 +100,17 @@ impl Family {
             .map(variable)
             .or_else(|| stack.iter().find_map(named))
             .or_else(|| nearest(stack))
+    }
+}
+
+/// What the server asked for: a library that stands before the system's may sleep in the midst of a flush.
+fn asked<'a>(call: &'a str, stack: Stack<'a>) -> &'a str {
+    let mut functions = stack.iter().map(|(function, _)| *function);
+    match SLEEPS.contains(&call) {
+        true => functions
+            .find(|function| FLUSHES.contains(function))
+            .unwrap_or(call),
+        false => call,
     }
 }
 

@@ -14,5 +14,5 @@ mod tests;
 
 pub(super) use blocked::Family;
 pub(super) use rows::rows;
-pub(super) use seen::{InState, Seen};
+pub(super) use seen::{Block, InState, Seen, per_operation};
 pub(super) use state::State;

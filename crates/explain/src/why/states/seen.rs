@@ -1,10 +1,11 @@
 //! What sessions were seen to do in the slices of a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use ciphertax_records::Head;
 use ciphertax_records::why::{Looks, Waits};
+use ciphertax_stats::FEWEST_BLOCKS;
 
 use super::blocked::Family;
 use super::state::State;
@@ -12,6 +13,25 @@ use crate::why::slices::{self, CellSlices, Slice, place};
 
 /// A state, and what is waited for in it.
 pub(in crate::why) type InState = (State, Option<String>);
+
+/// One arm's half of a block that was looked into.
+pub(in crate::why) struct Block {
+    /// Microseconds of an operation by state.
+    pub(in crate::why) states: BTreeMap<InState, f64>,
+    /// Above zero.
+    pub(in crate::why) operations: f64,
+}
+
+/// Microseconds of an operation, over all operations of some blocks: a block with few operations counts for little.
+pub(in crate::why) fn per_operation<'a>(
+    blocks: impl Iterator<Item = &'a Block>,
+    us: impl Fn(&Block) -> f64,
+) -> f64 {
+    let (sum, operations) = blocks.fold((0.0, 0.0), |(sum, operations), block| {
+        (sum + us(block) * block.operations, operations + block.operations)
+    });
+    sum / f64::max(operations, 1.0)
+}
 
 /// Microseconds of an operation by state, in each slice that was looked at, by cell, block and arm.
 #[derive(Default)]
@@ -45,9 +65,29 @@ impl Seen {
         Ok(all)
     }
 
-    /// What was seen in a slice; `None` where nobody looked.
-    pub(in crate::why) fn get(&self, cell: usize, block: u32, arm: usize) -> Option<&BTreeMap<InState, f64>> {
-        self.slices.get(&(cell, block, arm))
+    /// Of each arm of a cell the blocks that say what it does: those that all arms with enough of them have in common, so that what
+    /// is said of two arms is of the same blocks. Where these are too few, and of an arm with too few, its own.
+    pub(in crate::why) fn blocks(&self, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block>> {
+        let of_arm = |arm: usize| -> BTreeMap<u32, Block> {
+            let of_block = |block: &u32| {
+                let block_of_arm = Block {
+                    states: self.slices.get(&(index, *block, arm))?.clone(),
+                    operations: cell.get(*block, arm)?.operations,
+                };
+                Some((*block, block_of_arm))
+            };
+            cell.blocks.keys().filter_map(of_block).collect()
+        };
+        let mut arms: Vec<BTreeMap<u32, Block>> = (0..cell.arms.len()).map(of_arm).collect();
+        let has_enough = |blocks: usize| blocks >= FEWEST_BLOCKS as usize;
+        let numbers = arms.iter().filter(|blocks| has_enough(blocks.len()));
+        let numbers = numbers.map(|blocks| blocks.keys().copied().collect::<BTreeSet<u32>>());
+        let common = numbers.reduce(|one, other| &one & &other).unwrap_or_default();
+        if has_enough(common.len()) {
+            let with_enough = arms.iter_mut().filter(|blocks| has_enough(blocks.len()));
+            with_enough.for_each(|blocks| blocks.retain(|block, _| common.contains(block)));
+        }
+        arms
     }
 }
 

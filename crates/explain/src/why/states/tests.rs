@@ -246,6 +246,21 @@ fn reads_writes_and_sends_are_told_by_the_call_and_who_asks() {
 }
 
 #[test]
+fn a_library_that_sleeps_in_the_midst_of_a_flush_flushes() {
+    let stack = &[
+        "nanosleep@libc.so.6",
+        "fdatasync@slow.so",
+        "log_t::flush",
+        "log_write_up_to",
+    ];
+    is(
+        state("MariaDB", "clock_nanosleep", stack),
+        State::LogFlush,
+        "redo log",
+    );
+}
+
+#[test]
 fn what_nobody_knows_is_named_by_the_nearest_function() {
     is(
         state(

@@ -219,6 +219,9 @@ fn estimates(speed: Verdict, cpu: Verdict) -> Results {
             margin: 0.06,
             adjusted_p_value: 0.0,
             more_time_s: None,
+            log_ratio: None,
+            location: None,
+            disturbed: None,
         }
     };
     Results {

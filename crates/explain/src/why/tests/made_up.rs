@@ -114,7 +114,15 @@ impl MadeUp {
     }
 
     pub(super) fn why_beside(&self, results: &Results) -> Why {
-        crate::why::classified_by(&ByName, &self.head, results, self.samples.as_slice(), &self.looks).unwrap()
+        crate::why::classified_by(
+            &ByName,
+            &self.head,
+            results,
+            self.samples.as_slice(),
+            &self.looks,
+            None,
+        )
+        .unwrap()
     }
 
     /// So many blocks, of which one in four is looked into, each arm with what is true of it.

@@ -97,3 +97,43 @@ fn looks_at_threads_that_serve_nobody_are_no_sessions() {
     let ratio = of(&after, "plain", "on CPU", None).us / of(&before, "plain", "on CPU", None).us;
     assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");
 }
+
+/// One slice of the baseline stalled: it had few operations, each of which took long.
+fn with_a_stalled_slice() -> MadeUp {
+    let truth = durable();
+    let tls = truth.clone().with("record", 13.0);
+    let mut made = MadeUp::run(STUDY, [&truth, &truth, &tls], 26, 5);
+    let mut samples = made.samples.iter_mut();
+    let stalled = samples.find(|sample| sample.look.is_some() && sample.slice.arm == "plain");
+    let load = &mut stalled.unwrap().load;
+    load.operations[0].count = 11;
+    made
+}
+
+#[test]
+fn a_slice_with_few_operations_weighs_little_and_bounds_and_states_say_the_same() {
+    let why = with_a_stalled_slice().why();
+    let rows = why.states.iter().filter(|row| row.arm == "plain");
+    let all: f64 = rows.map(|row| row.us).sum();
+    let bound = why.bound("select", "plain").unwrap();
+    let round_trip = format!(" of {} (", ciphertax_stats::format::rounded::microseconds(all));
+    assert!(bound.evidence[0].contains(&round_trip), "{all}: {bound:?}");
+}
+
+#[test]
+fn values_and_differences_of_states_subtract() {
+    let mut made = with_a_stalled_slice();
+    // A block that one arm lacks is nobody's.
+    let samples = made.samples.iter_mut();
+    let mut of_tls = samples.filter(|sample| sample.look.is_some() && sample.slice.arm == "tls");
+    of_tls.next_back().unwrap().void = Some(ciphertax_records::VoidReason::Empty);
+    let why = made.why();
+    let mut differences = 0;
+    for row in why.states.iter().filter(|row| row.arm != "plain") {
+        let baseline = of(&why, "plain", &row.state, row.detail.as_deref());
+        let difference = row.difference.unwrap();
+        assert!((row.us - baseline.us - difference.value).abs() < 1e-6, "{row:?}");
+        differences += 1;
+    }
+    assert!(differences > 6, "{differences}");
+}

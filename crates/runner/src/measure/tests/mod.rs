@@ -13,12 +13,16 @@ use ciphertax_observe::{Meter, OwnThreads, SystemCpu, Unmetered};
 use ciphertax_records::{CpuTime, OperationSample, Sample, VoidReason, Yield};
 use ciphertax_stats::histogram;
 
-use super::slice::SliceMeter;
+use super::slice::{SliceMeter, block_seed};
 use crate::error::RunError;
 use crate::load::{Load, Seen, Slice};
 use crate::patience::unusable;
 use crate::schedule::PlannedSlice;
 use crate::server::Server;
+
+/// Of the run, and the number of the block that is measured.
+const SEED: u64 = 1;
+const BLOCK: u32 = 4;
 
 const STUDY: &str = r#"
 name = "made-up"
@@ -98,7 +102,8 @@ impl Load for FakeLoad {
         Ok(self.prepared.clone())
     }
 
-    fn slice(&mut self, _arm: usize, _duration: Duration) -> Result<Slice, RunError> {
+    fn slice(&mut self, _arm: usize, _duration: Duration, seed: u64) -> Result<Slice, RunError> {
+        assert_eq!(seed, block_seed(SEED, BLOCK));
         self.slice.take().ok_or(RunError::Stopped)
     }
 
@@ -212,18 +217,20 @@ fn measure_on(steal_ns: u64, server: &mut FakeServer, mut load: FakeLoad) -> Res
         cell: &study.cells[0],
         arm: &arms[2],
         arm_index: 2,
-        block: 4,
+        block: BLOCK,
         look: None,
         position: 1,
+        duration: study.slice(),
     };
     let mut meter = SliceMeter {
         began: Instant::now(),
+        seed: SEED,
         server,
         load: &mut load,
         looker: None,
         machine: &machine,
     };
-    Ok(meter.slice(&id, study.slice())?.sample)
+    Ok(meter.slice(&id)?.sample)
 }
 
 fn reason(server: FakeServer, load: FakeLoad) -> VoidReason {
@@ -390,6 +397,17 @@ fn what_the_load_says_of_itself_and_what_is_held_against_it_void_a_slice() {
     assert_eq!(reason(server(), yields(interrupted)), VoidReason::Interrupted);
     let empty = recorded(|load| load.operations.clear());
     assert_eq!(reason(server(), yields(empty)), VoidReason::Empty);
+    let unencrypted = recorded(|load| (load.cells_named, load.cells_encrypted) = (7, 6));
+    let sample = measure(server(), yields(unencrypted)).unwrap();
+    assert!(
+        matches!(sample.void, Some(VoidReason::CellsDiffer { .. })),
+        "{:?}",
+        sample.void
+    );
+    assert_eq!((sample.load.cells_named, sample.load.cells_encrypted), (7, 6));
+    let encrypted =
+        recorded(|load| (load.cells_named, load.cells_encrypted, load.cells_decrypted) = (7, 6, 1));
+    assert_eq!(measure(server(), yields(encrypted)).unwrap().void, None);
     let stalled = SliceYield {
         unfinished: 4,
         ..yielded()
@@ -408,6 +426,14 @@ fn what_the_load_says_of_itself_and_what_is_held_against_it_void_a_slice() {
         reason(server(), judged).to_string(),
         "a session is not what its arm says: it did not use TLS"
     );
+}
+
+#[test]
+fn every_block_has_a_seed_of_its_own_and_another_in_another_run() {
+    let seeds: std::collections::BTreeSet<u64> = (0..100)
+        .flat_map(|seed| (0..100).map(move |block| block_seed(seed, block)))
+        .collect();
+    assert_eq!(seeds.len(), 10_000);
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn played(study: &str, time_variable: &str, options: Vec<(&'static str, &'static
     let plan = Plan {
         study: study.validated().unwrap(),
         target: None,
+        encdb: None,
         seed: 1,
         tool: Tool {
             name: "ciphertax".into(),

@@ -161,3 +161,121 @@ fn a_run_that_was_precise_measures_nothing_more() {
     second.assert_complete();
     assert_eq!(second.log, []);
 }
+
+/// The same study, whose slices are as short as its load bears.
+fn free(time_s: u32) -> Study {
+    Study {
+        slice_s: None,
+        ..study(time_s, &[("select", "")])
+    }
+}
+
+#[test]
+fn slices_are_as_short_as_the_load_bears_and_what_was_tried_does_not_count() {
+    let study = free(60);
+    let mut asked = Vec::new();
+    // 100,000 operations in each: the more the shorter they are.
+    let run = run(&study, &mut |slice| {
+        asked.push((slice.arm_index, slice.duration));
+        Made {
+            took: slice.duration,
+            ..noisy(slice)
+        }
+    });
+    run.assert_complete();
+    let trial = seconds(0.1);
+    assert_eq!(asked[..3], [(0, trial), (1, trial), (2, trial)]);
+    assert!(asked[3..].iter().all(|(_, duration)| *duration == seconds(0.05)));
+    assert_eq!(run.samples.len(), asked.len() - 3);
+    // As many blocks as fit into what is left of a minute after 0.3 s.
+    assert_eq!(run.samples.len(), 3 * 398);
+}
+
+#[test]
+fn a_load_that_cannot_be_tried_and_one_that_is_slow_have_long_slices() {
+    let stolen = |slice: &PlannedSlice<'_>| Made {
+        took: slice.duration,
+        ..void(slice, stolen())
+    };
+    let failed = |slice: &PlannedSlice<'_>| Made {
+        took: slice.duration,
+        ..void(slice, failed())
+    };
+    let slow = |slice: &PlannedSlice<'_>| Made {
+        took: seconds(2.0),
+        ..noisy(slice)
+    };
+    let endless = |slice: &PlannedSlice<'_>| Made {
+        took: seconds(20.0),
+        ..noisy(slice)
+    };
+    let makes: [&dyn Fn(&PlannedSlice<'_>) -> Made; 4] = [&stolen, &failed, &slow, &endless];
+    // What passes is tried three times, and what is slow twice.
+    for (make, trials) in makes.into_iter().zip([3, 1, 2, 2]) {
+        let mut asked = Vec::new();
+        run(&free(60), &mut |slice| {
+            asked.push(slice.duration);
+            make(slice)
+        });
+        let (tried, measured) = asked.split_at(trials);
+        assert!(
+            tried.iter().all(|duration| *duration == seconds(0.1)),
+            "{asked:?}"
+        );
+        assert!(!measured.is_empty(), "{asked:?}");
+        assert!(
+            measured.iter().all(|duration| *duration == seconds(0.5)),
+            "{asked:?}"
+        );
+    }
+}
+
+#[test]
+fn slices_of_a_run_that_goes_on_are_as_long_as_those_it_has() {
+    let study = free(60);
+    let of = |length: f64| {
+        move |slice: &PlannedSlice<'_>| Made {
+            took: seconds(length),
+            fails: slice.block == 3,
+            ..noisy(slice)
+        }
+    };
+    let begun = run(
+        &Study {
+            slice_s: Some(0.2),
+            ..free(60)
+        },
+        &mut of(0.2),
+    );
+    let mut asked = Vec::new();
+    resume(&study, begun.samples, &mut |slice| {
+        asked.push(slice.duration);
+        of(0.2)(slice)
+    });
+    assert!(
+        !asked.is_empty() && asked.iter().all(|duration| *duration == seconds(0.2)),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_turn_of_short_slices_lasts_as_long_as_one_of_long_slices() {
+    let study = Study {
+        slice_s: None,
+        ..study(60, &[("short", ""), ("long", "")])
+    };
+    let run = run(&study, &mut |slice| {
+        let is_long = slice.cell.name == "long";
+        let tail = if is_long { seconds(0.01) } else { Duration::ZERO };
+        Made {
+            took: slice.duration + tail,
+            ..noisy(slice)
+        }
+    });
+    run.assert_complete();
+    let turns = run.turns();
+    // First come trials of three arms, and two of one that tells enough: an end of 10 ms is 3 % of no slice but the longest.
+    let first: Vec<&str> = turns[5..].iter().copied().take(22).collect();
+    let short = first.iter().filter(|cell| **cell == "short").count();
+    assert_eq!(short, 20, "{first:?}");
+}

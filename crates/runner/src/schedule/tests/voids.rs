@@ -25,6 +25,29 @@ fn what_disturbs_is_waited_out_longer_each_time_up_to_ten_seconds() {
 }
 
 #[test]
+fn an_agent_that_cannot_be_reached_for_a_while_is_waited_for() {
+    let lost = || VoidReason::AgentLost {
+        detail: "no agent".into(),
+    };
+    let run = run(&study(60, &[("select", "")]), &mut |slice| match slice.block {
+        // Slices without an agent end at once.
+        2..8 => Made {
+            took: Duration::from_millis(1),
+            ..void(slice, lost())
+        },
+        _ => noisy(slice),
+    });
+    run.assert_complete();
+    assert_eq!(run.waits.len(), 6);
+    assert!(run.waits.iter().sum::<Duration>() > Duration::from_secs(5));
+    assert!(
+        run.heard.waiting[0].contains("no agent"),
+        "{:?}",
+        run.heard.waiting
+    );
+}
+
+#[test]
 fn nobody_waits_longer_than_there_is_time() {
     let run = run(&study(30, &[("select", "")]), &mut |slice| void(slice, stolen()));
     run.assert_complete();

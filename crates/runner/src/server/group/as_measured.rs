@@ -8,6 +8,7 @@ use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
 
 use super::GroupServer;
+use crate::agent::AgentMeter;
 use crate::database::Database;
 use crate::error::RunError;
 use crate::meter::ServedBy;
@@ -74,6 +75,14 @@ impl<D: Database> Server for GroupServer<D> {
         self.device.as_ref()
     }
 
+    fn agent(&self) -> Option<&AgentMeter> {
+        self.processes.agent()
+    }
+
+    fn agent_lost(&self) -> Option<String> {
+        self.processes.agent_lost()
+    }
+
     fn tunnel_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
         self.route.tunnel_meter(arm)
     }
@@ -84,5 +93,18 @@ impl<D: Database> Server for GroupServer<D> {
 
     fn pooler_death(&self, arm: &Arm) -> Option<String> {
         self.route.pooler_of(arm)?.death()
+    }
+
+    fn column_relay_meter(&self, arm: &Arm) -> Option<&dyn Meter> {
+        self.route.column_relay_meter(arm)
+    }
+
+    fn column_relay_death(&self, arm: &Arm) -> Option<String> {
+        self.route.column_relay_of(arm)?.death()
+    }
+
+    fn cells_encrypted(&self, arm: &Arm) -> Option<u64> {
+        let counts = self.route.column_relay_of(arm)?.counts().ok()?;
+        Some(counts.cells_encrypted)
     }
 }

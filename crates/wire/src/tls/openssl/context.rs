@@ -28,6 +28,9 @@ pub(super) fn prepare(policy: &TlsPolicy) -> Result<(SslContext, Option<Arc<Sess
         .set_max_proto_version(Some(protocol(versions.highest)))
         .map_err(broken)?;
     context.set_mode(SslMode::AUTO_RETRY);
+    if policy.releases_buffers {
+        context.set_mode(SslMode::RELEASE_BUFFERS);
+    }
     if policy.takes_legacy_servers() {
         take_legacy_servers(&mut context);
     }

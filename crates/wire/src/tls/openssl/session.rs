@@ -2,13 +2,13 @@
 
 use std::io::{self, Read, Write};
 
-use ciphertax_records::{TlsFacts, Verified};
+use ciphertax_records::{ChainCertificate, TlsFacts, Verified};
 use foreign_types::ForeignTypeRef;
 use openssl::ssl::{ErrorCode, ShutdownState, SslRef, SslStream, SslVersion};
 use openssl::x509::X509VerifyResult;
 
 use super::super::hello::HelloWatch;
-use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called};
+use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, chain, group_called};
 use super::{Resumable, bindings, library_version, reasons};
 use crate::buffer::ReadBuffer;
 use crate::error::{Distrust, WireError};
@@ -142,6 +142,16 @@ impl TlsSession for Session {
             client_library: library_version(),
         })
     }
+
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let ssl = self.stream.ssl();
+        let leaf = ssl.peer_certificate();
+        // Of a resumed session OpenSSL keeps the server's own alone.
+        match ssl.peer_cert_chain().filter(|chain| !chain.is_empty()) {
+            Some(sent) => chain::chain(sent.into_iter()),
+            None => chain::chain(leaf.iter().map(|leaf| &**leaf)),
+        }
+    }
 }
 
 impl Drop for Session {
@@ -163,8 +173,8 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new() -> Self {
         Self {
-            incoming: ReadBuffer::new(),
-            outgoing: Vec::with_capacity(1024),
+            incoming: ReadBuffer::with_room(FLIGHT),
+            outgoing: Vec::with_capacity(OUTGOING),
             hello: HelloWatch::default(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 
-use ciphertax_records::{TlsFacts, Verified};
+use ciphertax_records::{ChainCertificate, TlsFacts, Verified};
 use openssl::x509::X509;
 use rustls::client::UnbufferedClientConnection;
 use rustls::unbuffered::{
@@ -13,7 +13,7 @@ use rustls::unbuffered::{
 use rustls::{HandshakeKind, ProtocolVersion};
 
 use super::super::hello::HelloWatch;
-use super::super::{Progress, TlsSession, TlsSummary, certificate, group_called};
+use super::super::{FLIGHT, OUTGOING, Progress, TlsSession, TlsSummary, certificate, chain, group_called};
 use super::tickets::OneConnection;
 use super::{LIBRARY, failure, suites};
 use crate::buffer::ReadBuffer;
@@ -49,8 +49,8 @@ impl Session {
     ) -> Self {
         Self {
             connection,
-            incoming: ReadBuffer::new(),
-            outgoing: Vec::with_capacity(1024),
+            incoming: ReadBuffer::with_room(FLIGHT),
+            outgoing: Vec::with_capacity(OUTGOING),
             surplus: VecDeque::new(),
             hello: HelloWatch::default(),
             failed: false,
@@ -170,6 +170,17 @@ impl Session {
                 resumable.expect_ticket();
             }
         }
+    }
+
+    /// Those that the server sent.
+    fn certificates(&self) -> Result<Vec<X509>, WireError> {
+        self.connection
+            .peer_certificates()
+            .into_iter()
+            .flatten()
+            .map(|certificate| X509::from_der(certificate))
+            .collect::<Result<_, _>>()
+            .map_err(certificate::unreadable)
     }
 
     fn group_name(&self) -> &'static str {
@@ -310,14 +321,7 @@ impl TlsSession for Session {
 
     fn facts(&self) -> Result<TlsFacts, WireError> {
         let summary = self.summary();
-        let chain: Vec<X509> = self
-            .connection
-            .peer_certificates()
-            .into_iter()
-            .flatten()
-            .map(|certificate| X509::from_der(certificate))
-            .collect::<Result<_, _>>()
-            .map_err(certificate::unreadable)?;
+        let chain = self.certificates()?;
         let leaf = chain.first().map(|leaf| &**leaf);
         let certificates = chain.iter().map(|certificate| &**certificate);
         Ok(TlsFacts {
@@ -334,5 +338,10 @@ impl TlsSession for Session {
             verification: self.verification,
             client_library: LIBRARY.to_owned(),
         })
+    }
+
+    fn chain(&self) -> Result<Vec<ChainCertificate>, WireError> {
+        let sent = self.certificates()?;
+        chain::chain(sent.iter().map(|certificate| &**certificate))
     }
 }

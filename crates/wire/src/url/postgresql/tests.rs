@@ -40,6 +40,7 @@ fn a_host_that_is_a_path_is_the_folder_of_a_unix_socket() {
     for text in [
         "postgresql://app@/shop?host=/run/my%20pg&port=5433",
         "postgresql://app@%2Frun%2Fmy%20pg:5433/shop",
+        "postgresql://app@localhost:5433/shop?host=/run/my%20pg",
     ] {
         let target = parse(text).unwrap();
         assert_eq!(

@@ -28,7 +28,7 @@ fn server(entry: &'static Entry) -> Option<GroupServer<MySql>> {
         id: ServerId::numbered(1),
         cells: Vec::new(),
     };
-    Some(GroupServer::private(&study, &spec, group, identity).unwrap())
+    Some(GroupServer::private(&study, &spec, group, identity, None).unwrap())
 }
 
 fn arm(probe: Probe) -> Arm {

@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use ciphertax_engine::THREAD_NAME;
 use ciphertax_model::Profiling;
-use ciphertax_profile::{CpuProfiler, Stacks, WaitSampler, Watched};
+use ciphertax_profile::{CpuProfiler, Stacks, WaitSampler, Watched, affordable_hz};
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{Look, SymbolTable};
 
 use crate::schedule::Looked;
 
-/// Samples of CPU time a second: a prime, so that nothing that comes back regularly is always or never seen.
-const CPU_HZ: u32 = 997;
+/// Samples of CPU time a second, or fewer where that would cost the server too much: primes, so that nothing that comes back
+/// regularly is always or never seen.
+pub(crate) const CPU_HZ: u32 = 997;
+const CPU_HZ_OR_FEWER: [u32; 4] = [CPU_HZ, 499, 331, 211];
+/// What they may be expected to cost, as a share of its CPU time. Looking for waits takes up to one percent more.
+const CPU_SHARE: f64 = 0.02;
 /// Looks a second at all threads.
 const WAITS_HZ: u32 = 97;
 
@@ -54,7 +58,8 @@ impl Looking {
             Ok(waits) => waits,
             Err(error) => return nothing(Some(error.to_string())),
         };
-        let cpu = (profile == Profiling::Full).then(|| CpuProfiler::open(CPU_HZ, slice));
+        let cpu = (profile == Profiling::Full)
+            .then(|| CpuProfiler::open(affordable_hz(&CPU_HZ_OR_FEWER, CPU_SHARE), slice));
         let (cpu, refused) = match cpu {
             Some(Ok(cpu)) => (Some(cpu), None),
             Some(Err(error)) => (None, Some(error.to_string())),
@@ -87,15 +92,20 @@ impl Looker {
         &self.symbols
     }
 
+    /// The same, to add what was seen elsewhere.
+    pub(crate) fn symbols_mut(&mut self) -> &mut SymbolTable {
+        &mut self.symbols
+    }
+
     /// Why the server was not looked into when its turn was last.
-    pub(super) fn passed_over(&self) -> Option<String> {
+    pub(crate) fn passed_over(&self) -> Option<String> {
         let passed_over = self.cpu.as_ref()?.passed_over()?;
         Some(passed_over.to_string())
     }
 
     /// Begins to look at these processes of a server and, if the load comes from this process, at its load threads. What cannot
     /// be seen, for example of a server that has ended, is no fault of the slice.
-    pub(super) fn begin(&mut self, server: Vec<u32>, with_children: bool) {
+    pub(crate) fn begin(&mut self, server: Vec<u32>, with_children: bool) {
         let watched = Watched {
             server,
             with_children,
@@ -108,7 +118,7 @@ impl Looker {
     }
 
     /// Ends that.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if self.at_work.waits {
             self.waits.stop();
         }
@@ -118,7 +128,7 @@ impl Looker {
     }
 
     /// What was seen in the slice that was stopped.
-    pub(super) fn seen(&mut self, slice: &SliceId) -> Looked {
+    pub(crate) fn seen(&mut self, slice: &SliceId) -> Looked {
         let at_work = std::mem::take(&mut self.at_work);
         let Self { stacks, symbols, .. } = self;
         let cpu = self.cpu.as_mut().filter(|_| at_work.cpu);

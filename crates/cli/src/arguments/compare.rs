@@ -1,0 +1,118 @@
+//! What `compare` and `gate` take.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::file_ending_in;
+
+const COMPARE_HELP: &str = "\
+Compares ratios of ratios: how much more an arm takes in the later run than in the first, each against the baseline arm of its own \
+run. What makes a whole run faster or slower, another machine among it, is in both arms and cancels. First comes what differs \
+besides the cost: versions, ciphers, the machine, settings.
+
+What was not asked alike (another load, other tables, an arm with other settings) is not compared, and named, and neither is another \
+database; MySQL, MariaDB and what speaks their protocol are one. Where nothing is left, the comparison is refused.
+
+Verdicts: dearer, cheaper; the same, if the whole interval lies within the margin, which is more than that no change was found; \
+cannot tell. All are corrected for how many costs are compared. Whatever a server does differently each time it is started is in no \
+interval: give a second run of the old version too, and see how far those two are apart.
+
+Examples:
+  ciphertax compare before/ after/
+  ciphertax compare 10.11/ 11.4/ 11.8/                   each with the first
+  ciphertax compare before/ after/ --export change.md    for a pull request; .html with charts, .json
+  ciphertax compare before/ after/ --margin 2%           what is less than 2 % is the same
+
+Exit status: 0 compared, whatever the verdict; 2 nothing can be compared, or wrong use. To fail on a rise, use `ciphertax gate RUN \
+--baseline EARLIER`.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = COMPARE_HELP)]
+pub(crate) struct CompareArguments {
+    /// The folders that runs have left, or their report.html or run.json; all others are compared with the first
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// What differs by less, either way, is the same [default: what matters in both runs: twice their precision, added in squares]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) margin: Option<f64>,
+    /// Print JSON to standard output, and nothing else there; docs/comparison.schema.json describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write it into a file too, as its ending says: .md for a pull request, .html with charts, .json; may be given again
+    #[arg(long, value_name = "FILE", value_parser = file_ending_in(&["md", "html", "json"]))]
+    pub(crate) export: Vec<PathBuf>,
+}
+
+const GATE_HELP: &str = "\
+Holds the costs of a run to what they may be. A budget is written 'ARM: METRIC <= PERCENT', against the baseline arm of the run; \
+'CELL/ARM: …' for one cell, '*' for all arms. Those of the study ([[budget]]) hold too. With --baseline the costs may not have risen \
+since an earlier run by more than the margin: CPU time of both sides and speed, of every arm in every cell that both runs have.
+
+  within        the whole 95 % interval lies below the limit, further from it than the noise floor of the run
+  over          the whole interval lies above it, as far, and significantly so among all limits
+  cannot tell   anything else; it says which precision would decide it
+
+A cost that is at its limit is called over in at most 5 % of all gates, however many limits there are, and within in at most 5 %.
+
+Examples:
+  ciphertax gate RUN --budget 'tls1.3: server_cpu_per_op <= 35%'
+  ciphertax gate RUN --budget 'connect/tls1.3: server_cpu_per_op <= 1300%' --budget '*: throughput >= -15%'
+  ciphertax gate RUN --baseline last-release/ --margin 3%
+  ciphertax gate RUN --export gate.xml                   budgets of the study; JUnit, for a CI system
+
+Metrics: server_cpu_per_op, client_cpu_per_op, throughput (its limit is written >= -10%), latency_mean, latency_p50, latency_p95, \
+latency_p99, bytes_per_op, connect_mean, time_to_first_query_mean; docs/study-files.md has all.
+
+Exit status: 0 within; 1 over; 2 wrong use, or there is nothing to hold the run to; 3 cannot tell; 4 within as far \
+as it was measured: the run or the earlier one was cut off.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = GATE_HELP)]
+pub(crate) struct GateArguments {
+    /// The folder a run has left, or its report.html or run.json
+    pub(crate) run: PathBuf,
+    /// What an arm may cost, such as 'tls1.3: server_cpu_per_op <= 35%'; may be given again
+    #[arg(long, value_name = "BUDGET")]
+    pub(crate) budget: Vec<String>,
+    /// An earlier run whose costs this one may not exceed by more than the margin
+    #[arg(long, value_name = "RUN")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// How much more than in the earlier run is allowed; of speed so much less that an operation takes so much longer: 5% allows a
+    /// throughput of 1/1.05, -4.8% [default: what matters in both runs]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "baseline")]
+    pub(crate) margin: Option<f64>,
+    /// Print JSON to standard output, and nothing else there; docs/gate.schema.json describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write it into a file too, as its ending says: .xml (JUnit) or .json; may be given again
+    #[arg(long, value_name = "FILE", value_parser = file_ending_in(&["xml", "json"]))]
+    pub(crate) export: Vec<PathBuf>,
+}
+
+/// Margins that can be meant, as fractions.
+const MARGIN: std::ops::RangeInclusive<f64> = 0.001..=1.0;
+
+/// `2%`, as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    text.trim()
+        .strip_suffix('%')
+        .and_then(|percent| percent.trim().parse::<f64>().ok())
+        .map(|percent| percent / 100.0)
+        .filter(|fraction| MARGIN.contains(fraction))
+        .ok_or_else(|| "give a percentage between 0.1% and 100%, such as 2%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_is_a_percentage() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent(" 0.5 % "), Ok(0.005));
+        for text in ["2", "0.02", "0%", "-2%", "nan%", "inf%", "101%", "%", ""] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What commands take that measure.
+
+use std::path::PathBuf;
+
+use ciphertax_model::{CertificateKind, Profiling};
+use clap::Args;
+
+use super::output::OutputArguments;
+use super::values::{certificate_kind, profiling, seconds};
+use crate::progress::Verbosity;
+use crate::selection::{Pattern, pattern};
+use crate::server_cpu::ServerCpuArguments;
+
+/// How every command that measures ends.
+macro_rules! exit_status {
+    () => {
+        "Exit status: 0 measured; 2 nothing was measured, or wrong use; 3 measured, but nothing can be said; 4 ended early or \
+         not cleaned up, what was measured is kept; 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP. The message says \
+         why."
+    };
+}
+pub(super) use exit_status;
+
+const QUICK_HELP: &str = concat!(
+    "\
+Without a target a private MariaDB is made, measured and removed again. With a target, your own server is measured: \
+ciphertax works in a schema of its own, named ciphertax, which it makes and removes; it touches nothing else.
+
+The same load runs plain, plain once more (the noise floor), over TLS 1.3 and over TLS 1.2, in short slices in \
+random order, so that drift of the machine falls on all alike. Every connection is proved to be what it says.
+
+Examples:
+  ciphertax quick
+  ciphertax quick --certificate rsa-2048
+  CIPHERTAX_PASSWORD=… ciphertax quick mysql://app@db.example:3306/
+  ciphertax quick 'mysql://app@db.example/?ssl-ca=/etc/mysql/ca.pem' --json > run.json
+  ciphertax quick --quiet                              the verdict alone
+  ciphertax quick --export estimates.csv --export report.md
+  ciphertax quick --dry-run                            what it would start, and what is missing
+  ciphertax quick 'postgres://app@db.example/shop?sslmode=verify-full&sslrootcert=/etc/ssl/ca.pem'
+  ciphertax quick mysql://app@db.example/ --server-agent ssh://mysql@db.example     the server's CPU too
+
+",
+    exit_status!()
+);
+
+#[derive(Debug, Args)]
+#[command(after_long_help = QUICK_HELP)]
+pub(crate) struct QuickArguments {
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArguments,
+    /// Key of the private server's certificate [default: ecdsa-p256]
+    #[arg(long, value_name = "KIND", value_parser = certificate_kind(), conflicts_with = "target")]
+    pub(crate) certificate: Option<CertificateKind>,
+}
+
+/// What all commands take that measure.
+#[derive(Debug, Args)]
+pub(crate) struct MeasuringArguments {
+    /// Your own server: mysql://user[:password]@host[:port]/[?ssl-ca=FILE&ssl-mode=VERIFY_CA],
+    /// mysql://user[:password]@localhost/?socket=FILE,
+    /// postgres://user[:password]@host[:port]/[database][?sslmode=verify-full&sslrootcert=FILE], or
+    /// mongodb://[user[:password]@]host[:port][,host…]/[?tlsCAFile=FILE&replicaSet=NAME]
+    ///
+    /// Keep the password out of the process list: leave it out of the URL and give it in the environment variable
+    /// CIPHERTAX_PASSWORD. For PostgreSQL PGPASSWORD and the password file (PGPASSFILE or ~/.pgpass) are read too, and no
+    /// other variable of libpq's: the URL says where the server is.
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+    /// Say every step and every block on a line of its own, with the time since the start
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Say what would be started, how long it takes, and what is missing; start nothing, and ask no server
+    ///
+    /// With --json as a document that docs/dry-run.schema.json describes. Exit status: 0, or 2 where something is missing.
+    #[arg(long, conflicts_with_all = ["quiet", "export"])]
+    pub(crate) dry_run: bool,
+    /// Measure these cells alone; * and ? stand for any text and any letter; may be given again
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) cell: Vec<Pattern>,
+    /// Measure these arms alone, and the baseline, which is always measured; as for --cell
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    pub(crate) arm: Vec<Pattern>,
+    /// Folder for the run, which must not exist [default: ciphertax-STUDY-DATE-TIME]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Time of measuring at most, such as 90s, 2m or 1h; a plain number is seconds; less if the answer is precise earlier
+    /// [default: the study's]
+    #[arg(long, value_name = "TIME", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) time: Option<f64>,
+    /// Seed of the order of the slices, to repeat a run [default: random]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How far about one block in four is looked into, to say why [default: the study's, mostly full]
+    ///
+    /// off: not at all. waits: what the server's threads wait for, read from /proc without stopping them; it needs no
+    /// privilege, only that the server runs here and as this user, and costs at most 2 % of the server's CPU. full: that, and
+    /// which code uses the CPU time of both sides, by about a thousand samples a second; it costs up to 3 % of the server's
+    /// CPU, and needs root or the capabilities CAP_PERFMON and CAP_SYSLOG (`setcap cap_perfmon,cap_syslog+ep ciphertax`). With
+    /// less privilege a run sees what it may see, and its report says what was missing. The figures of what a feature costs
+    /// come from the other blocks in any case, and every report has what looking cost.
+    #[arg(long, value_name = "DEPTH", value_parser = profiling())]
+    pub(crate) profile: Option<Profiling>,
+    /// Try what bounds each cell: take it away afterwards, for half a minute a cell, and see whether the baseline is faster
+    ///
+    /// Of a server of MySQL's family that waits for its log, that is sync_binlog = 0 or innodb_flush_log_at_trx_commit = 0; of one
+    /// that has no CPU left, one CPU less. What was changed is set back after every slice. The run that tries it lies in the
+    /// folder `confirm` of the run, and the report says: confirmed, refuted, or not told.
+    #[arg(long)]
+    pub(crate) confirm: bool,
+    #[command(flatten)]
+    pub(crate) server_cpu: ServerCpuArguments,
+}
+
+impl MeasuringArguments {
+    /// How much is said while it is measured.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.output.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Every help has examples, and the command line is consistent.
+
+use super::*;
+
+/// The commands that are shown, those of commands among them, by what they are called.
+fn all_shown(command: &clap::Command) -> Vec<clap::Command> {
+    std::iter::once(command.clone())
+        .chain(shown(command).flat_map(all_shown))
+        .collect()
+}
+
+/// The commands of a help's examples, without what a shell does with them.
+fn examples(help: &str) -> Vec<Vec<String>> {
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let lines = lines.map(|line| line.strip_prefix("CIPHERTAX_PASSWORD=… ").unwrap_or(line));
+    lines
+        .filter(|line| line.starts_with("ciphertax "))
+        .map(|line| {
+            let (command, _remark) = line.split_once("   ").unwrap_or((line, ""));
+            let words = shlex::split(command).unwrap();
+            words
+                .into_iter()
+                .take_while(|word| !["|", ">", "&&"].contains(&word.as_str()))
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_help_has_examples_and_all_of_them_are_understood() {
+    use clap::CommandFactory;
+    let mut all = Arguments::command().disable_help_subcommand(true);
+    all.build();
+    for command in all_shown(&all) {
+        let name = command.get_bin_name().unwrap_or("ciphertax");
+        let help = command
+            .get_after_long_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let examples = examples(&help);
+        assert!(
+            help.contains("Examples:\n  ") && !examples.is_empty(),
+            "{name} has no examples"
+        );
+        for example in examples {
+            match Arguments::try_parse_from(&example) {
+                Ok(_) => {}
+                Err(error) if error.kind() == clap::error::ErrorKind::DisplayHelp => {}
+                Err(error) => panic!("{name}: {example:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    use clap::CommandFactory;
+    Arguments::command().debug_assert();
+}

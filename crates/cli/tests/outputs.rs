@@ -1,0 +1,309 @@
+//! What a run leaves and says besides its report: exports, the verdict alone, every step, and what it would do.
+
+use std::fs;
+
+use ciphertax_records::{ArmRole, RunStatus};
+use serde_json::Value;
+
+use crate::common::{Sandbox, follows, record};
+
+const STUDY: &str = r#"
+name = "outputs"
+question = "What does TLS cost?"
+time_s = 6
+slice_s = 0.1
+profile = "off"
+dataset = { table_size = 1000 }
+precision = { cpu = 0.5, throughput = 0.5 }
+
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "tls1.3"
+transport = "tls1.3"
+
+[[arm]]
+name = "tls1.2"
+transport = "tls1.2"
+
+[[cell]]
+name = "select"
+workload = "oltp_point_select"
+load = { connections = 1 }
+
+[[cell]]
+name = "select many"
+workload = "oltp_point_select"
+load = { connections = 4 }
+"#;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
+    sandbox
+}
+
+/// The arguments of a run of the study with these after them.
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "study.toml", "--out", "run"], more].concat()
+}
+
+#[test]
+fn a_quiet_run_of_chosen_cells_and_arms_prints_its_verdict_and_writes_its_exports() {
+    let sandbox = sandbox();
+    let finished = sandbox.finish(&arguments(&[
+        "-q",
+        "--cell",
+        "*many",
+        "--arm",
+        "tls1.[3]",
+        "--export",
+        "estimates.csv",
+        "--export",
+        "samples.csv",
+        "--export",
+        "./run/report.md",
+        "--export",
+        "results.xml",
+        "--export",
+        "node.prom",
+        "--export",
+        "copy.json",
+        "--export",
+        "copy.html",
+    ]));
+    finished.measured();
+    assert_eq!(finished.stderr, "");
+    let run = record(&sandbox.run());
+    assert_eq!(finished.stdout, format!("{}\n", run.results.verdict));
+    assert_eq!(run.head.status, RunStatus::Complete);
+    let cells: Vec<&str> = run.results.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(cells, ["select many"]);
+    let variants = run.head.arms.iter().filter(|arm| arm.role == ArmRole::Variant);
+    assert_eq!(
+        variants.map(|arm| arm.name.as_str()).collect::<Vec<_>>(),
+        ["tls1.3"]
+    );
+    assert!(
+        run.head.command.contains("--cell '*many' --arm 'tls1.[3]'"),
+        "{}",
+        run.head.command
+    );
+
+    let file = |name: &str| fs::read_to_string(sandbox.work().join(name)).unwrap();
+    assert_eq!(file("copy.json"), file("run/run.json"));
+    assert_eq!(file("copy.html"), file("run/report.html"));
+    let lines = run.results.estimates.len() + run.results.noise_floor.len();
+    assert_eq!(file("estimates.csv").lines().count(), 1 + lines);
+    assert_eq!(
+        file("samples.csv").lines().count(),
+        file("run/samples.jsonl").lines().count()
+    );
+    assert!(file("run/report.md").contains("## What does TLS cost?"));
+    assert!(file("results.xml").contains("<testsuites name=\"ciphertax outputs\""));
+    assert!(
+        file("node.prom").contains("ciphertax_run{study=\"outputs\"")
+            && file("node.prom").ends_with("# EOF\n")
+    );
+
+    // The report has the same to give, once the run is over.
+    let again = sandbox.finish(&[
+        "report",
+        "run",
+        "-q",
+        "--export",
+        "again.csv",
+        "--export",
+        "cpu.collapsed",
+    ]);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    assert_eq!(again.stdout, finished.stdout);
+    assert!(
+        again
+            .stderr
+            .contains("cpu.collapsed is not written: the run has no profile"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(file("again.csv"), file("estimates.csv"));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn every_step_is_a_line_with_its_time() {
+    let sandbox = sandbox();
+    let finished = sandbox.finish(&arguments(&["-v", "--cell", "select", "--time", "3"]));
+    finished.measured();
+    for words in [
+        " s  Run folder: run",
+        " s  Starting a private server",
+        " s  select, 1 block",
+        " s  Evaluating",
+    ] {
+        assert!(
+            finished.stderr.contains(words),
+            "{words:?} is not in {}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn what_a_run_would_do_is_said_and_nothing_is_done() {
+    let sandbox = sandbox();
+    let finished = sandbox.finish(&arguments(&["--dry-run", "--arm", "tls1.2"]));
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+    for words in [
+        "outputs: What does TLS cost?",
+        "mariadb, ecdsa-p256: plain, baseline again, tls1.2",
+        "tls1.2: TLSv1.2",
+        "select many: ",
+        // Two cells of three arms, five blocks of a tenth of a second.
+        "takes 3 s at least, and 6 s at most",
+        "1,000 rows to load",
+        "Missing\n  nothing",
+    ] {
+        assert!(
+            finished.stdout.contains(words),
+            "{words:?} is not in {}",
+            finished.stdout
+        );
+    }
+    assert!(!sandbox.run().exists());
+    assert!(fs::read_dir(sandbox.temporary()).unwrap().next().is_none());
+}
+
+#[test]
+fn what_a_run_lacks_is_said_with_the_remedy_before_it_begins() {
+    let sandbox = sandbox();
+    fs::create_dir(sandbox.run()).unwrap();
+    let mut command = sandbox.command(&arguments(&["--dry-run", "--json", "--set", "server=mysql-5.6"]));
+    command.env("XDG_CACHE_HOME", sandbox.work());
+    let finished = crate::common::Running::start(command).finish();
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let preview: Value = serde_json::from_str(&finished.stdout).unwrap();
+    follows("dry-run.schema.json", &preview);
+    assert_eq!(preview["arms"][2]["transport"], "tls1.3");
+    assert_eq!(preview["cells"][1]["load"]["connections"], 4);
+    let missing = preview["missing"].to_string();
+    for words in [
+        "ciphertax servers install mysql-5.6",
+        "cannot do TLSv1.3",
+        "the folder run exists",
+        "--out",
+    ] {
+        assert!(missing.contains(words), "{words:?} is not in {missing}");
+    }
+    assert_eq!(preview["at_most_s"], 6.0);
+}
+
+#[test]
+fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would_take() {
+    let sandbox = sandbox();
+    let tried = sandbox.finish(&arguments(&["--dry-run", "--confirm"]));
+    // Half a minute for each of two cells.
+    let words = "and 66 s at most, trying what bounds each cell among it,";
+    assert!(tried.stdout.contains(words), "{}", tried.stdout);
+    let counted = sandbox.finish(&[
+        "run",
+        "study.toml",
+        "mysql://app@127.0.0.1:1/",
+        "--server-cpu-command",
+        "date +%s",
+        "--dry-run",
+    ]);
+    let words = "how often the counter of the server's CPU moves, in 3 min 20 s at most";
+    assert!(
+        counted.stdout.contains(words),
+        "{}{}",
+        counted.stdout,
+        counted.stderr
+    );
+}
+
+#[test]
+fn a_target_is_not_asked() {
+    // Nobody listens there.
+    let finished = sandbox().finish(&[
+        "run",
+        "study.toml",
+        "mysql://app:secret@127.0.0.1:1/",
+        "--dry-run",
+    ]);
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+    assert!(
+        finished
+            .stdout
+            .contains("Your server, which was not asked\n  mysql://app@127.0.0.1:1/")
+    );
+    assert!(!finished.stdout.contains("secret"));
+}
+
+#[test]
+fn what_cannot_be_exported_or_chosen_is_refused_before_anything_is_started() {
+    for (more, words) in [
+        (&["--export", "run.txt"][..], "its ending says no format"),
+        (
+            &["--export", "nowhere/run.csv"],
+            "there is no folder nowhere; make it first",
+        ),
+        (&["--export", "cpu.collapsed"], "cpu.collapsed would hold stacks"),
+        (
+            &["--cell", "connect"],
+            "no cell is called \"connect\"; there are select, select many",
+        ),
+        (&["--arm", "plain"], "nothing to compare the baseline plain with"),
+        (&["--arm", "tls[1"], "invalid range pattern"),
+        (&["-q", "-v"], "cannot be used with"),
+    ] {
+        let sandbox = sandbox();
+        let finished = sandbox.finish(&arguments(more));
+        assert_eq!(
+            (finished.code, finished.stdout.as_str()),
+            (Some(2), ""),
+            "{}",
+            finished.stderr
+        );
+        assert!(
+            finished.stderr.contains(words),
+            "{words:?} is not in {}",
+            finished.stderr
+        );
+        assert!(!sandbox.run().exists());
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_option() {
+    let sandbox = Sandbox::new();
+    // clap's for fish completes no values of arguments without a name.
+    let servers: &[&str] = &["dry-run", "export", "postgresql-18"];
+    for (shell, all) in [("bash", servers), ("zsh", servers), ("fish", &servers[..2])] {
+        let finished = sandbox.finish(&["completions", shell]);
+        assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+        for words in all {
+            assert!(
+                finished.stdout.contains(words),
+                "{words:?} is not in that of {shell}"
+            );
+        }
+        assert!(
+            !finished.stdout.contains("column-relay"),
+            "{shell} completes what is hidden"
+        );
+    }
+    let finished = sandbox.finish(&["man", "--out", "man1"]);
+    assert_eq!(
+        (finished.code, finished.stdout.as_str()),
+        (Some(0), ""),
+        "{}",
+        finished.stderr
+    );
+    let printed = sandbox.finish(&["man", "run"]).stdout;
+    assert_eq!(
+        printed,
+        fs::read_to_string(sandbox.work().join("man1/ciphertax-run.1")).unwrap()
+    );
+}

@@ -1,0 +1,281 @@
+//! A server whose clocks are read by a ciphertax on its machine: through a private sshd, whose other end is this machine.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::DelayRelay;
+use ciphertax_model::{AgentAddress, Link, Metric, Profiling};
+use ciphertax_observe::{Meter, ProcessMeter};
+use ciphertax_records::why::ProfiledSide;
+use ciphertax_records::{AgentRecord, CpuSource, RunStatus, Sample, VoidReason};
+use ciphertax_runner::ServedBy;
+use ciphertax_runner::agent::{AgentMeter, AgentOptions};
+use ciphertax_supervise::GuardProgram;
+use ciphertax_testkit::{not_tested, within};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{
+    OwnServer, OwnSshd, PATIENCE, Running, Sandbox, install, no_slice_failed, record, samples_so_far,
+};
+
+const NO_SSHD: &str = "there is no sshd; `scripts/setup.sh tunnels` gets one";
+
+#[test]
+fn an_agent_tells_the_servers_cpu_and_nothing_of_it_is_left() {
+    let Some(sshd) = OwnSshd::start() else {
+        return not_tested(NO_SSHD);
+    };
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let running = measuring(&sandbox, &server, &sshd, "--time=30");
+    assert_eq!(sshd.agents().len(), 1);
+    let finished = running.finish();
+    finished.measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    let measured = run.results.measurements.iter();
+    assert!(measured.clone().any(|row| row.metric == Metric::ServerCpuPerOp));
+    let own = &run.head.servers[0];
+    let agent = agent_of(&own.cpu_from);
+    assert_eq!((&own.cpu_unread, own.same_host), (&None, true));
+    assert_eq!(agent.address, sshd.agent());
+    assert_eq!(agent.host, run.head.host);
+    assert!(agent.program.starts_with("m"), "mariadbd or mysqld: {agent:?}");
+    assert!(
+        agent.readings >= 20 && agent.round_trip_us < 20_000.0,
+        "{agent:?}"
+    );
+    // It looks into the server there.
+    let why = &run.results.why;
+    assert_eq!((&run.head.not_explained, &agent.not_looked_into), (&None, &None));
+    for side in [ProfiledSide::Server, ProfiledSide::Client] {
+        assert!(why.categories.iter().any(|row| row.side == side), "{side:?}");
+    }
+    let of_server = why
+        .differences
+        .iter()
+        .filter(|row| row.side == ProfiledSide::Server);
+    for row in of_server {
+        assert!(row.complete > 0.95 && row.classified > 0.9, "{row:?}");
+    }
+    assert!(why.states.iter().any(|row| row.arm == "plain"));
+    // The report says how exact it was, and the command that repeats it who read.
+    let shown = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "Server CPU is that of m",
+        ", read on the server's machine (",
+        "quiet server used",
+        &sshd.agent(),
+    ] {
+        assert!(shown.contains(words), "{shown}");
+    }
+    assert!(
+        run.head.command.contains("--server-agent"),
+        "{}",
+        run.head.command
+    );
+    assert!(within(PATIENCE, || sshd.agents().is_empty()));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_slice_without_its_agent_is_void_and_the_run_goes_on_with_another() {
+    let Some(sshd) = OwnSshd::start() else {
+        return not_tested(NO_SSHD);
+    };
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let running = measuring(&sandbox, &server, &sshd, "--time=60");
+    kill_agent(&sshd);
+    let came_back = within(PATIENCE, || {
+        let samples = samples_so_far(&sandbox.run());
+        let mut later = samples
+            .iter()
+            .skip_while(|sample| !matches!(sample.void, Some(VoidReason::AgentLost { .. })));
+        let lost = later.next();
+        lost.is_some() && later.any(|sample| sample.is_valid() && sample.server.server_cpu.is_some())
+    });
+    running.signal(Signal::INT);
+    let finished = running.finish_within(2 * PATIENCE);
+    assert!(came_back, "{}", finished.stderr);
+    let void = record(&sandbox.run()).results.void;
+    let lost = void
+        .iter()
+        .filter(|row| matches!(row.reason, VoidReason::AgentLost { .. }));
+    assert_eq!(lost.count(), 1, "{void:?}");
+    assert!(within(PATIENCE, || sshd.agents().is_empty()));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn an_agent_that_cannot_be_reached_for_seconds_is_waited_for() {
+    let Some(sshd) = OwnSshd::start() else {
+        return not_tested(NO_SSHD);
+    };
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let running = measuring(&sandbox, &server, &sshd, "--time=60");
+    install(
+        &sshd.client(),
+        "ssh",
+        "echo 'ssh: connect to host db port 22: No route to host' >&2; exit 255",
+    );
+    kill_agent(&sshd);
+    thread::sleep(Duration::from_secs(5));
+    sshd.write_client(sshd.listens());
+    let came_back = within(PATIENCE, || {
+        let samples = samples_so_far(&sandbox.run());
+        let is_lost = |sample: &Sample| matches!(sample.void, Some(VoidReason::AgentLost { .. }));
+        let last = samples.iter().rposition(is_lost);
+        let mut later = samples.iter().skip(last.unwrap_or(samples.len()));
+        later.any(|sample| sample.is_valid() && sample.server.server_cpu.is_some())
+    });
+    running.signal(Signal::INT);
+    let finished = running.finish_within(2 * PATIENCE);
+    assert!(came_back, "{}", finished.stderr);
+    let run = record(&sandbox.run());
+    let RunStatus::Partial { reason } = &run.head.status else {
+        panic!("{:?}", run.head.status)
+    };
+    assert_eq!(reason, "stopped by the user");
+    let void = run.results.void.iter();
+    let lost = void.filter(|row| matches!(row.reason, VoidReason::AgentLost { .. }));
+    // More than three blocks of three slices.
+    assert!(lost.count() > 9, "{:?}", run.results.void);
+    assert!(within(PATIENCE, || sshd.agents().is_empty()));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn an_agent_that_cannot_be_had_ends_the_run_before_it_measures() {
+    let Some(sshd) = OwnSshd::start() else {
+        return not_tested(NO_SSHD);
+    };
+    let server = OwnServer::start();
+    let url = server.url_with(server.password());
+    let refused = |agent: &str, words: &[&str]| {
+        let sandbox = Sandbox::new();
+        start(&sandbox, &url, &sshd, agent, "--time=2")
+            .finish()
+            .refuses(words);
+        assert!(!sandbox.run().exists());
+        sandbox.expect_nothing_left();
+    };
+    let missing = sshd.agent().replace("/ciphertax", "/nowhere");
+    refused(&missing, &["no agent at ssh://", "install ciphertax there"]);
+    refused("ssh://db;id@x", &["agent", "letters, digits"]);
+    refused("db.example", &["give ssh://user@host"]);
+    // As a release that is not this one says it.
+    install(
+        &sshd.client(),
+        "ssh",
+        "echo '{\"ciphertax_agent\":1,\"version\":\"0.0.7\"}'; cat >/dev/null",
+    );
+    refused(
+        &sshd.agent(),
+        &["is ciphertax 0.0.7, and this is", "install the same"],
+    );
+    sshd.write_client(sshd.listens());
+    fs::write(sshd.client().join("known-hosts"), "").unwrap();
+    refused(
+        &sshd.agent(),
+        &["Host key verification failed", "confirm the host's key: `ssh -p "],
+    );
+
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", "--time=2", "--out=run", "--server-agent", "ssh://db"]);
+    finished.refuses(&["an agent reads the CPU of a server of your own", "add its URL"]);
+}
+
+#[test]
+fn at_any_distance_an_agent_reads_what_is_read_beside_the_server() {
+    let Some(sshd) = OwnSshd::start() else {
+        return not_tested(NO_SSHD);
+    };
+    let server = OwnServer::start();
+    let listens = format!("127.0.0.1:{}", server.port());
+    let pid = match ciphertax_observe::listener(listens.parse().unwrap()) {
+        ciphertax_observe::Listener::One(pid) => pid,
+        other => panic!("{other:?}"),
+    };
+    let local = ProcessMeter::open(pid).unwrap();
+    let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+    for rtt_ms in [0.0, 1.0, 45.0] {
+        let link = Link { rtt_ms, ..Link::NONE };
+        let relay = DelayRelay::start(&link, sshd.listens(), &guard).unwrap();
+        sshd.write_client(relay.address());
+        let address: AgentAddress = sshd.agent_at(relay.address()).parse().unwrap();
+        let agent = AgentMeter::open(AgentOptions {
+            ssh: sshd.client().join("ssh").into(),
+            address,
+            host: "127.0.0.1".into(),
+            port: server.port(),
+            served_by: ServedBy::Threads,
+            profile: Profiling::Off,
+            slice: Duration::from_millis(200),
+        })
+        .unwrap();
+        let (mut here, mut there) = (0, 0);
+        server.session(|query| {
+            for _ in 0..10 {
+                // The local reading is nearer to the slice, as if there were no distance.
+                let agent_before = read(&agent);
+                let before = read(&local);
+                let slice = Instant::now();
+                while slice.elapsed() < Duration::from_millis(200) {
+                    query("SELECT BENCHMARK(20000, MD5('x'))");
+                }
+                let after = read(&local);
+                let agent_after = read(&agent);
+                here += after.since(&before).cpu.unwrap().total_ns;
+                there += agent_after.since(&agent_before).cpu.unwrap().total_ns;
+            }
+        });
+        let record = agent.record();
+        let error = there as f64 / here as f64 - 1.0;
+        eprintln!(
+            "{rtt_ms} ms: {:+.3} %, {:.1} ms away, a quiet server uses {:.3} % of a CPU",
+            error * 100.0,
+            record.round_trip_us / 1_000.0,
+            record.quiet_cpu_share * 100.0
+        );
+        assert!(error.abs() <= 0.01, "{rtt_ms} ms: {error}, {record:?}");
+        let away = rtt_ms * 1_000.0..=rtt_ms * 1_000.0 + 8_000.0;
+        assert!(away.contains(&record.round_trip_us), "{record:?}");
+        drop(agent);
+        relay.stop().unwrap();
+    }
+}
+
+/// A run that measures with the agent there.
+fn measuring(sandbox: &Sandbox, server: &OwnServer, sshd: &OwnSshd, time: &str) -> Running {
+    let url = server.url_with(server.password());
+    let mut running = start(sandbox, &url, sshd, &sshd.agent(), time);
+    running.measures();
+    running
+}
+
+fn start(sandbox: &Sandbox, url: &str, sshd: &OwnSshd, agent: &str, time: &str) -> Running {
+    let mut command = sandbox.command(&["quick", url, time, "--out=run", "--server-agent", agent]);
+    command.env("PATH", sshd.path());
+    Running::start(command)
+}
+
+fn kill_agent(sshd: &OwnSshd) {
+    let first = sshd.agents();
+    kill_process(Pid::from_raw(first[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
+}
+
+fn read(meter: &dyn Meter) -> ciphertax_observe::Usage {
+    meter
+        .read_when_quiet(Duration::from_millis(1), Duration::from_millis(50))
+        .unwrap()
+}
+
+fn agent_of(source: &Option<CpuSource>) -> &AgentRecord {
+    match source {
+        Some(CpuSource::Agent(agent)) => agent,
+        other => panic!("{other:?}"),
+    }
+}

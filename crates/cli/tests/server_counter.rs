@@ -1,0 +1,260 @@
+//! A server whose CPU time a counter tells that somebody else keeps.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::Metric;
+use ciphertax_observe::{Listener, listener};
+use ciphertax_records::{CounterRecord, CpuSource, Run};
+use rustix::process::Signal;
+
+use crate::common::{
+    CLEANED_UP, OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, samples_so_far,
+    within,
+};
+
+/// What a command is given and nobody else should see.
+const SECRET: &str = "hunter2";
+
+/// The process of a server.
+fn pid_of(server: &OwnServer) -> u32 {
+    match listener(format!("127.0.0.1:{}", server.port()).parse().unwrap()) {
+        Listener::One(pid) => pid,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Its CPU time so far, in seconds, in steps of a tick.
+fn seconds_of(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|field| field.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// What a run on the server of this process said, whose slices must have all the CPU time that the process used meanwhile.
+fn measured(pid: u32, arguments: &[&str]) -> (Run, String) {
+    let sandbox = Sandbox::new();
+    // Of one cell and two arms, so that blocks are still measured after the first, however long slices become.
+    let little = [
+        "quick",
+        "--cell=oltp_point_select",
+        "--arm=plain",
+        "--arm=tls1.3",
+        "--time=20",
+        "--out=run",
+    ];
+    let arguments = [&little, arguments].concat();
+    let mut running = Running::start(sandbox.command(&arguments));
+    running.measures();
+    let (already, before) = (samples_so_far(&sandbox.run()).len(), seconds_of(pid));
+    let finished = running.finish_within(3 * PATIENCE);
+    let used = seconds_of(pid) - before;
+    finished.measured();
+    let run = record(&sandbox.run());
+    let later = samples(&sandbox.run()).split_off(already);
+    let told = later.iter().filter_map(|sample| sample.server.server_cpu);
+    let told = told.map(|cpu| cpu.total_ns as f64 / 1e9).sum::<f64>();
+    // Between slices and afterwards little is asked.
+    assert!((0.85..1.05).contains(&(told / used)), "{told} s of {used} s");
+    let written =
+        ["run.json", "report.html"].map(|file| fs::read_to_string(sandbox.run().join(file)).unwrap());
+    assert!(written.iter().all(|text| !text.contains(SECRET)));
+    assert!(!finished.stdout.contains(SECRET) && !finished.stderr.contains(SECRET));
+    no_slice_failed(&run);
+    let mut rows = run.results.measurements.iter();
+    assert!(rows.any(|row| row.metric == Metric::ServerCpuPerOp));
+    sandbox.expect_nothing_left();
+    (
+        run,
+        finished.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
+    )
+}
+
+fn counter_of(run: &Run) -> &CounterRecord {
+    match &run.head.servers[0].cpu_from {
+        Some(CpuSource::Counter(counter)) => counter,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What prints its CPU time.
+fn command_for(pid: u32) -> String {
+    format!("sh -c \"awk '{{print (\\$14 + \\$15) / 100}}' /proc/{pid}/stat\" {SECRET}")
+}
+
+#[test]
+fn a_run_goes_on_with_the_command_that_is_given_again_alone() {
+    let server = OwnServer::start();
+    let url = server.url_with(server.password());
+    let command = command_for(pid_of(&server));
+    let sandbox = Sandbox::new();
+    let start = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        command.env("CIPHERTAX_PASSWORD", server.password());
+        Running::start(command)
+    };
+    let mut running = start(&[
+        "quick",
+        &url,
+        "--time=60",
+        "--out=run",
+        "--server-cpu-command",
+        &command,
+    ]);
+    running.measures();
+    running.signal(Signal::KILL);
+    running.finish();
+    assert!(within(CLEANED_UP, || server
+        .query("SELECT IS_FREE_LOCK('ciphertax')")
+        == ["1"]));
+    let resume = |more: &[&str]| start(&[&["run", "--resume", "run"], more].concat());
+    let asked = ["the command sh", "give it again: --server-cpu-command 'sh …'"];
+    resume(&[]).finish().refuses(&asked);
+    resume(&["--server-cpu-command", "cat /proc/uptime"])
+        .finish()
+        .refuses(&asked);
+    let again = ["--server-cpu-command", command.as_str()];
+    let file = sandbox.run().join("run.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let found = text
+        .lines()
+        .find(|line| line.contains("\"resolution_s\""))
+        .unwrap();
+    for wrong in ["-1", "1e300"] {
+        let line = format!("\"resolution_s\": {wrong}");
+        fs::write(&file, text.replacen(found.trim(), &line, 1)).unwrap();
+        resume(&again)
+            .finish()
+            .refuses(&["cannot go on", "server_cpu.resolution_s"]);
+    }
+    fs::write(&file, &text).unwrap();
+    let mut running = resume(&again);
+    running.measures();
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(!written.contains(SECRET));
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_login_that_is_refused_is_tried_no_more_while_a_counter_is_looked_at() {
+    let server = OwnServer::start();
+    let sandbox = Sandbox::new();
+    let url = server.url_with("wrong");
+    let arguments = [
+        "quick",
+        &url,
+        "--out=run",
+        "--server-cpu-command",
+        "cat /proc/uptime",
+    ];
+    let arguments = [&arguments[..], &["--arm=plain", "--arm=tls1.3"]].concat();
+    let refused = sandbox.finish(&arguments);
+    refused.refuses(&["ccess denied"]);
+    assert!(!sandbox.run().exists());
+}
+
+#[test]
+fn a_command_that_prints_seconds_tells_the_servers_cpu() {
+    let server = OwnServer::start();
+    let url = server.url_with(server.password());
+    let pid = pid_of(&server);
+    let (run, shown) = measured(pid, &[&url, "--server-cpu-command", &command_for(pid)]);
+    let counter = counter_of(&run);
+    assert!(counter.resolution_s < 0.5, "{counter:?}");
+    assert!(
+        shown.contains("as the command sh tells. It lags up to")
+            && shown.contains("was not looked into: a counter tells CPU time alone"),
+        "{shown}"
+    );
+    let repeats = "--server-cpu-command 'sh …'";
+    assert!(run.head.command.contains(repeats), "{}", run.head.command);
+    assert_eq!(
+        run.head.study.server_cpu.as_ref().unwrap().resolution_s,
+        Some(counter.resolution_s)
+    );
+}
+
+#[test]
+fn metrics_that_are_renewed_now_and_then_lengthen_slices() {
+    let server = OwnServer::start();
+    let url = server.url_with(server.password());
+    let exporter = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = exporter.local_addr().unwrap();
+    let pid = pid_of(&server);
+    // Renews its number every 200 ms, as managed services do every minute; ends with the test program.
+    thread::spawn(move || {
+        let (mut shown, mut since) = (seconds_of(pid), Instant::now());
+        for stream in exporter.incoming().flatten() {
+            if since.elapsed() > Duration::from_millis(200) {
+                (shown, since) = (seconds_of(pid), Instant::now());
+            }
+            let metrics = format!(
+                "namedprocess_namegroup_cpu_seconds_total{{groupname=\"db\",mode=\"user\"}} {shown}\n\
+                 namedprocess_namegroup_cpu_seconds_total{{groupname=\"other\",mode=\"user\"}} 1e9\n"
+            );
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 4096]);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{metrics}",
+                metrics.len()
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    let metrics = format!("http://{address}/metrics#db");
+    let (run, shown) = measured(pid, &[&url, "--server-cpu-exporter", &metrics]);
+    let counter = counter_of(&run);
+    assert!((0.2..1.0).contains(&counter.resolution_s), "{counter:?}");
+    assert!(run.head.study.slice_seconds() >= 2.0 * counter.resolution_s);
+    assert!(shown.contains("the processes of the group db"), "{shown}");
+
+    let several = format!("http://{address}/metrics");
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let sandbox = Sandbox::new();
+        let arguments = [&["quick", &url, "--time=2", "--out=run"], arguments].concat();
+        sandbox.finish(&arguments).refuses(words);
+        assert!(!sandbox.run().exists());
+    };
+    refused(
+        &["--server-cpu-exporter", &several],
+        &["name one after a #", "db, other"],
+    );
+    refused(
+        &["--server-cpu-exporter", "http://127.0.0.1:1/metrics"],
+        &[
+            "http://127.0.0.1:1/metrics",
+            "exit status",
+            "is the exporter running",
+        ],
+    );
+    refused(
+        &["--server-cpu-exporter", "http://127.0.0.1:1/metrics?token=1"],
+        &["what follows ? may be a key"],
+    );
+    refused(
+        &["--server-cpu-command", "echo 1e11"],
+        &["is no CPU time in seconds"],
+    );
+    refused(
+        &["--server-cpu-command", "echo much"],
+        &["must print one number", "much"],
+    );
+    refused(&["--server-cpu-command", "sh -c 'exit 3'"], &["exit status: 3"]);
+    refused(&["--server-cpu-command", "'"], &["quotes"]);
+}

@@ -1,0 +1,187 @@
+//! How right *why* is, over many runs: minutes each, run by `scripts/why-bars.sh`, which keeps what they print.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use ciphertax_model::study::BASELINE_AGAIN;
+use ciphertax_records::Run;
+use ciphertax_records::why::ProfiledSide;
+use ciphertax_stats::Interval;
+
+use crate::common::{PATIENCE, Running, Sandbox, peak_memory, record};
+use crate::why::{STUDY, SlowWrite, spent_slowed};
+
+/// One run slows by these, in turn, in nanoseconds.
+const SLOWED_BY: [u32; 2] = [2_000, 10_000];
+const SLOWED_RUNS: usize = 20;
+
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn functions_that_are_slower_by_a_known_time_are_found_with_that_time() {
+    println!("# Functions that were made slower\n");
+    println!(
+        "Each run loads a library into its private MariaDB whose `SSL_write` computes longer, and which counts its own CPU time: the \
+         truth. Found is what the samples of the arm over TLS spend in that function, with its 95 % interval, in µs an operation.\n"
+    );
+    println!("| run | asked | truth | found | within 10 % or the interval | category's row |");
+    println!("|--:|--:|--:|--:|---|--:|");
+    let mut held = 0;
+    for number in 0..SLOWED_RUNS {
+        let asked = SLOWED_BY[number % SLOWED_BY.len()];
+        let (slow, sandbox) = (SlowWrite::build(), Sandbox::new());
+        let run = slow.run(&sandbox, asked);
+        assert_eq!(run.head.not_explained, None);
+        let (found, truth) = (spent_slowed(&sandbox.run()), slow.us());
+        let half_width = found.high - found.mean;
+        let holds = (found.mean - truth).abs() <= half_width.max(truth * 0.1);
+        held += usize::from(holds);
+        println!(
+            "| {} | {} | {truth:.2} | {:.2} ± {half_width:.2} | {} | {} |",
+            number + 1,
+            asked / 1000,
+            found.mean,
+            if holds { "yes" } else { "**no**" },
+            row_of(&run),
+        );
+    }
+    println!("\n{held} of {SLOWED_RUNS} hold.\n");
+    assert_eq!(held, SLOWED_RUNS);
+}
+
+/// The difference of the category that the slowed function counts as, beside the plain arm's.
+fn row_of(run: &Run) -> String {
+    let mut rows = run.results.why.categories.iter();
+    let row = rows.find(|row| {
+        row.arm == "tls" && row.side == ProfiledSide::Server && row.category == "TLS record: protocol"
+    });
+    row.and_then(|row| row.difference)
+        .map_or("none".into(), |difference| {
+            format!(
+                "{:.2} [{:.2}, {:.2}]",
+                difference.value, difference.low, difference.high
+            )
+        })
+}
+
+/// One run measures these, in turn.
+const SERVERS: [&str; 5] = [
+    "mariadb",
+    "mariadb-10.2",
+    "mysql",
+    "mariadb-11.4-wolfssl",
+    "mongodb",
+];
+const SAME_RUNS: usize = 40;
+/// What a nominal 95 % allows.
+const MOST_EXCLUDE: f64 = 0.05;
+
+/// Point selects on a server, plain and over TLS; the baseline is repeated by itself.
+fn study_of(server: &str) -> String {
+    let workload = match server {
+        "mongodb" => "ycsb_c",
+        _ => "oltp_point_select",
+    };
+    STUDY
+        .replace("time_s = 45", &format!("server = \"{server}\"\ntime_s = 20"))
+        .replace("oltp_point_select", workload)
+}
+
+#[test]
+#[ignore = "takes a quarter of an hour"]
+fn a_baseline_beside_itself_differs_in_no_category() {
+    println!("# Categories of the baseline beside itself\n");
+    println!(
+        "Every run repeats its baseline: no category's difference is real. How many of their 95 % intervals exclude zero:\n"
+    );
+    println!("| server | runs | categories | exclude zero |");
+    println!("|---|--:|--:|--:|");
+    let (mut all, mut excluding) = (0, 0);
+    for server in SERVERS {
+        let runs = SAME_RUNS / SERVERS.len();
+        let differences: Vec<Interval> = (0..runs).flat_map(|_| same(server)).collect();
+        let excludes = |interval: &&Interval| interval.low > 0.0 || interval.high < 0.0;
+        let of_server = differences.iter().filter(excludes).count();
+        println!("| {server} | {runs} | {} | {of_server} |", differences.len());
+        all += differences.len();
+        excluding += of_server;
+    }
+    let share = excluding as f64 / all as f64;
+    println!("\n{excluding} of {all} exclude zero: {:.1} %.\n", 100.0 * share);
+    assert!(all >= SAME_RUNS && share <= MOST_EXCLUDE, "{share}");
+}
+
+/// The differences of the baseline from itself in a run, of both sides.
+fn same(server: &str) -> Vec<Interval> {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), study_of(server)).unwrap();
+    let running = Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]));
+    running.finish_within(2 * PATIENCE).measured();
+    let run = record(&sandbox.run());
+    assert_eq!(run.head.not_explained, None, "{server}");
+    let rows = run.results.why.categories.into_iter();
+    rows.filter(|row| row.arm == BASELINE_AGAIN)
+        .filter_map(|row| row.difference)
+        .collect()
+}
+
+/// Bytes that ten minutes of looking may need in memory and on disk.
+const MOST_MEMORY: u64 = 500 << 20;
+const MOST_DISK: u64 = 100 << 20;
+
+#[test]
+#[ignore = "takes eleven minutes"]
+fn ten_minutes_of_looking_need_little_memory_and_disk() {
+    let sandbox = Sandbox::new();
+    let arguments = [
+        "run",
+        "quick",
+        "--time=600",
+        "--profile=full",
+        "--set=precision.cpu=0.0005",
+        "--out=run",
+    ];
+    let mut command = sandbox.command(&arguments);
+    let mut running = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut peak = 0;
+    let ended = loop {
+        peak = peak.max(peak_memory(running.id()).unwrap_or(0));
+        if let Some(ended) = running.try_wait().unwrap() {
+            break ended;
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    assert!(ended.success(), "{ended}");
+    let (run, disk) = (record(&sandbox.run()), bytes_in(&sandbox.run()));
+    println!("# Ten minutes of looking\n");
+    println!(
+        "`ciphertax {}`: {} MB of memory at most, {} MB in the run's folder, {} blocks looked into.\n",
+        arguments.join(" "),
+        peak >> 20,
+        disk >> 20,
+        run.results
+            .why
+            .differences
+            .iter()
+            .map(|row| row.blocks)
+            .max()
+            .unwrap_or(0),
+    );
+    assert!((1 << 20..MOST_MEMORY).contains(&peak) && disk < MOST_DISK);
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.is_dir() {
+            true => bytes_in(&path),
+            false => path.metadata().unwrap().len(),
+        })
+        .sum()
+}

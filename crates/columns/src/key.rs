@@ -1,0 +1,189 @@
+//! Master keys.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::error::KeyError;
+
+/// Bytes of a key file that are read at most: the digits and some white space.
+const MOST: u64 = 256;
+
+/// The key that all data keys are derived from. It is never printed, and wiped from memory when it goes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MasterKey([u8; 16]);
+
+impl MasterKey {
+    /// The environment variable that a master key is read from, as 32 hexadecimal digits.
+    pub const VARIABLE: &'static str = "CIPHERTAX_COLUMN_KEY";
+
+    /// From 32 hexadecimal digits.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn from_hex(digits: &str) -> Result<Self, KeyError> {
+        let malformed = |what: String| Err(KeyError::Malformed(what));
+        let count = digits.chars().count();
+        if count != 32 {
+            return malformed(format!("{count} characters long"));
+        }
+        let mut key = Self([0; 16]);
+        let (pairs, _) = digits.as_bytes().as_chunks();
+        for (byte, [high, low]) in key.0.iter_mut().zip(pairs) {
+            let (Some(high), Some(low)) = (value(*high), value(*low)) else {
+                return malformed("32 characters, of which some are no such digits".to_owned());
+            };
+            *byte = high << 4 | low;
+        }
+        Ok(key)
+    }
+
+    /// From the environment variable [`Self::VARIABLE`]; `None` where it is not set or empty.
+    ///
+    /// # Errors
+    /// When it is no such key.
+    pub fn from_environment() -> Result<Option<Self>, KeyError> {
+        let Some(value) = std::env::var_os(Self::VARIABLE).filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        let Some(digits) = value.to_str() else {
+            return Err(KeyError::Malformed("no text".to_owned()));
+        };
+        Self::from_hex(digits.trim()).map(Some)
+    }
+
+    /// From a file that holds the digits and nobody but its owner may read.
+    ///
+    /// # Errors
+    /// When it cannot be read, others may read it, or it holds anything else.
+    pub fn from_file(path: &Path) -> Result<Self, KeyError> {
+        let digits = read(path).map_err(|error| KeyError::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        Self::from_hex(digits.trim())
+    }
+
+    /// A random one.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn random() -> Result<Self, KeyError> {
+        let mut key = Self([0; 16]);
+        openssl::rand::rand_priv_bytes(&mut key.0)
+            .map_err(|error| KeyError::Unavailable(format!("no random master key: {error}")))?;
+        Ok(key)
+    }
+
+    /// The bytes, for the derivation of data keys.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterKey(…)")
+    }
+}
+
+impl Drop for MasterKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// What a key file holds.
+fn read(path: &Path) -> io::Result<Zeroizing<String>> {
+    // Asked before it is opened: to open a pipe is to wait for its writer.
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other("others may read it; say chmod 0600"));
+    }
+    // Room for all of it at once: a string that grows leaves copies behind.
+    let mut digits = Zeroizing::new(String::with_capacity(MOST as usize + 1));
+    File::open(path)?.take(MOST).read_to_string(&mut digits)?;
+    Ok(digits)
+}
+
+/// The value of a hexadecimal digit.
+fn value(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const DIGITS: &str = "00112233445566778899aabbccDDEEFF";
+
+    #[test]
+    fn a_key_is_32_hexadecimal_digits() {
+        let key = MasterKey::from_hex(DIGITS).unwrap();
+        let wanted: Vec<u8> = (0..16).map(|digit| digit << 4 | digit).collect();
+        assert_eq!(key.bytes().as_slice(), wanted);
+        for other in ["", "0011", &DIGITS[1..], &format!("{DIGITS}0"), &"é".repeat(16)] {
+            assert!(MasterKey::from_hex(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_key_does_not_print_it() {
+        for wrong in [
+            "correct horse battery",
+            &DIGITS.replace('3', "x"),
+            &"é".repeat(32),
+        ] {
+            let error = MasterKey::from_hex(wrong).unwrap_err();
+            let printed = format!("{error} {error:?}");
+            assert!(!printed.contains(&wrong[..8]), "{printed}");
+        }
+        let key = MasterKey::from_hex(DIGITS).unwrap();
+        assert_eq!(format!("{key:?}"), "MasterKey(…)");
+    }
+
+    #[test]
+    fn random_keys_differ() {
+        assert!(MasterKey::random().unwrap() != MasterKey::random().unwrap());
+    }
+
+    #[test]
+    fn a_key_file_is_read_where_its_owner_alone_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        fs::write(&path, format!("{DIGITS}\n")).unwrap();
+        for mode in [0o640, 0o604, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let error = MasterKey::from_file(&path).unwrap_err().to_string();
+            assert!(error.contains("chmod 0600"), "{error}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(MasterKey::from_file(&path).unwrap() == MasterKey::from_hex(DIGITS).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_key_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = MasterKey::from_file(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("no file"), "{error}");
+        let error = MasterKey::from_file(&folder.path().join("none"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("none"), "{error}");
+        let error = MasterKey::from_file(Path::new("/dev/zero"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("/dev/zero"), "{error}");
+    }
+}

@@ -1,0 +1,29 @@
+//! Cells of columns that are encrypted outside a server's storage: keys, formats, and which columns a policy names.
+//!
+//! | format | cell | key of a cell | judged by |
+//! |---|---|---|---|
+//! | EncDB, version 64 | header, nonce, vector, tag, ciphertext | HKDF of the master key with a nonce | EncJDBC, the server's classes |
+//! | CSFLE | BSON binary 6: kind, key id, BSON type, vector, ciphertext, MAC | 96-byte data key | pymongocrypt |
+//! | AEAD-CBC-HMAC | version, MAC, vector, ciphertext | three keys derived from the column's | its published test vectors |
+//! | ShardingSphere AES | Base64 of AES-128-ECB | SHA-1 of a password | its own published examples |
+
+pub mod aead;
+mod aes;
+mod cell;
+mod counts;
+pub mod csfle;
+mod derive;
+pub mod encdb;
+mod encoding;
+mod error;
+mod fingerprint;
+mod hexadecimal;
+mod hmac;
+mod key;
+mod random;
+pub mod shardingsphere;
+
+pub use cell::{CellCipher, CellKind};
+pub use counts::CellCounts;
+pub use error::{CellError, KeyError};
+pub use key::MasterKey;

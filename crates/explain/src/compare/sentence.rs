@@ -1,0 +1,86 @@
+//! Whether the cost changed, in a sentence.
+
+use ciphertax_records::{Comparison, CostChange};
+use ciphertax_stats::{CostVerdict, format};
+
+/// The answer: the largest changes by name, of the rest how many are of which kind, and how much is not compared.
+pub(super) fn verdict(comparison: &Comparison) -> String {
+    let of = |verdicts: &[CostVerdict]| -> Vec<&CostChange> {
+        let headlines = comparison.changes.iter().filter(|change| change.headline);
+        headlines
+            .filter(|change| verdicts.contains(&change.verdict))
+            .collect()
+    };
+    let (same, open) = (
+        of(&[CostVerdict::Same]).len(),
+        of(&[CostVerdict::CannotTell]).len(),
+    );
+    let mut changed = of(&[CostVerdict::Dearer, CostVerdict::Cheaper]);
+    let size = |change: &CostChange| change.change.value.ln_1p().abs();
+    changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let of_rest = [
+        (same, counted(same, "cost is", "costs are") + " the same"),
+        (open, counted(open, "cost", "costs") + " cannot be told"),
+    ];
+    let of_rest = of_rest.into_iter().filter(|(count, _)| *count > 0);
+    let of_rest = of_rest.map(|(_, words)| words).collect::<Vec<_>>().join(", ");
+    let refused = match comparison.not_comparable.len() {
+        0 => String::new(),
+        refused => format!(
+            "; {} not compared",
+            counted(refused, "cell, arm or cost was", "cells, arms or costs were")
+        ),
+    };
+    match (changed.as_slice(), of_rest.as_str()) {
+        ([], "") => format!("The costs that a study is precise about are not in both runs{refused}."),
+        ([], of_rest) if open == 0 => format!("The cost did not change: {of_rest}{refused}."),
+        ([], of_rest) => format!("No change of the cost is seen: {of_rest}{refused}."),
+        (changed, "") => format!("The cost changed: {}{refused}.", largest(comparison, changed)),
+        (changed, of_rest) => format!(
+            "The cost changed: {}. {of_rest}{refused}.",
+            largest(comparison, changed)
+        ),
+    }
+}
+
+/// `1 cost`, `3 costs`
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+/// Changes that the sentence names.
+const NAMED: usize = 2;
+
+/// The largest change of each of the arms that changed most, of those of all runs; then how many more there are.
+fn largest(comparison: &Comparison, changed: &[&CostChange]) -> String {
+    let mut named: Vec<&CostChange> = Vec::new();
+    for change in changed {
+        if named.len() < NAMED && named.iter().all(|named| named.arm != change.arm) {
+            named.push(change);
+        }
+    }
+    let more = match changed.len() - named.len() {
+        0 => String::new(),
+        more => format!("; and {}", counted(more, "more cost", "more costs")),
+    };
+    let words: Vec<String> = named.iter().map(|change| in_words(comparison, change)).collect();
+    format!("{}{more}", words.join("; "))
+}
+
+/// `tls1.3 in select is dearer, server CPU per operation +5.5 % [4.9, 6.1] (+21.3 % → +28.0 %, +4.2 µs → +5.6 µs)`, of several runs
+/// with the one that it is so in.
+fn in_words(comparison: &Comparison, change: &CostChange) -> String {
+    let run = match (comparison.runs.len(), comparison.runs.get(change.run)) {
+        (3.., Some(run)) => format!(" in {}", run.name),
+        _ => String::new(),
+    };
+    format!(
+        "{} in {} is {}{run}, {} {} ({})",
+        change.arm,
+        change.cell,
+        change.verdict,
+        change.metric,
+        format::change_with_interval(change.change),
+        change.course_in_words(),
+    )
+}

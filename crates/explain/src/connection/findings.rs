@@ -1,0 +1,256 @@
+//! What was noticed about a connection, and what would be cheaper. Those that runs have too come from their rules.
+
+use ciphertax_records::{
+    ConnectionPhase, ConnectionRecord, Finding, LoginPath, Phase, Severity, TriedConnection,
+};
+use ciphertax_stats::Interval;
+use ciphertax_stats::format::{plain, rounded};
+
+use super::as_run::as_run;
+use super::certificates;
+use crate::findings;
+use crate::findings::{finding, no_resumption_of_postgresql};
+
+/// The part of the time until the first answer from which on a phase is worth a word.
+const WORTH_A_WORD: f64 = 0.20;
+/// The least that a look-up of a name may take before it is worth a word, in microseconds.
+const SLOW_LOOK_UP_US: f64 = 1_000.0;
+/// Since this one PostgreSQL takes TLS without being asked for it first.
+const DIRECT_TLS_SINCE: u32 = 17;
+
+pub(super) fn all(record: &ConnectionRecord) -> Vec<Finding> {
+    let mut found = certificates::dates(record);
+    found.extend(plaintext(record));
+    found.extend(as_run(record).iter().flat_map(findings::of_connection));
+    found.extend(record.tried.as_ref().and_then(|tried| resumption(record, tried)));
+    found.extend(certificates::root_in_chain(record));
+    found.extend(direct_tls(record));
+    found.extend(full_login(record));
+    found.extend(derived_keys(record));
+    found.extend(certificates::large_key(record));
+    found.extend(slow_look_up(record));
+    found.extend(round_trips(record));
+    found
+}
+
+/// Over TCP to another machine; what stays on this one is seen by nobody else.
+fn plaintext(record: &ConnectionRecord) -> Option<Finding> {
+    if record.facts.tls.is_some() || record.same_host {
+        return None;
+    }
+    Some(finding(
+        "plaintext",
+        Severity::Advice,
+        "Nothing is encrypted: whoever is on the way reads all that is asked and answered. Without --transport plain the \
+         same over TLS is taken apart."
+            .into(),
+        format!("{} is another machine, and the session has no TLS", record.address),
+    ))
+}
+
+fn resumption(record: &ConnectionRecord, tried: &TriedConnection) -> Option<Finding> {
+    if let Some(why) = &tried.impossible {
+        return Some(match record.product.as_str() {
+            "PostgreSQL" => no_resumption_of_postgresql(why),
+            _ => finding(
+                "no-session-to-resume",
+                Severity::Advice,
+                "Clients cannot rely on resuming TLS sessions here, so that connections pay for full handshakes: keep them open, in \
+                 the client or by a pooler."
+                    .into(),
+                why.clone(),
+            ),
+        });
+    }
+    let resumed = tried.wall_us?.median;
+    let full = phase(record, Phase::Tls)?.wall_us.median;
+    let times = format!(
+        "TLS handshake: {} resumed, {} in full, {}",
+        rounded::microseconds(resumed),
+        rounded::microseconds(full),
+        pairs(tried.resumed)
+    );
+    match tried.saves_us {
+        None => Some(finding(
+            "resumption",
+            Severity::Advice,
+            "The server lets clients resume TLS sessions, which saves its signature and the certificates. --count 20 \
+             tells what that saves, or how many connections would tell."
+                .into(),
+            times,
+        )),
+        Some(saves) if saves.low > 0.0 => Some(finding(
+            "resumption",
+            Severity::Advice,
+            format!(
+                "Resuming TLS sessions, which this server allows, makes a connect {} shorter: let the client keep them.",
+                rounded::microseconds_between(saves)
+            ),
+            times,
+        )),
+        Some(saves) => Some(finding(
+            "resumption",
+            Severity::Cause,
+            format!(
+                "The server lets clients resume TLS sessions; that this makes a connect shorter cannot be told from {} pairs: by \
+                 {}. {}",
+                tried.resumed,
+                rounded::microseconds_between(saves),
+                match enough(tried.resumed, saves) {
+                    Some(count) => format!("--count {count} would tell what was seen."),
+                    None => "If it does, it is by little.".to_owned(),
+                }
+            ),
+            times,
+        )),
+    }
+}
+
+/// How many pairs would tell what was seen, were the rest of them alike: an interval shrinks with the square root of their
+/// number. `None` where these are more than can be asked for.
+fn enough(pairs: u32, saves: Interval) -> Option<u32> {
+    const MOST: f64 = 10_000.0;
+    const STEP: f64 = 100.0;
+    let shrinks = (saves.value - saves.low) / saves.value.max(0.0);
+    let needed = (f64::from(pairs) * shrinks.powi(2) / STEP).floor() * STEP + STEP;
+    (needed <= MOST).then_some(needed as u32)
+}
+
+fn pairs(count: u32) -> String {
+    match count {
+        1 => "one connection each".into(),
+        count => format!("by the medians of {count} pairs"),
+    }
+}
+
+fn direct_tls(record: &ConnectionRecord) -> Option<Finding> {
+    record.facts.tls.as_ref()?;
+    let request = phase(record, Phase::Preface)?;
+    let version = &record.facts.server_version;
+    let major: u32 = version
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()?;
+    if record.product != "PostgreSQL" || major < DIRECT_TLS_SINCE {
+        return None;
+    }
+    Some(finding(
+        "direct-tls",
+        Severity::Advice,
+        "Let clients begin with TLS at once (sslnegotiation=direct): they need not ask for it first, which saves a round \
+         trip."
+            .into(),
+        format!(
+            "{}: {}, {} flights; PostgreSQL {version}",
+            request.label,
+            rounded::microseconds(request.wall_us.median),
+            plain(request.flights)
+        ),
+    ))
+}
+
+fn full_login(record: &ConnectionRecord) -> Option<Finding> {
+    let full = record.logins.iter().filter(|login| login.path == LoginPath::Full);
+    let count = full.clone().count();
+    let method = &full.clone().next()?.method;
+    Some(finding(
+        "full-logins",
+        Severity::Cause,
+        format!(
+            "{count} of {} logins took the full path of {method}: the server did not remember the password. It forgets all \
+             when it starts, when an account changes, and by FLUSH PRIVILEGES.",
+            record.logins.len()
+        ),
+        phase(record, Phase::Auth).map_or_else(String::new, |login| {
+            format!(
+                "{}: {} at least, {} at most",
+                login.label,
+                rounded::microseconds(login.wall_us.least),
+                rounded::microseconds(login.wall_us.most)
+            )
+        }),
+    ))
+}
+
+fn derived_keys(record: &ConnectionRecord) -> Option<Finding> {
+    let login = phase(record, Phase::Auth)?;
+    let cpu = login.cryptography_us?.median;
+    let whole = record.first_answer.wall_us.median;
+    let is_derived = record.logins.last()?.path == LoginPath::Derived;
+    (is_derived && cpu > WORTH_A_WORD * whole).then(|| {
+        finding(
+            "keys-derived",
+            Severity::Advice,
+            format!(
+                "The client derives SCRAM's keys from the password at every connect: {} of its CPU. A driver that keeps \
+                 them, or a pool of connections, saves that.",
+                rounded::microseconds(cpu)
+            ),
+            format!(
+                "{}: {} of {} until the first answer",
+                login.label,
+                rounded::microseconds(login.wall_us.median),
+                rounded::microseconds(whole)
+            ),
+        )
+    })
+}
+
+fn slow_look_up(record: &ConnectionRecord) -> Option<Finding> {
+    let look_up = phase(record, Phase::Resolve)?.wall_us.median;
+    let whole = record.first_answer.wall_us.median;
+    (look_up > SLOW_LOOK_UP_US && look_up > WORTH_A_WORD * whole).then(|| {
+        finding(
+            "slow-look-up",
+            Severity::Advice,
+            format!(
+                "To look up the name takes {}, as long as every connect waits for it: a cache on this machine (systemd-resolved, \
+                 nscd), a line in /etc/hosts, or an address in the name's place saves that.",
+                rounded::microseconds(look_up)
+            ),
+            format!("{} until the first answer", rounded::microseconds(whole)),
+        )
+    })
+}
+
+/// How much of the time is the distance. TCP's handshake is one round trip, and nothing else.
+fn round_trips(record: &ConnectionRecord) -> Option<Finding> {
+    if record.same_host {
+        return None;
+    }
+    let trip = phase(record, Phase::Tcp)
+        .filter(|tcp| tcp.flights == 1.0)?
+        .wall_us
+        .median;
+    let whole = record.first_answer.wall_us.median;
+    let flights = record.first_answer.flights;
+    let share = flights * trip / whole;
+    (share > 0.5 && share <= 1.1).then(|| {
+        finding(
+            "round-trips",
+            Severity::Cause,
+            format!(
+                "A connect waits {} times for the server. At {} each, by TCP's handshake, that is {} of its time: the \
+                 distance decides, and only fewer round trips or open connections help.",
+                plain(flights),
+                rounded::microseconds(trip),
+                rounded::share(share.min(1.0))
+            ),
+            by_phase(record),
+        )
+    })
+}
+
+fn by_phase(record: &ConnectionRecord) -> String {
+    let waits = record.phases.iter().filter(|phase| phase.flights > 0.0);
+    let waits = waits.filter(|phase| phase.phase != Phase::Close);
+    let words: Vec<String> = waits
+        .map(|phase| format!("{} {}", phase.label, plain(phase.flights)))
+        .collect();
+    words.join(", ")
+}
+
+fn phase(record: &ConnectionRecord, phase: Phase) -> Option<&ConnectionPhase> {
+    record.phases.iter().find(|found| found.phase == phase)
+}

@@ -1,0 +1,277 @@
+//! Do the costs of a run stay within what they may be?
+
+use ciphertax_model::{Budget, Cell, Direction, Metric, Precision, Study};
+use ciphertax_records::{EstimateRow, GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld, Run};
+use ciphertax_stats::bound::Bound;
+use ciphertax_stats::verdict::holm;
+use ciphertax_stats::{BoundVerdict, Interval, LogRatio, Rule};
+
+use crate::compare::{Named, Pair, cut_off, differences, nothing, paired};
+
+/// Holds a run to budgets and to what it cost in an earlier run, where it may have risen by no more than `margin`, a factor less
+/// one; without it, by no more than what matters in both runs.
+///
+/// # Errors
+/// When there is nothing to hold it to, nothing of it can be compared with the earlier run, or all that can is the load generator's.
+pub fn gate(
+    run: Named<'_>,
+    budgets: &[Budget],
+    earlier: Option<Named<'_>>,
+    margin: Option<f64>,
+) -> Result<Gate, String> {
+    let mut held: Vec<Held> = budgets
+        .iter()
+        .flat_map(|budget| of_budget(run.run, budget))
+        .collect();
+    let (mut differing, mut not_comparable, mut not_held) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(earlier) = earlier {
+        let runs = [earlier, run];
+        let (pairs, refused) = paired(&earlier, &run, 1, margin);
+        if pairs.is_empty() {
+            return Err(nothing(&runs, &refused));
+        }
+        let headlines = pairs.iter().filter(|pair| pair.headline);
+        let (the_clients, costs): (Vec<_>, Vec<_>) = headlines.partition(|pair| pair.is_the_clients());
+        held.extend(costs.into_iter().map(of_pair));
+        not_held.extend(
+            the_clients
+                .into_iter()
+                .map(|pair| the_clients_figure(pair, &runs)),
+        );
+        differing = differences(&runs);
+        not_comparable = refused;
+    }
+    if held.is_empty() {
+        return Err(nothing_held(run.name, &not_held, earlier));
+    }
+    let rows = judged(held);
+    let is_any = |verdict| rows.iter().any(|row| row.verdict == verdict);
+    let verdict = match (is_any(BoundVerdict::Over), is_any(BoundVerdict::CannotTell)) {
+        (true, _) => BoundVerdict::Over,
+        // What the earlier run has and this one has not cannot be vouched for.
+        (false, open) if open || !not_comparable.is_empty() => BoundVerdict::CannotTell,
+        (false, _) => BoundVerdict::Within,
+    };
+    Ok(Gate {
+        schema: GATE_SCHEMA.to_owned(),
+        verdict,
+        run: run.name.to_owned(),
+        started: run.run.head.started.clone(),
+        cut_off: cut_off(run.run),
+        baseline: earlier.map(|earlier| earlier.name.to_owned()),
+        baseline_cut_off: earlier.and_then(|earlier| cut_off(earlier.run)),
+        differences: differing,
+        not_comparable,
+        not_held,
+        rows,
+    })
+}
+
+fn nothing_held(run: &str, not_held: &[NotHeld], earlier: Option<Named<'_>>) -> String {
+    let names = not_held
+        .iter()
+        .map(|cost| format!("{} of {} in {}", cost.metric, cost.arm, cost.cell));
+    let names: Vec<String> = names.collect();
+    match earlier {
+        None => format!(
+            "there is nothing to hold {run} to: its study has no [[budget]]; give --budget 'ARM: server_cpu_per_op <= 35%', or an \
+             earlier run with --baseline"
+        ),
+        Some(earlier) if names.is_empty() => format!(
+            "no cost that a study is precise about is both in the run and in {}; give --budget for what is in the run",
+            earlier.name
+        ),
+        Some(earlier) => format!(
+            "nothing can be held to {}: the load generator was the bottleneck, so these figures are its own: {}; measure both again \
+             with a load that leaves it idle CPUs, or give --budget for a cost of CPU",
+            earlier.name,
+            names.join("; ")
+        ),
+    }
+}
+
+/// A cost and what it is held to, before it is judged.
+struct Held {
+    held_to: HeldTo,
+    cell: String,
+    arm: String,
+    metric: Metric,
+    bound: Bound,
+    measured: Result<Measured, String>,
+}
+
+struct Measured {
+    ratio: LogRatio,
+    change: Interval,
+    is_the_clients: bool,
+}
+
+/// The costs that a budget is of; one that says why where there is none.
+fn of_budget(run: &Run, budget: &Budget) -> Vec<Held> {
+    let study = &run.head.study;
+    let held = |cell: &str, arm: &str, found: Result<&EstimateRow, String>| Held {
+        held_to: HeldTo::Budget,
+        cell: cell.to_owned(),
+        arm: arm.to_owned(),
+        metric: budget.metric,
+        bound: Bound {
+            direction: budget.metric.direction(),
+            at_most: budget.log_at_most(),
+            floor: found.as_ref().ok().and_then(|row| row.floor).map(f64::ln_1p),
+        },
+        measured: found.and_then(|row| {
+            Ok(Measured {
+                ratio: row
+                    .log_ratio
+                    .ok_or("the record does not say how uncertain it is")?,
+                change: row.interval(),
+                is_the_clients: row.rule == Rule::ClientBound,
+            })
+        }),
+    };
+    let mut rows = Vec::new();
+    let is_meant = |said: &Option<String>, name: &str| said.as_ref().is_none_or(|said| said == name);
+    for cell in study
+        .cells
+        .iter()
+        .filter(|cell| is_meant(&budget.cell, &cell.name))
+    {
+        // A budget of all cells is of those that have its metric.
+        if budget.cell.is_none() && !has(study, cell, budget.metric) {
+            continue;
+        }
+        let variants = study
+            .arms_of(cell)
+            .filter(|arm| arm.name != study.baseline().name);
+        for arm in variants.filter(|arm| is_meant(&budget.arm, &arm.name)) {
+            let row = run.results.estimate(&cell.name, &arm.name, budget.metric);
+            let found = row.ok_or_else(|| why_unmeasured(run, &cell.name, budget.metric));
+            rows.push(held(&cell.name, &arm.name, found));
+        }
+    }
+    if rows.is_empty() {
+        let cell = budget.cell.as_deref().unwrap_or("*");
+        let arm = budget.arm.as_deref().unwrap_or("*");
+        let left_out = run.head.left_out.iter().find(|left_out| left_out.arm == arm);
+        let why = match left_out {
+            Some(left_out) => format!("the arm was left out, because {}", left_out.reason),
+            None => "no cell of the run measures it".into(),
+        };
+        rows.push(held(cell, arm, Err(why)));
+    }
+    rows
+}
+
+/// True if arms are compared by a metric in a cell.
+fn has(study: &Study, cell: &Cell, metric: Metric) -> bool {
+    let of_rounds = study.differs_at_rest() && Metric::COMPARED_OF_ROUNDS.contains(&metric);
+    of_rounds || cell.compared().any(|compared| compared == metric)
+}
+
+fn why_unmeasured(run: &Run, cell: &str, metric: Metric) -> String {
+    let server = run.cell(cell).and_then(|cell| run.server_of(cell.found));
+    let unread = server.and_then(|server| server.cpu_unread.as_ref());
+    match unread.filter(|_| Metric::SERVER_CPU.contains(&metric)) {
+        Some(reason) => format!("it was not measured: {reason}"),
+        None => "it was not measured, or in too few blocks; measure longer, with --time".into(),
+    }
+}
+
+/// A figure that says nothing about the server, by the run that it is of.
+fn the_clients_figure(pair: &Pair<'_>, [earlier, run]: &[Named<'_>; 2]) -> NotHeld {
+    let row = pair.after();
+    let of = match pair.bound_by_client() {
+        [true, true] => "both runs".to_owned(),
+        [true, false] => earlier.name.to_owned(),
+        _ => run.name.to_owned(),
+    };
+    NotHeld {
+        cell: row.cell.clone(),
+        arm: row.arm.clone(),
+        metric: row.metric,
+        why: format!("the load generator was the bottleneck in {of}, so the figure is the client's"),
+    }
+}
+
+/// What a study is precise about, against the earlier run.
+fn of_pair(pair: &Pair<'_>) -> Held {
+    let row = pair.after();
+    Held {
+        held_to: HeldTo::EarlierRun,
+        cell: row.cell.clone(),
+        arm: row.arm.clone(),
+        metric: row.metric,
+        bound: Bound {
+            direction: row.metric.direction(),
+            at_most: pair.margin,
+            floor: pair.floor,
+        },
+        measured: Ok(Measured {
+            ratio: pair.ratio,
+            change: pair.ratio.change(),
+            is_the_clients: false,
+        }),
+    }
+}
+
+fn judged(held: Vec<Held>) -> Vec<GateRow> {
+    let p_value = |held: &Held| match &held.measured {
+        Ok(measured) if !measured.is_the_clients => held.bound.p_value_over(&measured.ratio),
+        _ => 1.0,
+    };
+    let adjusted = holm(&held.iter().map(p_value).collect::<Vec<_>>());
+    let each = held.into_iter().zip(adjusted);
+    each.map(|(held, adjusted_p_value)| row(held, adjusted_p_value))
+        .collect()
+}
+
+fn row(held: Held, adjusted_p_value: f64) -> GateRow {
+    let bound = &held.bound;
+    let (verdict, rule) = match &held.measured {
+        Err(_) => (BoundVerdict::CannotTell, None),
+        Ok(measured) if measured.is_the_clients => (BoundVerdict::CannotTell, Some(Rule::ClientBound)),
+        Ok(measured) => {
+            let (verdict, rule) = bound.holds(&measured.ratio, adjusted_p_value);
+            (verdict, Some(rule))
+        }
+    };
+    let precision_needed = match (&held.measured, verdict, rule) {
+        (_, _, Some(Rule::ClientBound | Rule::NoFloor)) => None,
+        (Ok(measured), BoundVerdict::CannotTell, _) if held.held_to == HeldTo::Budget => {
+            precision_needed(bound, &measured.ratio)
+        }
+        _ => None,
+    };
+    let (measured, unmeasured) = match held.measured {
+        Ok(measured) => (Some(measured.change), None),
+        Err(why) => (None, Some(why)),
+    };
+    GateRow {
+        held_to: held.held_to,
+        cell: held.cell,
+        arm: held.arm,
+        metric: held.metric,
+        limit: match bound.direction {
+            Direction::HigherCosts => bound.at_most.exp_m1(),
+            Direction::LowerCosts => (-bound.at_most).exp_m1(),
+        },
+        measured,
+        verdict,
+        rule,
+        unmeasured,
+        floor: bound.floor.map(f64::exp_m1),
+        adjusted_p_value,
+        precision_needed,
+    }
+}
+
+/// The half-width with which the interval would end before the limit if the cost is what it seems, with a fifth to spare for what
+/// it is not; `None` where it seems to be at the limit.
+fn precision_needed(bound: &Bound, ratio: &LogRatio) -> Option<f64> {
+    let cost = match bound.direction {
+        Direction::HigherCosts => ratio.mean,
+        Direction::LowerCosts => -ratio.mean,
+    };
+    let needed = (0.8 * (cost - bound.at_most).abs()).exp_m1();
+    (needed >= *Precision::HALF_WIDTH.start()).then_some(needed)
+}

@@ -1,0 +1,130 @@
+//! What came of setting runs beside each other.
+
+use ciphertax_model::Metric;
+use ciphertax_stats::{CostVerdict, Interval, Rule, format};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the format of a comparison.
+pub const COMPARISON_SCHEMA: &str = "ciphertax.compare/1";
+
+/// Whether the cost changed from the first run to each of the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of this format.
+    #[schemars(extend("const" = COMPARISON_SCHEMA))]
+    pub schema: String,
+    /// The answer in one sentence.
+    pub verdict: String,
+    /// The runs; all others are compared with the first.
+    pub runs: Vec<ComparedRun>,
+    /// What differs between them besides the cost.
+    pub differences: Vec<HeadDifference>,
+    /// What is not compared, and why.
+    pub not_comparable: Vec<NotComparable>,
+    /// Every cost of both runs.
+    pub changes: Vec<CostChange>,
+}
+
+/// One of the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedRun {
+    /// What it is called here: its folder, as it was given.
+    pub name: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// The study.
+    pub study: String,
+    /// Why it was cut off; absent where it came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<String>,
+}
+
+/// Something that is not the same in all runs, and may be why their costs differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeadDifference {
+    /// What it is.
+    pub what: String,
+    /// How it is in each run, in their order; absent where a run has no such thing.
+    pub values: Vec<Option<String>>,
+}
+
+/// Something that is not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotComparable {
+    /// The run that is not compared with the first in this, by its place among the runs.
+    pub run: usize,
+    /// The cell, arm or metric.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// One cost of one arm in one cell, in the first run and in another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostChange {
+    /// The other run, by its place among the runs.
+    pub run: usize,
+    /// Name of the cell.
+    pub cell: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// What it costs.
+    pub metric: Metric,
+    /// True for what a study is precise about: CPU time of both sides, and speed.
+    pub headline: bool,
+    /// The change against its own baseline in the first run, as a fraction with its 95 % interval.
+    pub before: Interval,
+    /// The same in the other run.
+    pub after: Interval,
+    /// Unit of `difference_before` and `difference_after`.
+    #[serde(default)]
+    pub unit: String,
+    /// What the arm takes more than its baseline in the first run, in `unit` with its 95 % interval; absent where the record does
+    /// not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference_before: Option<Interval>,
+    /// The same in the other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference_after: Option<Interval>,
+    /// The ratio of the other run's ratio to the first one's less one, as a fraction with its 95 % interval.
+    pub change: Interval,
+    /// What follows.
+    pub verdict: CostVerdict,
+    /// Why the verdict is what it is.
+    pub rule: Rule,
+    /// The smallest difference that counts, as a factor less one: how far the repeated baselines of both runs are apart. Absent
+    /// where one of them was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+    /// What differs by less, either way, is the same; as a factor less one.
+    pub margin: f64,
+    /// Probability of a difference this large if there were none, corrected for all that is compared (Holm).
+    pub adjusted_p_value: f64,
+}
+
+impl CostChange {
+    /// What the arm costs more than its baseline in both runs: `+19.9 % → +30.0 %`.
+    pub fn relative_in_words(&self) -> String {
+        let [before, after] = [&self.before, &self.after].map(|cost| format::change(cost.value));
+        format!("{before} → {after}")
+    }
+
+    /// The same in the unit of the metric, `+689 µs → +1.49 ms`; `None` where a record does not say. It may rise while the relative
+    /// cost falls.
+    pub fn absolute_in_words(&self) -> Option<String> {
+        let in_words =
+            |Interval { value, low, high }| format::difference(value, [low, high], &self.unit).value;
+        let (before, after) = self.difference_before.zip(self.difference_after)?;
+        Some(format!("{} → {}", in_words(before), in_words(after)))
+    }
+
+    /// Both in one: `+19.9 % → +30.0 %, +689 µs → +1.49 ms`.
+    pub fn course_in_words(&self) -> String {
+        let relative = self.relative_in_words();
+        match self.absolute_in_words() {
+            Some(absolute) => format!("{relative}, {absolute}"),
+            None => relative,
+        }
+    }
+}

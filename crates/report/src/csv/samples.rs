@@ -1,0 +1,132 @@
+//! What was measured, one slice a line.
+
+use std::io::{self, Write};
+
+use ciphertax_records::{CpuTime, Sample, Samples};
+use ciphertax_stats::histogram::{decode, empty};
+use serde::Serialize;
+
+/// A line, whose fields are the columns.
+#[derive(Serialize)]
+struct Line<'a> {
+    cell: &'a str,
+    block: u32,
+    position: u32,
+    arm: &'a str,
+    /// From the beginning of the run.
+    start_s: f64,
+    duration_s: f64,
+    operations: u64,
+    errors: u64,
+    latency_mean_us: Option<f64>,
+    latency_p50_us: Option<f64>,
+    latency_p95_us: Option<f64>,
+    latency_p99_us: Option<f64>,
+    /// CPU times of the whole slice; divided by `operations` they are what the report shows.
+    client_cpu_us: f64,
+    server_cpu_us: Option<f64>,
+    tunnel_cpu_us: Option<f64>,
+    pooler_cpu_us: Option<f64>,
+    bytes_sent: u64,
+    bytes_received: u64,
+    client_context_switches: u64,
+    /// True for a slice that says why: its figures are in no comparison.
+    looked_into: bool,
+    /// Why the slice does not count; empty for one that does.
+    void: Option<String>,
+}
+
+const COLUMNS: [&str; 21] = [
+    "cell",
+    "block",
+    "position",
+    "arm",
+    "start_s",
+    "duration_s",
+    "operations",
+    "errors",
+    "latency_mean_us",
+    "latency_p50_us",
+    "latency_p95_us",
+    "latency_p99_us",
+    "client_cpu_us",
+    "server_cpu_us",
+    "tunnel_cpu_us",
+    "pooler_cpu_us",
+    "bytes_sent",
+    "bytes_received",
+    "client_context_switches",
+    "looked_into",
+    "void",
+];
+
+/// A line of column names, then one for every slice in the order they were measured, void ones too. Slices are read one by one:
+/// those of a long run need no memory.
+///
+/// # Errors
+/// When a sample cannot be read, or nothing be written.
+pub fn samples(samples: &dyn Samples, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+    lines.write_record(COLUMNS)?;
+    for index in 0..samples.count() {
+        lines.serialize(line(samples.get(index)?.as_ref())?)?;
+    }
+    lines.flush()
+}
+
+fn line(sample: &Sample) -> io::Result<Line<'_>> {
+    let Sample {
+        slice, load, server, ..
+    } = sample;
+    let [mean, p50, p95, p99] = latencies(sample)?;
+    let us = |cpu: Option<CpuTime>| cpu.map(|cpu| microseconds(cpu.total_ns));
+    Ok(Line {
+        cell: &slice.cell,
+        block: slice.block,
+        position: slice.position,
+        arm: &slice.arm,
+        start_s: seconds(sample.start_ns),
+        duration_s: seconds(load.duration_ns),
+        operations: load.operation_count(),
+        errors: load.error_count(),
+        latency_mean_us: mean,
+        latency_p50_us: p50,
+        latency_p95_us: p95,
+        latency_p99_us: p99,
+        client_cpu_us: microseconds(load.client_cpu.total_ns),
+        server_cpu_us: us(server.server_cpu),
+        tunnel_cpu_us: us(server.tunnel_cpu),
+        pooler_cpu_us: us(server.pooler_cpu),
+        bytes_sent: load.bytes_sent,
+        bytes_received: load.bytes_received,
+        client_context_switches: load.client_context_switches,
+        looked_into: sample.look.is_some(),
+        void: sample.void.as_ref().map(ToString::to_string),
+    })
+}
+
+/// Mean, median and percentiles of all operations together, in microseconds; none where no latency was recorded.
+fn latencies(sample: &Sample) -> io::Result<[Option<f64>; 4]> {
+    let mut all = empty();
+    let mut sum_ns = 0.0;
+    for operations in &sample.load.operations {
+        let histogram = decode(&operations.latency).map_err(io::Error::other)?;
+        all.add(histogram)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        sum_ns += operations.latency_sum_ns as f64;
+    }
+    if all.is_empty() {
+        return Ok([None; 4]);
+    }
+    let mean = sum_ns / all.len() as f64 / 1e3;
+    let quantile = |quantile| Some(microseconds(all.value_at_quantile(quantile)));
+    Ok([Some(mean), quantile(0.5), quantile(0.95), quantile(0.99)])
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn microseconds(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}

@@ -1,0 +1,190 @@
+//! A comparison of runs as one HTML file that opens offline and needs no script.
+
+use ciphertax_records::{Comparison, CostChange, NotComparable};
+use ciphertax_stats::{CostVerdict, Interval, format};
+use serde::Serialize;
+
+use super::figure::{Figure, Range};
+use super::scale::{ChangeScale, Tick, percent};
+use super::template::Template;
+use crate::ReportError;
+use crate::compare::{HOW, in_words, label, others, rule, value};
+
+/// The page.
+///
+/// # Errors
+/// Only if the template and the comparison do not fit each other, which is a defect of this crate.
+pub fn compare(comparison: &Comparison) -> Result<String, ReportError> {
+    TEMPLATE.render(Page::of(comparison), comparison)
+}
+
+const TEMPLATE: Template = Template {
+    name: "compare.html",
+    source: include_str!("../../assets/compare.html"),
+    style: concat!(
+        include_str!("../../assets/report.css"),
+        include_str!("../../assets/compare.css")
+    ),
+    script: "",
+};
+
+#[derive(Serialize)]
+struct Page {
+    title: &'static str,
+    verdict: String,
+    how: &'static str,
+    runs: Vec<RunView>,
+    /// What differs, with how it is in each run.
+    differences: Vec<(String, Vec<String>)>,
+    refused: Vec<String>,
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct RunView {
+    label: String,
+    name: String,
+    started: String,
+    cut_off: Option<String>,
+}
+
+/// One run against the first.
+#[derive(Serialize)]
+struct Part {
+    title: String,
+    from: String,
+    to: String,
+    ticks: Vec<Tick>,
+    rows: Vec<RowView>,
+    /// What a study is not precise about.
+    more: Vec<RowView>,
+}
+
+#[derive(Serialize)]
+struct RowView {
+    arm: String,
+    cell: String,
+    metric: &'static str,
+    before: Range,
+    after: Range,
+    /// Both in the unit of the metric, where the records say so.
+    difference_before: Option<Figure>,
+    difference_after: Option<Figure>,
+    change: Range,
+    tone: &'static str,
+    word: String,
+    rule: String,
+    mark: Mark,
+}
+
+/// The change on its axis.
+#[derive(Serialize)]
+struct Mark {
+    words: String,
+    zero: String,
+    x: String,
+    low: String,
+    high: String,
+    margin: [String; 2],
+    cut_low: bool,
+    cut_high: bool,
+    decided: bool,
+    value: Figure,
+}
+
+impl Page {
+    fn of(comparison: &Comparison) -> Self {
+        let runs = comparison.runs.iter().enumerate();
+        Self {
+            title: "Did the cost change? — ciphertax",
+            verdict: comparison.verdict.clone(),
+            how: HOW,
+            runs: runs
+                .map(|(run, compared)| RunView {
+                    label: label(run),
+                    name: compared.name.clone(),
+                    started: compared.started.clone(),
+                    cut_off: compared.cut_off.clone(),
+                })
+                .collect(),
+            differences: comparison
+                .differences
+                .iter()
+                .map(|difference| {
+                    let values = (0..comparison.runs.len()).map(|run| value(difference, run).to_owned());
+                    (difference.what.clone(), values.collect())
+                })
+                .collect(),
+            refused: comparison.not_comparable.iter().map(refused).collect(),
+            parts: others(comparison).map(|run| Part::of(comparison, run)).collect(),
+        }
+    }
+}
+
+fn refused(refused: &NotComparable) -> String {
+    format!("{}: {}: {}", label(refused.run), refused.what, refused.why)
+}
+
+impl Part {
+    fn of(comparison: &Comparison, run: usize) -> Self {
+        let changes = || comparison.changes.iter().filter(|change| change.run == run);
+        let headlines = changes().filter(|change| change.headline);
+        let bounds = headlines.map(|change| [change.change.value, change.change.low, change.change.high]);
+        let scale = ChangeScale::over(bounds);
+        let rows = |headline: bool| {
+            changes()
+                .filter(|change| change.headline == headline)
+                .map(|change| RowView::of(change, &scale))
+                .collect()
+        };
+        Self {
+            title: format!("From {} to {}", label(0), label(run)),
+            from: label(0),
+            to: label(run),
+            ticks: scale.ticks(),
+            rows: rows(true),
+            more: rows(false),
+        }
+    }
+}
+
+impl RowView {
+    fn of(change: &CostChange, scale: &ChangeScale) -> Self {
+        let difference = |Interval { value, low, high }: Interval| {
+            Figure::new(value, format::difference(value, [low, high], &change.unit).value)
+        };
+        Self {
+            arm: change.arm.clone(),
+            cell: change.cell.clone(),
+            metric: change.metric.label(),
+            before: Range::change(change.before),
+            after: Range::change(change.after),
+            difference_before: change.difference_before.map(difference),
+            difference_after: change.difference_after.map(difference),
+            change: Range::change(change.change),
+            tone: match change.verdict {
+                CostVerdict::Dearer => "costs",
+                CostVerdict::Cheaper => "gains",
+                CostVerdict::Same => "no-cost",
+                CostVerdict::CannotTell => "cannot-tell",
+            },
+            word: match change.verdict {
+                CostVerdict::Same => format!("the same ±{}", format::share_of(change.margin)),
+                verdict => verdict.to_string(),
+            },
+            rule: rule(change),
+            mark: Mark {
+                words: in_words(change),
+                zero: percent(scale.at(0.0)),
+                x: percent(scale.at(change.change.value)),
+                low: percent(scale.at(change.change.low)),
+                high: percent(scale.at(change.change.high)),
+                margin: scale.shade(change.margin),
+                cut_low: scale.cuts(change.change.low),
+                cut_high: scale.cuts(change.change.high),
+                decided: matches!(change.verdict, CostVerdict::Dearer | CostVerdict::Cheaper),
+                value: Figure::percent(change.change.value, format::change(change.change.value)),
+            },
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The meter of a server on another machine.
+
+use std::cell::RefCell;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_model::AgentAddress;
+use ciphertax_observe::{self as observe, Meter, Usage};
+use ciphertax_records::AgentRecord;
+
+use super::begin::{ANSWER, AgentOptions, Begun, begin};
+use super::link::Link;
+use super::names::Translation;
+use super::protocol::{Answer, Found, Reading, Request, VERSION, boot};
+
+/// What it says that is no answer.
+pub(super) const NOT_ASKED: &str = "it answers what it was not asked";
+/// One that could not be started is not tried again before so much time has passed.
+const AGAIN_AFTER: Duration = Duration::from_secs(3);
+/// For so long a server that nobody asks anything is looked at, to know what it uses then.
+const LOOK_AT_QUIET: Duration = Duration::from_millis(500);
+/// It is quiet when its clocks have stood still for this long; it is not waited for longer than for the second.
+const QUIET: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+/// Reads what a server uses on another machine. A reading is asked for and placed in the middle of the way there and back; what
+/// the server did before it was asked is in it, and what it does afterwards is not.
+#[derive(Debug)]
+pub struct AgentMeter {
+    options: AgentOptions,
+    /// What was found at first.
+    found: Found,
+    /// Why it does not look into it, or sees less than it is asked.
+    refused: Option<String>,
+    quiet_cpu_share: f64,
+    pub(super) state: RefCell<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    link: Option<Link>,
+    /// Why there is no link.
+    lost: Option<String>,
+    /// When it could not be started again.
+    not_started: Option<Instant>,
+    /// That the server's process has ended, until another is found.
+    ended: Option<String>,
+    /// Of all readings, in nanoseconds.
+    round_trips: Vec<u64>,
+    /// Of what the agent at the end of this link has seen.
+    pub(super) translation: Translation,
+}
+
+/// A reading, and when it was made by the clock here.
+#[derive(Debug)]
+struct Placed {
+    usage: Usage,
+    is_quiet: bool,
+    at: Instant,
+}
+
+impl AgentMeter {
+    /// Starts an agent and has it find the server.
+    ///
+    /// # Errors
+    /// Why it cannot be started or does not find it, and the remedy.
+    pub fn open(options: AgentOptions) -> Result<Self, String> {
+        let Begun { link, found, refused } = begin(&options)?;
+        let mut meter = Self {
+            options,
+            found,
+            refused,
+            quiet_cpu_share: 0.0,
+            state: RefCell::new(State {
+                link: Some(link),
+                lost: None,
+                not_started: None,
+                ended: None,
+                round_trips: Vec::new(),
+                translation: Translation::default(),
+            }),
+        };
+        let words = |error: observe::Error| error.to_string();
+        let before = meter.placed(QUIET).map_err(words)?;
+        thread::sleep(LOOK_AT_QUIET);
+        let after = meter.placed((Duration::ZERO, Duration::ZERO)).map_err(words)?;
+        let used = after.usage.since(&before.usage).cpu.unwrap_or_default();
+        let time = after.at.saturating_duration_since(before.at);
+        meter.quiet_cpu_share = used.total_ns as f64 / (time.as_nanos() as f64).max(1.0);
+        Ok(meter)
+    }
+
+    /// True if it runs on the same machine as this program.
+    pub fn is_here(&self) -> bool {
+        !self.found.boot.is_empty() && self.found.boot == boot()
+    }
+
+    /// Why the agent cannot be asked now; `None` if it can, as far as is known.
+    pub fn lost(&self) -> Option<String> {
+        let state = self.state.borrow();
+        state.lost.clone()
+    }
+
+    /// That the server's process has ended, and no other was found yet; `None` as far as it is known to live.
+    pub fn ended(&self) -> Option<String> {
+        self.state.borrow().ended.clone()
+    }
+
+    /// How exactly it has read so far.
+    pub fn record(&self) -> AgentRecord {
+        let mut round_trips = self.state.borrow().round_trips.clone();
+        round_trips.sort_unstable();
+        let microseconds = |ns: Option<&u64>| ns.map_or(0.0, |ns| *ns as f64 / 1_000.0);
+        AgentRecord {
+            address: self.options.address.to_string(),
+            version: VERSION.to_owned(),
+            host: self.found.host.clone(),
+            program: self.found.program.clone(),
+            readings: round_trips.len() as u64,
+            round_trip_us: microseconds(round_trips.get(round_trips.len() / 2)),
+            round_trip_max_us: microseconds(round_trips.last()),
+            quiet_cpu_share: self.quiet_cpu_share,
+            error_share: None,
+            not_looked_into: self.refused.clone(),
+        }
+    }
+
+    /// Starts the agent again and has it find the same server.
+    fn begin_anew(&self) -> Result<Link, String> {
+        let Begun { link, found, .. } = begin(&self.options)?;
+        match self.found.other_than(&found) {
+            None => Ok(link),
+            Some(why) => Err(format!(
+                "the agent {} reads another server: {why}",
+                self.options.address
+            )),
+        }
+    }
+
+    /// Reads; starts the agent again if it was lost before.
+    fn placed(&self, (quiet_for, at_most): (Duration, Duration)) -> observe::Result<Placed> {
+        let mut state = self.state.borrow_mut();
+        let unread = |why: String| Err(observe::Error::Unmetered(why));
+        if let Some(why) = &state.lost {
+            if state
+                .not_started
+                .is_some_and(|tried| tried.elapsed() < AGAIN_AFTER)
+            {
+                return unread(why.clone());
+            }
+            match self.begin_anew() {
+                Ok(link) => {
+                    state.link = Some(link);
+                    state.translation = Translation::default();
+                    (state.lost, state.ended) = (None, None);
+                }
+                Err(why) => {
+                    state.not_started = Some(Instant::now());
+                    state.lost = Some(why.clone());
+                    return unread(why);
+                }
+            }
+        }
+        let request = Request::Read {
+            quiet_ns: quiet_for.as_nanos() as u64,
+            at_most_ns: at_most.as_nanos() as u64,
+        };
+        let asked = Instant::now();
+        let answer = state.ask(&self.options.address, &request, ANSWER + at_most);
+        let took = asked.elapsed();
+        let why = match answer {
+            Ok(Answer::Read(reading)) => {
+                let (placed, round_trip) = place(*reading, asked, took);
+                state.round_trips.push(round_trip.as_nanos() as u64);
+                return Ok(placed);
+            }
+            Ok(Answer::Ended(why)) => {
+                // The next reading looks for the process that serves now.
+                state.ended = Some(why.clone());
+                why
+            }
+            Ok(Answer::Refused(why)) => why,
+            Ok(_) => NOT_ASKED.to_owned(),
+            Err(why) => return unread(why),
+        };
+        state.lose(why.clone());
+        unread(why)
+    }
+
+    /// Asks, if there is an agent; `None` if it does not answer, which makes it a lost one.
+    pub(super) fn ask(&self, request: &Request) -> Option<Answer> {
+        let mut state = self.state.borrow_mut();
+        state.ask(&self.options.address, request, ANSWER).ok()
+    }
+}
+
+impl State {
+    /// # Errors
+    /// Why there is no answer, which is the end of the link.
+    fn ask(
+        &mut self,
+        address: &AgentAddress,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<Answer, String> {
+        let link = self.link.as_mut().ok_or("there is no agent")?;
+        link.ask(request, patience).map_err(|error| {
+            let said = self.link.take().map(Link::end).unwrap_or_default();
+            let said = match said.as_str() {
+                "" => error.to_string(),
+                said => said.to_owned(),
+            };
+            let why = format!("the agent {address} is gone: {said}");
+            self.lose(why.clone());
+            why
+        })
+    }
+
+    /// True if there is an agent to ask.
+    pub(super) fn is_linked(&self) -> bool {
+        self.link.is_some()
+    }
+
+    pub(super) fn lose(&mut self, why: String) {
+        self.link = None;
+        self.lost = Some(why);
+    }
+}
+
+impl Meter for AgentMeter {
+    fn read(&self) -> observe::Result<Usage> {
+        self.placed((Duration::ZERO, Duration::ZERO))
+            .map(|placed| placed.usage)
+    }
+
+    fn settle(&self, quiet_for: Duration, at_most: Duration) -> observe::Result<bool> {
+        self.placed((quiet_for, at_most)).map(|placed| placed.is_quiet)
+    }
+
+    /// Quiet is waited for there.
+    fn read_when_quiet(&self, quiet_for: Duration, at_most: Duration) -> observe::Result<Usage> {
+        self.placed((quiet_for, at_most)).map(|placed| placed.usage)
+    }
+}
+
+/// When a reading was made: in the middle of the way there and back, which the agent's own time is no part of.
+fn place(reading: Reading, asked: Instant, took: Duration) -> (Placed, Duration) {
+    let read_after = Duration::from_nanos(reading.read_after_ns);
+    let own = read_after.saturating_add(Duration::from_nanos(reading.answered_after_ns));
+    let round_trip = took.saturating_sub(own);
+    // Never later than now, whatever an agent says.
+    let placed = Placed {
+        at: asked + (round_trip / 2 + read_after.min(took)).min(took),
+        usage: reading.usage,
+        is_quiet: reading.is_quiet,
+    };
+    (placed, round_trip)
+}

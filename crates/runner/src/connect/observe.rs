@@ -1,0 +1,258 @@
+//! One connection after the other, each with its trace and its CPU time on both sides.
+
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ciphertax_explain::connection::{Seen, SeenConnection, Tried};
+use ciphertax_model::{Arm, Resumption, TlsSettings, Transport};
+use ciphertax_reactor::Reactor;
+use ciphertax_stats::BalancedOrder;
+use ciphertax_wire::tls::rehearse;
+use ciphertax_wire::{Client, WireError, is_silent_once_reached, note_thread_cpu};
+use rand::RngExt;
+
+use super::server_cpu;
+use super::taken_apart::{Negotiation, taken_apart};
+use crate::database::{Clients, Database, Endpoint, ReachedArm, Ways};
+use crate::error::RunError;
+use crate::meter::ServerMeter;
+use crate::patience::{unusable, wait_for};
+use crate::server::TargetServers;
+use crate::whereabouts::{Asker, Whereabouts};
+
+/// What takes turns: connections as they were asked for, and those that take up a session.
+const TURNS: usize = 2;
+const ASKED: usize = 0;
+const RESUMED: usize = 1;
+
+/// How to connect, and how often.
+pub(crate) struct Connecting {
+    pub(crate) arm: Arm,
+    pub(crate) count: u32,
+}
+
+/// What was seen, and where.
+pub(crate) struct Found {
+    pub(crate) seen: Seen,
+    pub(crate) address: String,
+    pub(crate) same_host: bool,
+}
+
+/// The server, with what is needed to connect to it.
+struct Subject<'a, D: Clients> {
+    servers: &'a TargetServers<D>,
+    reactor: Rc<Reactor>,
+    meter: Result<ServerMeter, String>,
+    arm: &'a Arm,
+    is_encrypted: bool,
+}
+
+impl<D: Database> TargetServers<D> {
+    /// Connects to the first of the servers.
+    ///
+    /// # Errors
+    /// Names the server, and what keeps clients from being served, with the remedy.
+    pub(crate) fn observe(
+        &self,
+        asked: &Connecting,
+        progress: &mut dyn FnMut(u32),
+    ) -> Result<Found, RunError> {
+        let endpoint = &self.endpoints[0];
+        let whereabouts = Whereabouts::of_endpoint(endpoint, D::SERVED_BY, Asker::Connect);
+        let subject = Subject {
+            servers: self,
+            reactor: Reactor::new().map_err(|error| unusable(&self.display, error.to_string()))?,
+            meter: whereabouts.process,
+            arm: &asked.arm,
+            is_encrypted: asked.arm.transport.is_encrypted(),
+        };
+        Ok(Found {
+            seen: subject.observe(asked, progress)?,
+            address: endpoint.to_string(),
+            same_host: whereabouts.same_host,
+        })
+    }
+
+    fn options_of(&self, arm: &Arm, endpoint: &Endpoint) -> Result<D::Options, RunError> {
+        let trust = self.trust();
+        let policy = arm.transport.is_encrypted().then(|| trust.policy(arm));
+        let reached = ReachedArm::<D> {
+            endpoint: endpoint.clone(),
+            login: self.login.clone(),
+            policy: policy.transpose()?,
+        };
+        reached.options(&self.database, arm)
+    }
+}
+
+impl<D: Database> Subject<'_, D> {
+    fn observe(&self, asked: &Connecting, progress: &mut dyn FnMut(u32)) -> Result<Seen, RunError> {
+        note_thread_cpu();
+        if self.is_encrypted {
+            rehearse(&self.servers.trust().policy(&asked.arm)?);
+        }
+        let endpoint = &self.servers.endpoints[0];
+        let options = self.servers.options_of(&asked.arm, endpoint)?;
+        let mut resuming = self.resuming(&asked.arm, endpoint)?;
+        if asked.count > 1 {
+            // What is done for the first one only belongs to none of the others.
+            self.one(&options)?;
+        }
+        let mut connections = Vec::new();
+        let mut last = None;
+        for (number, turns) in (1..=asked.count).zip(BalancedOrder::new(TURNS, rand::rng().random())) {
+            // Whoever comes second finds what the first has left in caches; a single connection is not to find anything.
+            let turns = if asked.count > 1 {
+                turns
+            } else {
+                vec![ASKED, RESUMED]
+            };
+            for turn in turns {
+                if turn == RESUMED {
+                    if let Some((options, tried)) = &mut resuming {
+                        self.resume(options, tried)?;
+                    }
+                    continue;
+                }
+                let (connection, negotiation) = self.one(&options)?;
+                connections.push(connection);
+                last = Some(negotiation);
+            }
+            progress(number);
+        }
+        let Some(Negotiation { facts, chain }) = last else {
+            return Err(unusable(&self.servers.display, "nobody asked for a connection"));
+        };
+        Ok(Seen {
+            connections,
+            facts,
+            chain,
+            tried: resuming.map(|(_, tried)| tried),
+        })
+    }
+
+    /// How TLS sessions are resumed; nothing in plaintext.
+    fn resuming(&self, arm: &Arm, endpoint: &Endpoint) -> Result<Option<(D::Options, Tried)>, RunError> {
+        if !self.is_encrypted {
+            return Ok(None);
+        }
+        let arm = Arm {
+            tls: TlsSettings {
+                resumption: Resumption::Ticket,
+                ..arm.tls.clone()
+            },
+            ..arm.clone()
+        };
+        let tried = Tried {
+            way: "resuming the TLS session",
+            walls_ns: Vec::new(),
+            impossible: None,
+        };
+        Ok(Some((self.servers.options_of(&arm, endpoint)?, tried)))
+    }
+
+    /// Takes up an earlier session, after getting one where there is none left; not where that has failed before. What the
+    /// server does not let clients do is no reason to end: the connections asked for are made all the same.
+    fn resume(&self, options: &D::Options, tried: &mut Tried) -> Result<(), RunError> {
+        if tried.impossible.is_some() {
+            return Ok(());
+        }
+        let resuming = async {
+            D::Session::warm_up(&self.reactor, options, 1).await?;
+            taken_apart::<D::Session>(&self.reactor, options, || Err(String::new())).await
+        };
+        let outcome = match self.wait_for(resuming) {
+            Err(RunError::Stopped) => return Err(RunError::Stopped),
+            Err(error) => Err(error.to_string()),
+            Ok(outcome) => outcome.map_err(|error| match error {
+                WireError::NoSession => "no session ticket was sent".to_owned(),
+                error => error.to_string(),
+            }),
+        };
+        match outcome {
+            Ok((connection, Negotiation { facts, .. }))
+                if facts.tls.as_ref().is_some_and(|tls| tls.resumed) =>
+            {
+                tried.walls_ns.push(connection.trace.handshake_ns());
+            }
+            Ok(_) => tried.impossible = Some(not_taken_up(tried.walls_ns.len())),
+            Err(why) => tried.impossible = Some(why),
+        }
+        Ok(())
+    }
+
+    fn one(&self, options: &D::Options) -> Result<(SeenConnection, Negotiation), RunError> {
+        let server = || server_cpu::when_quiet(self.meter.as_ref());
+        let connecting = taken_apart::<D::Session>(&self.reactor, options, server);
+        match self.wait_for(connecting) {
+            Err(RunError::Server { .. }) if is_silent_once_reached() => Err(unusable(
+                &self.servers.display,
+                format!(
+                    "it takes connections, and within {} s nothing came that a {} server sends: is it another server's port?",
+                    self.patience().as_secs(),
+                    D::Session::PROTOCOL
+                ),
+            )),
+            outcome => outcome?.map_err(|error| self.refused(&error, options)),
+        }
+    }
+
+    fn wait_for<T>(&self, task: impl Future<Output = T>) -> Result<T, RunError> {
+        wait_for(&self.reactor, &self.servers.display, self.patience(), task)
+    }
+
+    fn patience(&self) -> Duration {
+        D::patience(&self.servers.login)
+    }
+
+    /// How the server is reached, and over TLS where it was not.
+    fn ways(&self, options: &D::Options) -> Ways<D> {
+        let arm = Arm {
+            transport: Transport::Tls,
+            ..self.arm.clone()
+        };
+        let endpoint = &self.servers.endpoints[0];
+        Ways {
+            default: vec![options.clone()],
+            is_encrypted: self.is_encrypted,
+            encrypted: self.servers.options_of(&arm, endpoint).into_iter().collect(),
+            patience: self.patience(),
+        }
+    }
+
+    /// Why clients are not served, and what to do.
+    fn refused(&self, error: &WireError, options: &D::Options) -> RunError {
+        let protocol = D::Session::PROTOCOL;
+        let problem = if matches!(
+            error,
+            WireError::TlsNotOffered | WireError::HungUp { encrypted: true }
+        ) {
+            "it offers no TLS; switch TLS on there, or take an unencrypted connection apart: --transport plain".to_owned()
+        } else if self.ways(options).find_demand_of_tls(&self.reactor, error) {
+            format!("{error}; {}: leave --transport plain out", D::DEMANDS_TLS)
+        } else if let Some(version) = self.arm.transport.tls_version()
+            && error.is_version_refused()
+        {
+            format!(
+                "the server offers no {version} ({error}); --transport tls takes the best version that both sides have"
+            )
+        } else if error.is_access_denied() && !error.is_of_pg_hba() && D::lacks_password(options) {
+            format!("{error}; give the password in the environment variable CIPHERTAX_PASSWORD")
+        } else if error.is_missing_right() {
+            format!("{error}; leave it out of the URL, or name one that the account may use")
+        } else {
+            format!("{error}{}", error.remedy(protocol))
+        };
+        unusable(&self.servers.display, problem)
+    }
+}
+
+/// A ticket that was declined, after so many that were not.
+fn not_taken_up(before: usize) -> String {
+    let declined = "the server gave a session and did not take it up again";
+    match before {
+        0 => declined.to_owned(),
+        before => format!("{declined}, after {before} that it did"),
+    }
+}

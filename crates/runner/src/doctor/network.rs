@@ -1,0 +1,52 @@
+//! Whether links can be made, which put a distance between client and server.
+
+use ciphertax_lab::link::{LinkError, check_rights};
+use ciphertax_records::{Check, CheckStatus};
+
+pub(super) fn look() -> Vec<Check> {
+    vec![links(&check_rights())]
+}
+
+fn links(rights: &Result<(), LinkError>) -> Check {
+    let check = |found: &str| {
+        Check::good(
+            "links",
+            "links",
+            found,
+            "studies at a distance (45 ms, 170 ms) need TUN devices and a network namespace; link_by = \"relay\" does without, but \
+             leaves TCP's own handshake undelayed",
+        )
+    };
+    match rights {
+        Ok(()) => check("TUN devices and namespaces can be made"),
+        Err(LinkError::NotPermitted) => check("this user may make no TUN devices and namespaces")
+            .but(CheckStatus::Limited, "run such studies as root, or with --set link_by=relay"),
+        Err(LinkError::NoTun) => check("there is no /dev/net/tun").but(
+            CheckStatus::Limited,
+            "modprobe tun, or let the container use it (`--device /dev/net/tun`), or take --set link_by=relay",
+        ),
+        Err(other) => check("they cannot be made").but(CheckStatus::Limited, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_for_a_link_is_named() {
+        assert_eq!(links(&Ok(())).status, CheckStatus::Good);
+        assert!(
+            links(&Err(LinkError::NotPermitted))
+                .remedy
+                .unwrap()
+                .contains("root")
+        );
+        assert!(
+            links(&Err(LinkError::NoTun))
+                .remedy
+                .unwrap()
+                .contains("modprobe tun")
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! How many connections this machine lets a run open.
+
+use std::fs;
+use std::io;
+
+use ciphertax_model::Study;
+use ciphertax_supervise::child::{limit_of_files, raise_limit_of_files};
+use ciphertax_wire::Target;
+use rustix::process::{Resource, getrlimit};
+
+use crate::connections::{fitting, needed, ports_wanted};
+use crate::entry::entry;
+use crate::error::RunError;
+use crate::plan::Plan;
+
+/// Open files of a run besides those of its connections.
+pub(crate) const OWN_FILES: u64 = 100;
+
+/// What the system allows this process.
+pub(crate) struct OwnLimits {
+    /// Files that it may have open, once its limit is raised; `None` for as many as wanted.
+    pub(crate) files: Option<u64>,
+    /// Ports for connections to one address; `None` where nobody knows.
+    pub(crate) ports: Option<u64>,
+}
+
+impl OwnLimits {
+    pub(crate) fn found() -> Self {
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
+        Self {
+            files: limit_of_files(),
+            ports: range
+                .and_then(|range| ports(&range))
+                .map(|(first, last)| u64::from(last - first) + 1),
+        }
+    }
+}
+
+/// Raises the limit of open files where a run needs more than it has; others leave it as it is for the programs that they start.
+///
+/// # Errors
+/// If the system refuses.
+pub(crate) fn make_room(study: &Study) -> io::Result<()> {
+    let current = getrlimit(Resource::Nofile).current;
+    match current.is_some_and(|current| current < needed(study) + OWN_FILES) {
+        true => raise_limit_of_files(),
+        false => Ok(()),
+    }
+}
+
+/// The first and the last of the ports that connections are given, of how the kernel writes them down.
+pub(crate) fn ports(range: &str) -> Option<(u32, u32)> {
+    let mut ends = range.split_whitespace().map_while(|end| end.parse().ok());
+    let (first, last) = (ends.next()?, ends.next()?);
+    (first <= last).then_some((first, last))
+}
+
+/// Makes sure of it where the run is on servers of the user's own, once it is known which arms they can do.
+///
+/// # Errors
+/// What this machine lacks.
+pub(crate) fn refuse_beyond(plan: &Plan) -> Result<(), RunError> {
+    let Some(target) = &plan.target else {
+        return Ok(());
+    };
+    let refusals = too_few(&plan.study, Some(target), &OwnLimits::found())?;
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::Impossible(refusals)),
+    }
+}
+
+/// Why this machine does not let the run open all its connections, with the remedy.
+///
+/// # Errors
+/// When the study names a server that the catalogue does not have.
+pub(crate) fn too_few(
+    study: &Study,
+    target: Option<&Target>,
+    limits: &OwnLimits,
+) -> Result<Vec<String>, RunError> {
+    let mut refusals = Vec::new();
+    if target.is_none() && is_embedded(study)? {
+        return Ok(refusals);
+    }
+    let files = |study: &Study| needed(study) + OWN_FILES;
+    let ports = |study: &Study| match target {
+        Some(target) if target.is_over_unix_socket() => 0,
+        target => ports_wanted(study, target.is_some()),
+    };
+    let lacks = |found: Option<u64>, wanted: u64| found.filter(|found| *found < wanted);
+    let fits = |study: &Study| {
+        lacks(limits.files, files(study)).is_none() && lacks(limits.ports, ports(study)).is_none()
+    };
+    let fewer = || {
+        let fewer = |connections: u32| format!(", or take fewer with --set load.connections={connections}");
+        fitting(study, fits).map_or(String::new(), fewer)
+    };
+    if let Some(allowed) = lacks(limits.files, files(study)) {
+        refusals.push(format!(
+            "the run opens {} connections at a time, and this process may have {allowed} files open; raise that with ulimit -n {}, \
+             for which a limit that is set for the user may have to be raised first{}",
+            needed(study),
+            files(study).next_power_of_two(),
+            fewer()
+        ));
+    }
+    if let Some(found) = lacks(limits.ports, ports(study)) {
+        refusals.push(format!(
+            "the run wants {} ports for its connections to one server, of which half are to stay free where some are made anew, and there \
+             are {found}; allow more with sysctl net.ipv4.ip_local_port_range=\"10000 65535\"{}",
+            ports(study),
+            fewer()
+        ));
+    }
+    Ok(refusals)
+}
+
+/// True if all databases run in the load threads, and nobody connects to anything.
+fn is_embedded(study: &Study) -> Result<bool, RunError> {
+    for spec in study.server_specs() {
+        if !entry(&spec.server)?.is_built_in() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNLIMITED: OwnLimits = OwnLimits {
+        files: None,
+        ports: None,
+    };
+
+    fn study(connections: u32) -> Study {
+        study_with(connections, "")
+    }
+
+    fn study_with(connections: u32, cell: &str) -> Study {
+        Study::from_toml(&format!(
+            "name = \"mine\"\nquestion = \"?\"\ntime_s = 1\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n[[arm]]\n\
+             name = \"tls\"\ntransport = \"tls1.3\"\n[[cell]]\nname = \"point\"\nworkload = \"oltp_point_select\"\n\
+             load = {{ connections = {connections} }}\n{cell}"
+        ))
+        .unwrap()
+    }
+
+    #[test]
+    fn too_few_files_and_ports_are_told_with_what_raises_them() {
+        let limits = OwnLimits {
+            files: Some(4_096),
+            ports: Some(28_232),
+        };
+        assert_eq!(too_few(&study(1_000), None, &limits).unwrap(), [""; 0]);
+        let refusals = too_few(&study(10_000), None, &limits).unwrap();
+        let [files, ports] = &refusals[..] else {
+            panic!("{refusals:?}")
+        };
+        // Three arms with the baseline again.
+        assert!(
+            files.contains("opens 30002 connections") && files.contains("ulimit -n 32768"),
+            "{files}"
+        );
+        assert!(files.contains("--set load.connections=1331"), "{files}");
+        assert!(
+            ports.contains("wants 30002 ports") && ports.contains("there are 28232"),
+            "{ports}"
+        );
+        assert!(ports.contains("--set load.connections=1331"), "{ports}");
+        assert_eq!(too_few(&study(10_000), None, &UNLIMITED).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn new_connections_need_half_of_the_ports() {
+        let limits = OwnLimits {
+            ports: Some(28_232),
+            ..UNLIMITED
+        };
+        assert_eq!(too_few(&study(5_000), None, &limits).unwrap(), [""; 0]);
+        let connect = "[[cell]]\nname = \"new\"\nworkload = \"connect\"\nload = { connections = 8 }\n";
+        let refusals = too_few(&study_with(5_000, connect), None, &limits).unwrap();
+        assert!(refusals[0].contains("wants 30034 ports"), "{refusals:?}");
+        let advised = study_with(4_699, connect);
+        assert!(refusals[0].contains("load.connections=2823"), "{refusals:?}");
+        assert_eq!(too_few(&advised, None, &limits).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn connections_over_a_unix_socket_need_no_ports() {
+        let limits = OwnLimits {
+            ports: Some(100),
+            ..UNLIMITED
+        };
+        let target = |url: &str| Target::parse(url, None).unwrap();
+        let over_tcp = target("postgresql://u:p@db/d");
+        let study = study(1_000);
+        assert_eq!(too_few(&study, Some(&over_tcp), &limits).unwrap().len(), 1);
+        for socket in [
+            "postgresql://u:p@/d?host=/run/postgresql",
+            "mysql://u:p@localhost/?socket=/run/mysqld/mysqld.sock",
+        ] {
+            let over_socket = target(socket);
+            assert_eq!(
+                too_few(&study, Some(&over_socket), &limits).unwrap(),
+                [""; 0],
+                "{socket}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_range_of_ports_is_read() {
+        assert_eq!(ports("32768\t60999\n"), Some((32_768, 60_999)));
+        assert_eq!(ports("nothing"), None);
+        assert_eq!(ports("9 1"), None);
+        assert_eq!(ports("9"), None);
+    }
+}

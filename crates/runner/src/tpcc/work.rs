@@ -1,0 +1,137 @@
+//! What is done with the tables on a server: they are checked, and restored when they have grown.
+
+use ciphertax_model::tpcc::COLUMNS;
+use ciphertax_workload::dataset::Contents;
+use ciphertax_workload::dataset::tpcc::{self, ConditionResult, TableNames, TpccSet, When, same_contents};
+use ciphertax_workload::sql::DataSession;
+
+use super::tables::Tables;
+use crate::database::{Control, Database};
+use crate::error::RunError;
+use crate::server::GroupServer;
+
+/// What a database's own session does with the tables.
+pub(crate) struct Examination {
+    pub(crate) contents: Contents,
+    pub(crate) when: Vec<When>,
+    pub(crate) alike: Vec<Vec<TableNames>>,
+}
+
+/// Checks every set, and that those which must hold the same do.
+///
+/// # Errors
+/// [`RunError::Inconsistent`] names the condition that does not hold, and rows.
+pub(crate) fn examine<D: Database<Session: DataSession>>(
+    control: &mut Control<D>,
+    examination: &Examination,
+) -> Result<Vec<Vec<ConditionResult>>, RunError> {
+    let Examination {
+        contents,
+        when,
+        alike,
+    } = examination;
+    let Some(tpcc) = &contents.tpcc else {
+        return Ok(Vec::new());
+    };
+    control.ask_dataset(contents.patience(), async |session| {
+        let mut held = Vec::with_capacity(tpcc.sets.len());
+        for (set, when) in tpcc.sets.iter().zip(when) {
+            let encrypted = encrypted(set);
+            held.push(tpcc::check(session, set.names, &tpcc.tables, *when, &encrypted).await?);
+        }
+        for names in alike {
+            let sets = tpcc.sets.iter().filter(|set| names.contains(&set.names));
+            let encrypted: Vec<_> = sets.flat_map(encrypted).collect();
+            same_contents(session, names, &encrypted).await?;
+        }
+        Ok(held)
+    })
+}
+
+/// Makes all sets anew. `given_up` gets the numbers of sessions for which the server may still work after a failure.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop.
+pub(crate) fn restore<D: Database<Session: DataSession>>(
+    control: &Control<D>,
+    contents: &Contents,
+    given_up: &mut Vec<u32>,
+    progress: impl FnMut(u64),
+) -> Result<(), RunError> {
+    let Some(tables) = &contents.tpcc else {
+        return Ok(());
+    };
+    let mut opened = Vec::new();
+    let restore =
+        tpcc::restore::<D::Session>(&control.reactor, &control.ways[0], tables, &mut opened, progress);
+    let restored = control.wait_for(contents.patience(), restore);
+    if !matches!(restored, Ok(Ok(()))) {
+        *given_up = opened;
+    }
+    restored?.map_err(|error| control.of_dataset(error))
+}
+
+/// The columns of a set that hold cells.
+fn encrypted(set: &TpccSet) -> Vec<(&'static str, &'static str)> {
+    let stored = set.stored.iter();
+    let columns = stored.flat_map(|stored| COLUMNS.iter().filter(|column| column.is_in(&stored.columns)));
+    columns.map(|column| (column.table, column.column)).collect()
+}
+
+impl Tables {
+    /// Checks tables that were just loaded. Those of a run that was killed, on a server of the user's own, are loaded anew.
+    ///
+    /// # Errors
+    /// As [`examine`], and [`restore`].
+    pub(crate) fn begin<D: Database>(
+        &self,
+        server: &mut GroupServer<D>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), RunError> {
+        let examination = || Examination {
+            contents: self.contents.clone(),
+            when: self.when().iter().map(|_| When::AfterLoad).collect(),
+            alike: Vec::new(),
+        };
+        match server.examine_tables(&examination()) {
+            Err(RunError::Inconsistent(_)) if !server.is_private() => {
+                let of = self.contents.rows();
+                server.restore_tables(&self.contents, &mut |rows| progress(rows, of))?;
+                server.examine_tables(&examination()).map(drop)
+            }
+            examined => examined.map(drop),
+        }
+    }
+
+    /// Checks them after what was asked.
+    ///
+    /// # Errors
+    /// As [`examine`].
+    pub(crate) fn check<D: Database>(&mut self, server: &mut GroupServer<D>) -> Result<(), RunError> {
+        let examination = Examination {
+            contents: self.contents.clone(),
+            when: self.when(),
+            alike: self.alike(),
+        };
+        let held = server.examine_tables(&examination)?;
+        self.held(held, &examination.alike);
+        Ok(())
+    }
+
+    /// Checks and restores them.
+    ///
+    /// # Errors
+    /// As [`examine`], and [`restore`].
+    pub(crate) fn restore<D: Database>(
+        &mut self,
+        server: &mut GroupServer<D>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), RunError> {
+        self.check(server)?;
+        let of = self.contents.rows();
+        progress(0, of);
+        server.restore_tables(&self.contents, &mut |rows| progress(rows, of))?;
+        self.restored();
+        Ok(())
+    }
+}

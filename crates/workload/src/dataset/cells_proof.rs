@@ -1,0 +1,140 @@
+//! Proof that the client encrypts what it stores: what sessions with the key and without it read of a cell.
+
+use std::rc::Rc;
+
+use ciphertax_columns::{CellCipher, CellKind, MasterKey};
+use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption};
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::WireError;
+
+use super::error::DatasetError;
+use super::schema::SCHEMA;
+use crate::sql::session::{DataSession, Row, SqlSession};
+
+/// The table that is made for it.
+const TABLE: &str = "cells_proof";
+/// The canary is a text, by MySQL's type code.
+const TEXT: CellKind = CellKind(253);
+
+/// A text that is stored as a cell, and one that is stored as it is. Neither has quotes or backslashes.
+#[derive(Debug, Clone, Copy)]
+pub struct CellCanaries<'a> {
+    /// In the cell.
+    pub encrypted: &'a str,
+    /// Beside it.
+    pub plain: &'a str,
+}
+
+/// How a database is asked for what is no part of SQL.
+#[derive(Debug, Clone, Copy)]
+pub struct CellsProof {
+    /// What stands around a column to have its bytes as hexadecimal digits.
+    pub hexadecimal: [&'static str; 2],
+    /// Has the server log all statements, and not any more; `None` where the session itself says the former alone.
+    pub log: [Option<&'static str>; 2],
+    /// What brings a table of this name to the disk.
+    pub flush: fn(&str) -> Vec<String>,
+}
+
+/// What was read of [`CellCanaries`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellsRead {
+    /// The cell, decrypted by a session that has the key.
+    pub with_key: String,
+    /// The cell as another session reads it.
+    pub without_key: Vec<u8>,
+    /// The plain column, by that other session.
+    pub plain: String,
+    /// True if the server logged the statements.
+    pub is_logged: bool,
+}
+
+/// Stores canaries in a table of its own in a schema of ciphertax's name, which must not be there, brings them to the disk, and
+/// reads them. The schema stays, so that the disk can be searched: [`remove_columns_proof`](super::remove_columns_proof) removes it.
+///
+/// # Errors
+/// When the cell cannot be made or read, the server refuses, or cannot be reached.
+pub async fn write_cells_proof<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    options: &S::Options,
+    (encryption, key): (&ColumnEncryption, &MasterKey),
+    canaries: CellCanaries<'_>,
+    proof: &CellsProof,
+) -> Result<CellsRead, DatasetError> {
+    let of_cells = |error: &dyn std::fmt::Display| DatasetError::Cells(error.to_string());
+    let mut cipher = CellCipher::open(encryption, key).map_err(|error| of_cells(&error))?;
+    let mut cell = Vec::new();
+    cipher
+        .encrypt(TEXT, canaries.encrypted.as_bytes(), &mut cell)
+        .map_err(|error| of_cells(&error))?;
+    let (mut session, _) = S::connect(reactor, &S::within(options, None)).await?;
+    command(&mut session, &format!("CREATE SCHEMA {SCHEMA}")).await?;
+    session.close().await?;
+    let inside = S::within(options, Some(SCHEMA));
+    let (mut session, _) = S::connect(reactor, &inside).await?;
+    let is_logged = match proof.log[0] {
+        Some(log) => command(&mut session, log).await.is_ok(),
+        None => false,
+    };
+    let [column, value] = column_and_value::<S>(encryption, &cell);
+    let text = (S::DIALECT.text)(canaries.plain.len());
+    command(
+        &mut session,
+        &format!(
+            "CREATE TABLE {TABLE} (cell {column}, plain {text}){}",
+            S::DIALECT.storage
+        ),
+    )
+    .await?;
+    let insert = format!("INSERT INTO {TABLE} VALUES ({value}, '{}')", canaries.plain);
+    command(&mut session, &insert).await?;
+    for flush in (proof.flush)(TABLE) {
+        command(&mut session, &flush).await?;
+    }
+    let (mut other, _) = S::connect(reactor, &inside).await?;
+    let [before, after] = proof.hexadecimal;
+    let rows = other
+        .query(&format!("SELECT {before}cell{after}, plain FROM {TABLE}"))
+        .await?;
+    let text = |column| rows.first().map(|row| row.text(column)).unwrap_or_default();
+    let (stored, plain) = (bytes(&text(0)), text(1));
+    other.close().await?;
+    if let (Some(end), true) = (proof.log[1], is_logged) {
+        command(&mut session, end).await?;
+    }
+    session.close().await?;
+    let mut with_key = Vec::new();
+    cipher
+        .decrypt(&stored, &mut with_key)
+        .map_err(|error| of_cells(&format!("{TABLE}.cell {error}")))?;
+    Ok(CellsRead {
+        with_key: String::from_utf8_lossy(&with_key).into_owned(),
+        without_key: stored,
+        plain,
+        is_logged,
+    })
+}
+
+/// The type of a column for a cell, and the cell as SQL writes it.
+fn column_and_value<S: DataSession>(encryption: &ColumnEncryption, cell: &[u8]) -> [String; 2] {
+    let is_text =
+        encryption.encoding == CellEncoding::Base64 || encryption.format == CellFormat::ShardingsphereAes;
+    if is_text {
+        let text = (S::DIALECT.text)(cell.len()).to_owned();
+        return [text, format!("'{}'", String::from_utf8_lossy(cell))];
+    }
+    let [before, after] = S::DIALECT.around_bytes;
+    let digits: String = cell.iter().map(|byte| format!("{byte:02x}")).collect();
+    [S::DIALECT.bytes.to_owned(), format!("{before}{digits}{after}")]
+}
+
+/// The bytes of hexadecimal digits; what is none is left out, and so no cell.
+fn bytes(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    pairs.filter_map(byte).collect()
+}
+
+async fn command(session: &mut impl SqlSession, sql: &str) -> Result<(), WireError> {
+    session.command(sql).await.map(drop)
+}

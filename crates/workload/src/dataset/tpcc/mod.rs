@@ -1,0 +1,46 @@
+//! TPC-C's tables (revision 5.11, clauses 1.3 and 4.3): one set of them, or one for each arm where arms store cells of their own.
+
+mod cells;
+mod check;
+mod config;
+mod contents;
+mod definition;
+mod growth;
+pub(super) mod load;
+mod names;
+mod nurand;
+mod population;
+mod state;
+mod table;
+mod text;
+mod writer;
+
+use std::rc::Rc;
+
+use ciphertax_reactor::Reactor;
+
+use super::error::DatasetError;
+use super::schema::SCHEMA;
+use crate::sql::DataSession;
+
+pub use check::{ConditionResult, Counted, Outcome, When, check, same_contents};
+pub use contents::{TpccContents, TpccSet};
+pub use growth::{GROWN, growth};
+pub use names::TableNames;
+pub use nurand::{Constants, LAST_NAME_LENGTH, LastName, last_name, nurand};
+
+/// Makes all sets anew, over sessions of its own, as they were before anything was asked. `opened` gets the numbers of the sessions,
+/// which a server may still work for when this was given up. `progress` hears the rows that are there, each time that it is more.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop: what is there then is made whole by the next load.
+pub async fn restore<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    options: &S::Options,
+    contents: &TpccContents,
+    opened: &mut Vec<u32>,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let inside = S::within(options, Some(SCHEMA));
+    load::restore::<S>(reactor, &inside, contents, opened, progress).await
+}

@@ -1,0 +1,208 @@
+//! Random strings and numbers of the specification (revision 5.11, clause 4.3.2).
+
+use std::ops::RangeInclusive;
+
+use rand::{Rng, RngExt};
+use rand_pcg::Pcg64Mcg;
+
+const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const PAIRS: usize = LETTERS.len() * LETTERS.len();
+/// All pairs of letters and digits, so that one step makes two.
+const PAIR: [[u8; 2]; PAIRS] = {
+    let mut pairs = [[0; 2]; PAIRS];
+    let mut index = 0;
+    while index < PAIRS {
+        pairs[index] = [LETTERS[index / LETTERS.len()], LETTERS[index % LETTERS.len()]];
+        index += 1;
+    }
+    pairs
+};
+/// Letters that are made of one random number of 64 bits: with as many, each is as likely as any other to one part in 80,000.
+const AT_A_TIME: usize = 8;
+
+/// Appends a random a-string: letters and digits, as many as the range allows.
+pub(super) fn push_letters(out: &mut Vec<u8>, random: &mut Pcg64Mcg, length: RangeInclusive<u32>) {
+    let length = match length.start() == length.end() {
+        true => *length.start(),
+        false => random.random_range(length),
+    } as usize;
+    let end = out.len() + length;
+    out.reserve(length + AT_A_TIME);
+    while out.len() < end {
+        let mut rest = random.next_u64();
+        let mut letters = [0; AT_A_TIME];
+        for pair in letters.chunks_exact_mut(2) {
+            let product = u128::from(rest) * PAIRS as u128;
+            pair.copy_from_slice(&PAIR[(product >> 64) as usize]);
+            rest = product as u64;
+        }
+        out.extend_from_slice(&letters);
+    }
+    out.truncate(end);
+}
+
+/// Appends two random letters.
+pub(super) fn push_state(out: &mut Vec<u8>, random: &mut Pcg64Mcg) {
+    out.extend([0; 2].map(|_: u8| random.random_range(b'A'..=b'Z')));
+}
+
+/// Appends a random n-string: digits.
+pub(super) fn push_digits(out: &mut Vec<u8>, random: &mut Pcg64Mcg, length: usize) {
+    out.extend((0..length).map(|_| random.random_range(b'0'..=b'9')));
+}
+
+/// Appends a random postal code: four digits and 11111 (clause 4.3.2.7).
+pub(super) fn push_zip(out: &mut Vec<u8>, random: &mut Pcg64Mcg) {
+    push_digits(out, random, 4);
+    out.extend_from_slice(b"11111");
+}
+
+/// Appends the data of an item or of one in stock: an a-string, in some rows with ORIGINAL at a random place in it.
+pub(super) fn push_data(out: &mut Vec<u8>, random: &mut Pcg64Mcg, is_original: bool) {
+    const ORIGINAL: &[u8] = b"ORIGINAL";
+    let start = out.len();
+    push_letters(out, random, 26..=50);
+    if is_original {
+        let at = random.random_range(start..=out.len() - ORIGINAL.len());
+        out[at..at + ORIGINAL.len()].copy_from_slice(ORIGINAL);
+    }
+}
+
+/// Appends a number in decimal.
+pub(super) fn push_number(out: &mut Vec<u8>, number: u32) {
+    push_decimal(out, number, 0);
+}
+
+/// Appends a number of units of the last of so many places behind the point.
+pub(super) fn push_decimal(out: &mut Vec<u8>, units: u32, places: usize) {
+    const MOST: usize = 12;
+    let mut text = [0; MOST];
+    let mut first = MOST;
+    let mut rest = units;
+    let mut written = 0;
+    while rest > 0 || written <= places {
+        if places > 0 && written == places {
+            first -= 1;
+            text[first] = b'.';
+        }
+        first -= 1;
+        text[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        written += 1;
+    }
+    out.extend_from_slice(&text[first..]);
+}
+
+/// Picks exactly so many of so many rows, all of them as likely (Knuth, Algorithm S).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sample {
+    wanted: u32,
+    left: u32,
+}
+
+impl Sample {
+    /// A tenth of these rows.
+    pub(super) fn tenth_of(rows: u32) -> Self {
+        Self {
+            wanted: rows / 10,
+            left: rows,
+        }
+    }
+
+    /// True if the next row is one of them.
+    pub(super) fn next(&mut self, random: &mut Pcg64Mcg) -> bool {
+        let is_one = random.random_range(0..self.left) < self.wanted;
+        self.left -= 1;
+        self.wanted -= u32::from(is_one);
+        is_one
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn decimals_have_all_their_places() {
+        for (units, places, expected) in [
+            (0, 0, "0"),
+            (100_000, 0, "100000"),
+            (u32::MAX, 0, "4294967295"),
+            (0, 2, "0.00"),
+            (1, 2, "0.01"),
+            (999_999, 2, "9999.99"),
+            (2000, 4, "0.2000"),
+            (u32::MAX, 4, "429496.7295"),
+        ] {
+            assert_eq!(text(|out| push_decimal(out, units, places)), expected);
+        }
+    }
+
+    #[test]
+    fn letters_are_all_as_likely_and_of_all_lengths() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut counts = [0_u32; 256];
+        let mut lengths = [0_u32; 6];
+        const STRINGS: u32 = 100_000;
+        for _ in 0..STRINGS {
+            let text = text(|out| push_letters(out, &mut random, 10..=15));
+            lengths[text.len() - 10] += 1;
+            text.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
+        }
+        let expected = f64::from(counts.iter().sum::<u32>()) / 62.0;
+        for (byte, count) in counts.into_iter().enumerate() {
+            let is_letter = (byte as u8).is_ascii_alphanumeric();
+            let least = if is_letter { expected * 0.96 } else { 0.0 };
+            let most = if is_letter { expected * 1.04 } else { 0.0 };
+            assert!((least..=most).contains(&f64::from(count)), "{byte}: {count}");
+        }
+        let expected = STRINGS / 6;
+        assert!(
+            lengths
+                .iter()
+                .all(|count| count.abs_diff(expected) < expected / 20),
+            "{lengths:?}"
+        );
+    }
+
+    #[test]
+    fn a_sample_is_an_exact_tenth_from_everywhere() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut counts = [0_u32; 100];
+        for _ in 0..10_000 {
+            let mut sample = Sample::tenth_of(100);
+            let picked: Vec<bool> = (0..100).map(|_| sample.next(&mut random)).collect();
+            assert_eq!(picked.iter().filter(|picked| **picked).count(), 10);
+            (0..100).for_each(|row| counts[row] += u32::from(picked[row]));
+        }
+        assert!(
+            counts.iter().all(|count| (850..1150).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn original_stands_whole_in_data_at_any_place() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let mut is_first = false;
+        let mut is_last = false;
+        for _ in 0..10_000 {
+            let data = text(|out| push_data(out, &mut random, true));
+            assert!(
+                (26..=50).contains(&data.len()) && data.contains("ORIGINAL"),
+                "{data}"
+            );
+            is_first |= data.starts_with("ORIGINAL");
+            is_last |= data.ends_with("ORIGINAL");
+        }
+        assert!(is_first && is_last);
+    }
+}

@@ -1,0 +1,309 @@
+//! Fields of YCSB's table as they lie in it: plain, or cells that the client encrypts and decrypts.
+
+use std::ops::Sub;
+
+use ciphertax_columns::{CellCipher, CellKind, MasterKey};
+use ciphertax_engine::Failure;
+use ciphertax_model::{CellEncoding, CellFormat, ColumnEncryption, YcsbTable};
+
+use super::key_value::Table;
+use super::keys::Key;
+use super::records::{Layout, RecordCheck, Value};
+use crate::arm_columns::ArmColumns;
+
+/// BLOB: values of fields are bytes, as in YCSB's own binding for MongoDB.
+const BYTES: CellKind = CellKind(252);
+
+/// Which fields of YCSB's table the client encrypts, how, and by which key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldEncryption {
+    encryption: ColumnEncryption,
+    key: MasterKey,
+}
+
+impl FieldEncryption {
+    /// What an arm stores; `None` where that is plain.
+    pub fn of(columns: &ArmColumns) -> Option<Self> {
+        let (encryption, key) = columns.encryption.as_ref()?;
+        Self::stored(Some(encryption), Some(key))
+    }
+
+    /// The same by what the arm says and the key of the run.
+    pub fn stored(encryption: Option<&ColumnEncryption>, key: Option<&MasterKey>) -> Option<Self> {
+        Some(Self {
+            encryption: encryption.filter(|encryption| encryption.stores())?.clone(),
+            key: key?.clone(),
+        })
+    }
+
+    /// A number that changes with what is encrypted and with the key, so that what was stored with another is not taken for
+    /// right.
+    pub(crate) fn fingerprint(&self) -> String {
+        // Whoever cannot tell them apart makes them anew.
+        let unknown = |_| "of an unknown key".to_owned();
+        self.key
+            .fingerprint(&self.encryption.to_string())
+            .unwrap_or_else(unknown)
+    }
+}
+
+/// How many cells went over a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CellWork {
+    /// Encrypted.
+    pub encrypted: u64,
+    /// Decrypted.
+    pub decrypted: u64,
+    /// Sent or received in fields that are to be encrypted.
+    pub named: u64,
+}
+
+impl Sub for CellWork {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            encrypted: self.encrypted - before.encrypted,
+            decrypted: self.decrypted - before.decrypted,
+            named: self.named - before.named,
+        }
+    }
+}
+
+/// The fields of one session.
+pub(crate) struct Fields {
+    layout: Layout,
+    table: Table,
+    cells: Option<Cells>,
+}
+
+/// Those that are cells, with buffers that are kept.
+struct Cells {
+    cipher: CellCipher,
+    is_encrypted: Vec<bool>,
+    /// Whether cells are bytes, and not text.
+    are_bytes: bool,
+    /// Bytes of a cell: all values have one length.
+    length: usize,
+    plaintext: Vec<u8>,
+    cell: Vec<u8>,
+    named: u64,
+}
+
+impl Fields {
+    /// As they are encrypted; `None` for plain ones.
+    ///
+    /// # Errors
+    /// When the library cannot do it, or there is no such field.
+    pub(crate) fn open(
+        shape: &YcsbTable,
+        table: Table,
+        encryption: Option<&FieldEncryption>,
+    ) -> Result<Self, Failure> {
+        let layout = Layout::of(shape);
+        let open = |encryption| Cells::open(layout, encryption).map_err(Failure::Error);
+        Ok(Self {
+            layout,
+            table,
+            cells: encryption.map(open).transpose()?,
+        })
+    }
+
+    /// All in plaintext.
+    pub(crate) fn plain(shape: &YcsbTable, table: Table) -> Self {
+        Self {
+            layout: Layout::of(shape),
+            table,
+            cells: None,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// True if a field is a cell.
+    pub(crate) fn is_cell(&self, field: u16) -> bool {
+        let cells = self.cells.as_ref();
+        cells.is_some_and(|cells| cells.is_encrypted.get(usize::from(field)) == Some(&true))
+    }
+
+    /// True if a field is a cell of bytes, and not of text.
+    pub(crate) fn are_bytes(&self, field: u16) -> bool {
+        self.is_cell(field) && self.cells.as_ref().is_some_and(|cells| cells.are_bytes)
+    }
+
+    /// True if any field is a cell.
+    pub(crate) fn have_cells(&self) -> bool {
+        self.cells.is_some()
+    }
+
+    /// Bytes of a field as it lies in the table.
+    pub(crate) fn length(&self, field: u16) -> usize {
+        match &self.cells {
+            Some(cells) if self.is_cell(field) => cells.length,
+            _ => self.layout.field_length,
+        }
+    }
+
+    /// Writes a value as it lies in the table over as many bytes.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub(crate) fn write(&mut self, field: u16, value: Value, bytes: &mut [u8]) -> Result<(), Failure> {
+        match &mut self.cells {
+            Some(cells) if cells.is_encrypted[usize::from(field)] => {
+                cells.named += 1;
+                cells.plaintext.resize(self.layout.field_length, 0);
+                value.write(&mut cells.plaintext);
+                let cell = cells.encrypt().map_err(|problem| {
+                    Failure::Error(format!("{}.field{field} {problem}", self.table.name()))
+                })?;
+                bytes.copy_from_slice(cell);
+            }
+            _ => value.write(bytes),
+        }
+        Ok(())
+    }
+
+    /// The same in hexadecimal digits, twice as many bytes.
+    ///
+    /// # Errors
+    /// When the library fails.
+    pub(crate) fn write_digits(
+        &mut self,
+        field: u16,
+        value: Value,
+        digits: &mut [u8],
+    ) -> Result<(), Failure> {
+        let (bytes, _) = digits.split_at_mut(digits.len() / 2);
+        self.write(field, value, bytes)?;
+        // From behind, where each byte was read before its place is written.
+        for at in (0..digits.len() / 2).rev() {
+            let byte = digits[at];
+            for (place, digit) in [(2 * at, byte >> 4), (2 * at + 1, byte & 15)] {
+                digits[place] = b"0123456789abcdef"[usize::from(digit)];
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to check a record that was read.
+    pub(crate) fn check(&mut self, key: Key) -> FieldsCheck<'_> {
+        self.check_by(self.layout, key)
+    }
+
+    /// The same, with every byte compared.
+    pub(crate) fn check_all(&mut self, key: Key) -> FieldsCheck<'_> {
+        self.check_by(self.layout.verified(), key)
+    }
+
+    fn check_by(&mut self, layout: Layout, key: Key) -> FieldsCheck<'_> {
+        FieldsCheck {
+            check: layout.check(key),
+            key,
+            table: self.table,
+            cells: self.cells.as_mut(),
+        }
+    }
+
+    /// What it did so far.
+    pub(crate) fn work(&self) -> CellWork {
+        let Some(cells) = &self.cells else {
+            return CellWork::default();
+        };
+        let counts = cells.cipher.counts();
+        CellWork {
+            encrypted: counts.encrypted,
+            decrypted: counts.decrypted,
+            named: cells.named,
+        }
+    }
+}
+
+impl Cells {
+    fn open(layout: Layout, with: &FieldEncryption) -> Result<Self, String> {
+        let is_encrypted = with.encryption.columns.ycsb_fields(layout.field_count)?;
+        let mut cells = Self {
+            cipher: CellCipher::open(&with.encryption, &with.key).map_err(|error| error.to_string())?,
+            is_encrypted,
+            are_bytes: with.encryption.encoding == CellEncoding::Binary
+                && with.encryption.format != CellFormat::ShardingsphereAes,
+            length: 0,
+            plaintext: vec![0; layout.field_length],
+            cell: Vec::new(),
+            // That which its length is known by.
+            named: 1,
+        };
+        cells.length = cells.encrypt()?.len();
+        Ok(cells)
+    }
+
+    /// The cell of what is in `plaintext`.
+    fn encrypt(&mut self) -> Result<&[u8], String> {
+        self.cell.clear();
+        let encrypted = self.cipher.encrypt(BYTES, &self.plaintext, &mut self.cell);
+        encrypted.map_err(|error| error.to_string())?;
+        if self.length != 0 && self.cell.len() != self.length {
+            let (made, expected) = (self.cell.len(), self.length);
+            return Err(format!("has a cell of {made} bytes; expected {expected}"));
+        }
+        Ok(&self.cell)
+    }
+
+    fn decrypt(&mut self, cell: &[u8]) -> Result<&[u8], String> {
+        self.plaintext.clear();
+        let decrypted = self.cipher.decrypt(cell, &mut self.plaintext);
+        decrypted.map_err(|error| error.to_string())?;
+        Ok(&self.plaintext)
+    }
+}
+
+/// The fields of a record that was read, one after the other, as they lie in the table.
+pub(crate) struct FieldsCheck<'a> {
+    check: RecordCheck,
+    key: Key,
+    table: Table,
+    cells: Option<&'a mut Cells>,
+}
+
+impl FieldsCheck<'_> {
+    /// The number of the next field.
+    pub(crate) fn next_field(&self) -> u16 {
+        self.check.next_field()
+    }
+
+    /// True if the next field is a cell.
+    pub(crate) fn is_next_cell(&self) -> bool {
+        let field = usize::from(self.next_field());
+        let cells = self.cells.as_ref();
+        cells.is_some_and(|cells| cells.is_encrypted.get(field) == Some(&true))
+    }
+
+    /// Checks the next field, after it was decrypted.
+    ///
+    /// # Errors
+    /// When there are too many, it cannot be decrypted, or it is not what was written.
+    pub(crate) fn field(&mut self, value: &[u8]) -> Result<(), Failure> {
+        let field = self.next_field();
+        match &mut self.cells {
+            Some(cells) if cells.is_encrypted.get(usize::from(field)) == Some(&true) => {
+                cells.named += 1;
+                let plaintext = cells.decrypt(value).map_err(|problem| {
+                    let (table, key) = (self.table.name(), self.key.as_str());
+                    Failure::Error(format!("{table}.field{field} of record {key} {problem}"))
+                })?;
+                self.check.field(plaintext)
+            }
+            _ => self.check.field(value),
+        }
+    }
+
+    /// Checks that there were all fields.
+    ///
+    /// # Errors
+    /// When there were fewer.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        self.check.end()
+    }
+}

@@ -1,0 +1,118 @@
+//! The same lines fill the same table on every database that takes any.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::{MARIADB, MYSQL, POSTGRESQL};
+use ciphertax_testkit::{fetched, plain, plain_postgresql, temporary_folder};
+use ciphertax_wire::{WireError, mysql, postgresql, sqlite};
+use ciphertax_workload::sql::{DataSession, Row, SqlSession, Value};
+
+use common::run;
+
+/// What means something in lines is escaped.
+const LINES: &[u8] =
+    b"1\t12345.67\tplain\n2\t-0.05\t\xC3\xBCn\xC3\xAFc\xC3\xB6d\xC3\xA9\n3\t\\N\t\\N\n4\t0\ttab\\tline\\nslash\\\\N\n";
+
+#[test]
+fn the_same_lines_are_the_same_rows_on_every_database() {
+    for entry in [&MARIADB, &MYSQL] {
+        if fetched(entry).is_none() {
+            continue;
+        }
+        let server = PrivateServer::builder(entry).start().unwrap();
+        run(async |reactor| {
+            let options = mysql::Session::that_loads(&plain(&server));
+            let (mut session, _) = mysql::Session::connect(reactor, &options).await.unwrap();
+            session.command("SET GLOBAL local_infile = 1").await.unwrap();
+            // Bytes are taken as they are, so the columns must be in the lines' own character set.
+            session
+                .command("SET character_set_server = utf8mb4")
+                .await
+                .unwrap();
+            loads(&mut session).await;
+            session.command("SET GLOBAL local_infile = 0").await.unwrap();
+            let refused = session
+                .load_lines("of_lines.t (id, amount, word)", LINES)
+                .await
+                .unwrap_err();
+            assert!(mysql::Session::takes_no_lines(&refused), "{refused}");
+        });
+    }
+    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    run(async |reactor| {
+        let options = plain_postgresql(&server);
+        let options = postgresql::Session::that_loads(&options);
+        let (mut session, _) = postgresql::Session::connect(reactor, &options).await.unwrap();
+        loads(&mut session).await;
+    });
+}
+
+#[test]
+fn a_file_takes_no_lines() {
+    let folder = temporary_folder();
+    let options = sqlite::ConnectOptions::new(&folder.path().join("file"), None, 1 << 20);
+    let mut session = sqlite::Session::create(&options).unwrap();
+    run(async |_| {
+        let refused = DataSession::load_lines(&mut session, "t (id)", b"1\n")
+            .await
+            .unwrap_err();
+        assert!(<sqlite::Session as DataSession>::takes_no_lines(&refused));
+    });
+}
+
+async fn loads<S: DataSession>(session: &mut S) {
+    for sql in [
+        "CREATE SCHEMA of_lines",
+        "CREATE TABLE of_lines.t (id INTEGER PRIMARY KEY, word VARCHAR(24), amount DECIMAL(12,2))",
+    ] {
+        session.command(sql).await.unwrap();
+    }
+    // In another order than the table's.
+    let into = "of_lines.t (id, amount, word)";
+    assert_eq!(session.load_lines(into, LINES).await.unwrap(), 4);
+    assert_eq!(session.load_lines(into, b"").await.unwrap(), 0);
+    let mut rows = Vec::new();
+    let keep = |row: &[Value<'_>]| {
+        rows.push(row.iter().map(text).collect::<Vec<_>>());
+        Ok(())
+    };
+    let sql = "SELECT id, amount, word FROM of_lines.t ORDER BY id";
+    let mut statement = session.prepare(sql, &[]).await.unwrap();
+    session.execute_values(&mut statement, keep).await.unwrap();
+    let expected = [
+        ["1", "12345.67", "plain"].map(Some),
+        ["2", "-0.05", "ünïcödé"].map(Some),
+        [Some("3"), None, None],
+        ["4", "0.00", "tab\tline\nslash\\N"].map(Some),
+    ];
+    assert_eq!(
+        rows,
+        expected.map(|row| row.map(|value| value.map(str::to_owned)).to_vec())
+    );
+
+    session.command("BEGIN").await.unwrap();
+    let again = session.load_lines(into, b"9\t1\tx\n4\t1\tx\n").await.unwrap_err();
+    assert!(S::is_duplicate(&again) && !S::takes_no_lines(&again), "{again}");
+    session.command("ROLLBACK").await.unwrap();
+    let count = session.query("SELECT COUNT(*) FROM of_lines.t").await.unwrap();
+    assert_eq!(count[0].text(0), "4");
+    let missing: WireError = session
+        .load_lines("of_lines.nothing (id)", LINES)
+        .await
+        .unwrap_err();
+    assert!(
+        !S::takes_no_lines(&missing) && !S::is_duplicate(&missing),
+        "{missing}"
+    );
+}
+
+fn text(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::Integer(value) => Some(value.to_string()),
+        Value::Text(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
+    }
+}

@@ -1,0 +1,138 @@
+//! A server and how its sessions are opened, whichever database it is.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, POSTGRESQL};
+use ciphertax_model::Tpcc;
+use ciphertax_testkit::{fetched, plain, plain_postgresql, run_within};
+use ciphertax_wire::{mysql, postgresql};
+use ciphertax_workload::dataset::tpcc::{TpccContents, restore};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
+use ciphertax_workload::sql::{DataSession, Row};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// More columns than any question of these tests has.
+const COLUMNS: usize = 4;
+
+pub(crate) struct Ground<S: DataSession> {
+    /// Lives as long as it.
+    _server: PrivateServer,
+    pub(crate) options: S::Options,
+    /// Matches a regular expression.
+    pub(crate) matches: &'static str,
+}
+
+pub(crate) fn mariadb() -> Ground<mysql::Session> {
+    of_mysql(&MARIADB)
+}
+
+pub(crate) fn mysql() -> Option<Ground<mysql::Session>> {
+    fetched(&MYSQL)?;
+    Some(of_mysql(&MYSQL))
+}
+
+fn of_mysql(entry: &'static Entry) -> Ground<mysql::Session> {
+    let server = PrivateServer::builder(entry).start().unwrap();
+    Ground {
+        options: plain(&server),
+        _server: server,
+        matches: "REGEXP",
+    }
+}
+
+pub(crate) fn postgresql() -> Option<Ground<postgresql::Session>> {
+    fetched(&POSTGRESQL)?;
+    let server = PrivateServer::builder(&POSTGRESQL).start().unwrap();
+    let options = plain_postgresql(&server);
+    Some(Ground {
+        options,
+        _server: server,
+        matches: "~",
+    })
+}
+
+/// The tables of one warehouse, in one plain set.
+pub(crate) fn one_warehouse() -> TpccContents {
+    TpccContents::plain(Tpcc {
+        warehouses: 1,
+        load_workers: 2,
+        ..Tpcc::default()
+    })
+}
+
+impl<S: DataSession> Ground<S> {
+    /// Makes the data set, and returns what progress was heard.
+    pub(crate) fn prepare(&self, contents: &TpccContents) -> Result<Vec<u64>, DatasetError> {
+        let mut heard = Vec::new();
+        run_within(PATIENCE, async |reactor| {
+            let contents = Contents::from(contents.clone());
+            let progress = |rows| heard.push(rows);
+            dataset::prepare_contents::<S>(reactor, &self.options, &contents, &mut Vec::new(), progress).await
+        })
+        .unwrap()?;
+        Ok(heard)
+    }
+
+    /// Begins to make the data set and ends in the middle, as one who is killed, when so many rows are there.
+    pub(crate) fn interrupt(&self, contents: &TpccContents, rows: u64) {
+        run_within(PATIENCE, async |reactor| {
+            let reached = Cell::new(false);
+            let contents = Contents::from(contents.clone());
+            let progress = |there| reached.set(there >= rows);
+            let mut opened = Vec::new();
+            let load =
+                dataset::prepare_contents::<S>(reactor, &self.options, &contents, &mut opened, progress);
+            let mut load = pin!(load);
+            poll_fn(|context| match load.as_mut().poll(context) {
+                Poll::Ready(outcome) => panic!("it was not interrupted: {outcome:?}"),
+                Poll::Pending if reached.get() => Poll::Ready(()),
+                Poll::Pending => Poll::Pending,
+            })
+            .await;
+        })
+        .unwrap();
+    }
+
+    pub(crate) fn restore(&self, contents: &TpccContents) -> Vec<u64> {
+        let mut heard = Vec::new();
+        run_within(PATIENCE, async |reactor| {
+            let progress = |rows| heard.push(rows);
+            restore::<S>(reactor, &self.options, contents, &mut Vec::new(), progress).await
+        })
+        .unwrap()
+        .unwrap();
+        heard
+    }
+
+    pub(crate) fn with_session<T>(&self, task: impl AsyncFnOnce(&mut S) -> T) -> T {
+        run_within(PATIENCE, async |reactor| {
+            let (mut session, _) = S::connect(reactor, &self.options).await.unwrap();
+            task(&mut session).await
+        })
+        .unwrap()
+    }
+
+    /// The rows of a statement, columns parted by spaces.
+    pub(crate) fn ask(&self, statement: &str) -> Vec<String> {
+        self.with_session(async |session| {
+            let rows = session.query(statement).await;
+            let rows = rows.unwrap_or_else(|error| panic!("{statement}: {error}"));
+            let row = |row: &S::Row| {
+                let columns: Vec<String> = (0..COLUMNS).map(|column| row.text(column)).collect();
+                columns.join(" ").trim_end().to_owned()
+            };
+            rows.iter().map(row).collect()
+        })
+    }
+
+    pub(crate) fn number(&self, question: &str) -> f64 {
+        let rows = self.ask(question);
+        rows[0].parse().unwrap_or_else(|_| panic!("{question}: {rows:?}"))
+    }
+}

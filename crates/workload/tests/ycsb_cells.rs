@@ -1,0 +1,419 @@
+//! Fields of YCSB's table that the client encrypts, on MariaDB and MongoDB.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod common;
+
+use std::sync::Arc;
+
+use ciphertax_columns::MasterKey;
+use ciphertax_engine::{Failure, SliceYield};
+use ciphertax_lab::PrivateServer;
+use ciphertax_lab::catalogue::MONGODB;
+use ciphertax_model::{
+    CellAlgorithm, CellEncoding, CellFormat, CellMode, ColumnEncryption, ColumnFeature, ColumnSelection,
+    Decrypt, ReadPreference, Transport, Workload,
+};
+use ciphertax_testkit::{contains, fetched};
+use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
+use ciphertax_wire::mongodb::bson::{Binary, RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session as MongodbSession};
+use ciphertax_wire::mysql::Session;
+use ciphertax_workload::dataset::{self, Contents};
+use ciphertax_workload::mongodb::{self, DATABASE, MongodbAccess, MongodbTable};
+use ciphertax_workload::mysql::MysqlTable;
+use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
+
+use common::{
+    CORE_WORKLOADS, SLICE, TABLE, access, administer, count_of, empty_server, engine, options, run, slice,
+};
+
+/// A record of the table.
+const RECORD: &str = "user6284781860667377211";
+
+/// What is stored: all fields, or field0 and field3.
+fn encryption(format: CellFormat, mode: CellMode, encoding: CellEncoding, all: bool) -> ColumnEncryption {
+    let named = ["field0", "field3"].map(str::to_owned);
+    ColumnEncryption {
+        feature: ColumnFeature::Stored,
+        format,
+        algorithm: CellAlgorithm::Aes128Gcm,
+        mode,
+        encoding,
+        columns: match all {
+            true => ColumnSelection::All,
+            false => ColumnSelection::Named(named.into()),
+        },
+        decrypt: Decrypt::All,
+    }
+}
+
+fn by(encryption: &ColumnEncryption, key: &str) -> FieldEncryption {
+    let key = MasterKey::from_hex(&key.repeat(16)).unwrap();
+    FieldEncryption::stored(Some(encryption), Some(&key)).unwrap()
+}
+
+/// Makes sure that a slice did what it should, and that no cell was left out.
+fn assert_whole(yielded: &SliceYield, cells_of_a_record: u64) {
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    assert_eq!(
+        yielded.cells_encrypted + yielded.cells_decrypted,
+        yielded.cells_named
+    );
+    let read = count_of(yielded, "read") + count_of(yielded, "read_modify_write");
+    let inserted = count_of(yielded, "insert");
+    if count_of(yielded, "scan") == 0 {
+        assert_eq!(yielded.cells_decrypted, cells_of_a_record * read);
+    } else {
+        assert!(yielded.cells_decrypted > 0);
+    }
+    assert!(yielded.cells_encrypted >= cells_of_a_record * inserted);
+}
+
+fn error_of(yielded: SliceYield) -> String {
+    match yielded.first_failure {
+        Some(Failure::Error(problem)) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn mariadb_stores_cells_of_every_format_and_never_sees_a_value() {
+    use CellEncoding::{Base64, Binary};
+    use CellMode::{Deterministic, Random};
+    let server = empty_server();
+    load(&server, None);
+    let value = |field: &str| {
+        let sql = format!("SELECT {field} FROM ciphertax.usertable WHERE YCSB_KEY = '{RECORD}'");
+        administer(&server, &[&sql]).remove(0)
+    };
+    let canaries = [value("FIELD3"), value("FIELD7")];
+    // In two halves, so that no log of the question holds one.
+    let halves = |canary: &str| {
+        let (one, other) = canary.split_at(canary.len() / 2);
+        format!("CONCAT('{one}', '{other}')")
+    };
+    // A plain session that looks for them everywhere.
+    let found = || {
+        let all = (0..10).map(|field| format!("COALESCE(FIELD{field}, '')"));
+        let all = all.collect::<Vec<_>>().join(", ");
+        canaries.each_ref().map(|canary| {
+            let canary = halves(canary);
+            let sql =
+                format!("SELECT COUNT(*) FROM ciphertax.usertable WHERE INSTR(CONCAT({all}), {canary})");
+            administer(&server, &[&sql]).remove(0)
+        })
+    };
+    assert_eq!(found(), ["1", "1"]);
+    administer(
+        &server,
+        &[
+            "SET GLOBAL log_output = 'TABLE'",
+            "TRUNCATE mysql.general_log",
+            "SET GLOBAL general_log = ON",
+        ],
+    );
+    for (format, mode, encoding, all) in [
+        (CellFormat::AeadCbcHmac, Deterministic, Binary, true),
+        (CellFormat::AeadCbcHmac, Random, Base64, false),
+        (CellFormat::Encdb, Random, Base64, true),
+        (CellFormat::Encdb, Random, Binary, false),
+        (CellFormat::Csfle, Deterministic, Base64, true),
+        (CellFormat::ShardingsphereAes, Deterministic, Base64, true),
+    ] {
+        let encryption = encryption(format, mode, encoding, all);
+        let fields = by(&encryption, "07");
+        administer(&server, &["TRUNCATE mysql.general_log"]);
+        load(&server, Some(&fields));
+        // What is not encrypted can be found.
+        assert_eq!(found(), ["0", if all { "0" } else { "1" }], "{encryption}");
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        for (workload, kinds) in CORE_WORKLOADS {
+            let mix = workload.ycsb_mix().unwrap();
+            let mut engine = engine(vec![Ycsb::new(
+                store(&server, Some(&fields)),
+                &TABLE,
+                mix,
+                Arc::clone(&keys),
+            )]);
+            engine.prepare(0).unwrap().unwrap();
+            let yielded = engine.slice(0, SLICE / 3).unwrap();
+            for kind in kinds {
+                assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
+            }
+            assert_whole(&yielded, if all { 10 } else { 2 });
+            engine.prepare(0).unwrap().unwrap();
+        }
+        assert_eq!(found()[0], "0", "{encryption}");
+        let statements = canaries.each_ref().map(|canary| {
+            let canary = halves(canary);
+            let sql = format!("SELECT COUNT(*) FROM mysql.general_log WHERE INSTR(argument, {canary})");
+            administer(&server, &[&sql]).remove(0)
+        });
+        assert_eq!(statements[0], "0", "{encryption}");
+        if !all {
+            assert_ne!(statements[1], "0");
+        }
+        let executed = "SELECT COUNT(*) > 10 FROM mysql.general_log WHERE command_type = 'Execute'";
+        assert_eq!(administer(&server, &[executed]), ["1"]);
+    }
+}
+
+#[test]
+fn a_changed_byte_or_another_key_on_mariadb_names_the_column_and_the_key() {
+    let server = empty_server();
+    let encryption = encryption(
+        CellFormat::AeadCbcHmac,
+        CellMode::Random,
+        CellEncoding::Binary,
+        true,
+    );
+    load(&server, Some(&by(&encryption, "07")));
+    let read = |key: &str| {
+        let store = store(&server, Some(&by(&encryption, key)));
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        let mix = Workload::YcsbC.ycsb_mix().unwrap();
+        slice(Ycsb::new(store, &TABLE, mix, keys), SLICE / 3)
+    };
+    assert_whole(&read("07"), 10);
+    let wrong_key = error_of(read("08"));
+    assert!(
+        wrong_key.starts_with("usertable.field0 of record user") && wrong_key.contains("another key"),
+        "{wrong_key}"
+    );
+    let flip = "UPDATE ciphertax.usertable SET FIELD3 = CONCAT(LEFT(FIELD3, 60), CHAR(ASCII(SUBSTR(FIELD3, 61)) ^ 1), \
+                SUBSTR(FIELD3, 62))";
+    administer(&server, &[flip]);
+    let changed = error_of(read("07"));
+    assert!(
+        changed.starts_with("usertable.field3 of record user"),
+        "{changed}"
+    );
+    // Eight bytes of what the key is known by, and other ones than of the other key.
+    let number = |message: &str| {
+        message
+            .rsplit('(')
+            .next()
+            .unwrap()
+            .trim_end_matches(')')
+            .to_owned()
+    };
+    assert_eq!(number(&changed).len(), 16, "{changed}");
+    assert_ne!(number(&changed), number(&wrong_key));
+    administer(
+        &server,
+        &["UPDATE ciphertax.usertable SET FIELD3 = LEFT(FIELD3, 50)"],
+    );
+    let cut = error_of(read("07"));
+    assert!(
+        cut.starts_with("usertable.field3 of record user") && cut.contains("no cell of aead_cbc_hmac"),
+        "{cut}"
+    );
+}
+
+#[test]
+fn what_was_stored_with_another_key_is_made_anew() {
+    let server = empty_server();
+    let encryption = encryption(CellFormat::Csfle, CellMode::Random, CellEncoding::Base64, false);
+    let fields = by(&encryption, "07");
+    load(&server, Some(&fields));
+    assert_eq!(load(&server, Some(&fields)), [1050], "it was right");
+    assert_eq!(load(&server, Some(&by(&encryption, "08"))).first(), Some(&100));
+    assert_eq!(load(&server, None).first(), Some(&100));
+}
+
+#[test]
+fn batches_of_new_records_hold_cells() {
+    let server = empty_server();
+    let encryption = encryption(CellFormat::Encdb, CellMode::Random, CellEncoding::Base64, true);
+    let fields = by(&encryption, "07");
+    load(&server, Some(&fields));
+    let yielded = slice(YcsbLoad::new(store(&server, Some(&fields)), &TABLE), SLICE / 3);
+    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+    assert_eq!(yielded.cells_encrypted, 1000 * count_of(&yielded, "insert"));
+    assert_eq!(yielded.cells_encrypted, yielded.cells_named);
+}
+
+#[test]
+fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
+    let server = mongodb_server();
+    load_mongodb(&server, None);
+    let value = |field: &str| binary(&server, field).bytes;
+    let canary = value("field3");
+    for (mode, kind) in [(CellMode::Random, 2), (CellMode::Deterministic, 1)] {
+        let encryption = encryption(CellFormat::Csfle, mode, CellEncoding::Binary, true);
+        let fields = by(&encryption, "07");
+        load_mongodb(&server, Some(&fields));
+        let stored = binary(&server, "field3");
+        assert_eq!(
+            (stored.subtype, stored.bytes[0]),
+            (BinarySubtype::Encrypted, kind)
+        );
+        assert_eq!(
+            stored.bytes.len(),
+            18 + 16 + 112 + 32,
+            "as MongoDB's own drivers make it"
+        );
+        let record = find(&server);
+        assert!(!contains(record.as_bytes(), &canary[..16]));
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        for (workload, kinds) in CORE_WORKLOADS {
+            let mix = workload.ycsb_mix().unwrap();
+            let store = mongodb_store(&server, Some(&fields));
+            let mut engine = engine(vec![Ycsb::new(store, &TABLE, mix, Arc::clone(&keys))]);
+            engine.prepare(0).unwrap().unwrap();
+            let yielded = engine.slice(0, SLICE / 3).unwrap();
+            for kind in kinds {
+                assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
+            }
+            assert_whole(&yielded, 10);
+            engine.prepare(0).unwrap().unwrap();
+        }
+        let equal = binary(&server, "field9").bytes == stored.bytes;
+        assert!(!equal, "values differ by their field");
+    }
+}
+
+#[test]
+fn a_changed_byte_or_another_key_on_mongodb_names_the_field_and_the_key() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
+    let server = mongodb_server();
+    let encryption = encryption(CellFormat::Csfle, CellMode::Random, CellEncoding::Binary, false);
+    load_mongodb(&server, Some(&by(&encryption, "07")));
+    let read = |key: &str| {
+        let store = mongodb_store(&server, Some(&by(&encryption, key)));
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        let mix = Workload::YcsbC.ycsb_mix().unwrap();
+        slice(Ycsb::new(store, &TABLE, mix, keys), SLICE / 3)
+    };
+    assert_whole(&read("07"), 2);
+    let wrong_key = error_of(read("08"));
+    assert!(
+        wrong_key.starts_with("usertable.field0 of record user") && wrong_key.contains("another key"),
+        "{wrong_key}"
+    );
+    let mut bytes = binary(&server, "field3").bytes;
+    let put = |bytes: &[u8], subtype| {
+        let value = Binary {
+            subtype,
+            bytes: bytes.to_vec(),
+        };
+        let mut updates = RawArrayBuf::new();
+        updates.push(rawdoc! { "q": {}, "u": { "$set": { "field3": value } }, "multi": true });
+        ask(
+            &server,
+            rawdoc! { "update": "usertable", "updates": updates, "$db": DATABASE },
+        );
+    };
+    bytes[40] ^= 1;
+    put(&bytes, BinarySubtype::Encrypted);
+    let changed = error_of(read("07"));
+    assert!(
+        changed.starts_with("usertable.field3 of record user") && changed.contains("was changed"),
+        "{changed}"
+    );
+    let number = changed
+        .rsplit('(')
+        .next()
+        .unwrap()
+        .trim_end_matches(')')
+        .to_owned();
+    assert_eq!(number.len(), 32, "{changed}");
+    let plain = vec![b'x'; 100];
+    put(&plain, BinarySubtype::Generic);
+    let plain = error_of(read("07"));
+    assert!(plain.contains("has a field3 that is not encrypted"), "{plain}");
+}
+
+/// Loads the table, and returns what was heard of the progress.
+fn load(server: &PrivateServer, fields: Option<&FieldEncryption>) -> Vec<u64> {
+    let contents = Contents {
+        fields: fields.cloned(),
+        ..Contents::from(TABLE)
+    };
+    let options = options(server, None, None);
+    let mut heard = Vec::new();
+    run(async |reactor| {
+        let progress = |rows| heard.push(rows);
+        dataset::prepare_contents::<Session>(reactor, &options, &contents, &mut Vec::new(), progress).await
+    })
+    .unwrap();
+    heard
+}
+
+fn store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> MysqlTable {
+    MysqlTable {
+        access: access(server, None),
+        table: TABLE,
+        columns: None,
+        fields: fields.cloned(),
+    }
+}
+
+fn mongodb_server() -> PrivateServer {
+    let builder = PrivateServer::builder(&MONGODB)
+        .without_tls()
+        .access_control(false);
+    builder.start().unwrap()
+}
+
+fn mongodb_options(server: &PrivateServer) -> ConnectOptions {
+    let address = server.address();
+    ConnectOptions::new(address.ip().to_string(), address.port(), Login::None)
+}
+
+fn load_mongodb(server: &PrivateServer, fields: Option<&FieldEncryption>) {
+    let options = mongodb_options(server);
+    run(async |reactor| mongodb::dataset::prepare(reactor, &options, &TABLE, fields, |_| ()).await).unwrap();
+}
+
+fn mongodb_store(server: &PrivateServer, fields: Option<&FieldEncryption>) -> MongodbTable {
+    MongodbTable {
+        access: MongodbAccess {
+            options: mongodb_options(server),
+            seeds: Vec::new(),
+            routes: Vec::new(),
+            expectation: Expectation::new(Transport::Plain),
+            connections: 1,
+            read_preference: ReadPreference::Primary,
+        },
+        table: TABLE,
+        writes: true,
+        fields: fields.cloned(),
+    }
+}
+
+fn ask(server: &PrivateServer, command: RawDocumentBuf) -> RawDocumentBuf {
+    let options = mongodb_options(server);
+    run(async |reactor| {
+        let (mut session, _) = MongodbSession::connect(reactor, &options).await.unwrap();
+        session.command(&command).await.unwrap()
+    })
+}
+
+/// The record as a session without any key sees it.
+fn find(server: &PrivateServer) -> RawDocumentBuf {
+    ask(
+        server,
+        rawdoc! { "find": "usertable", "filter": { "_id": RECORD }, "$db": DATABASE },
+    )
+}
+
+fn binary(server: &PrivateServer, field: &str) -> Binary {
+    let answer = find(server);
+    let batch = answer
+        .get_document("cursor")
+        .unwrap()
+        .get_array("firstBatch")
+        .unwrap();
+    let record = batch.get_document(0).unwrap();
+    match record.get(field).unwrap().unwrap() {
+        RawBsonRef::Binary(value) => value.to_binary(),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# How right why is, over many runs, each of which measures minutes; keeps the answers in record/. About 45 minutes; as root, or by who
+# may look into servers.
+#
+#   scripts/why-bars.sh [slowed|same|size]    functions made slower by a known time; a baseline beside itself; ten minutes of looking
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+keep() {
+    scripts/keep.sh "$1" cargo test --locked --workspace --test end_to_end -- --ignored --nocapture --exact "why_bars::$2"
+}
+
+for part in ${1:-slowed same size}; do
+    case "$part" in
+        slowed) keep why-slowed.md functions_that_are_slower_by_a_known_time_are_found_with_that_time ;;
+        same) keep why-same.md a_baseline_beside_itself_differs_in_no_category ;;
+        size) keep why-size.md ten_minutes_of_looking_need_little_memory_and_disk ;;
+        *)
+            echo "usage: scripts/why-bars.sh [slowed|same|size]" >&2
+            exit 1
+            ;;
+    esac
+done

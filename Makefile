@@ -17,7 +17,7 @@ build: ## Build the ciphertax command
 	./scripts/setup.sh build
 	$(CARGO) build --release --locked -p ciphertax
 
-test: ## All tests: unit, property, and end to end against the real servers of the catalogue (some 200 MB, kept)
+test: ## All tests: unit, property, and end to end against the real servers of the catalogue (200 MB that are kept, 18 GB of disk)
 	./scripts/setup.sh test
 	$(MAKE) lint
 	$(MAKE) unit

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 mkdir -p record docs
 cargo build --release --locked -p ciphertax-bench
 all="peers transactions engine connects ycsb logins pgbench postgres-connects sqlite io-choice placement pairing poll-delay cells values
-    column-relay tpcc tpcc-load connections"
+    column-relay tpcc tpcc-load connections looking"
 # Peers for TPC-C are in no package: GO_TPC names the program (github.com/pingcap/go-tpc), SYSBENCH_TPCC the folder of the scripts
 # (github.com/Percona-Lab/sysbench-tpcc).
 peers=(${GO_TPC:+--go-tpc "$GO_TPC"} ${SYSBENCH_TPCC:+--sysbench-tpcc "$SYSBENCH_TPCC"})

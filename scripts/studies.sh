@@ -5,7 +5,8 @@ cd "$(dirname "$0")/.."
 studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-tls-tunnel-wan mysql-tls-scenarios mysql-tls-client-library
     mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login
     postgres-post-quantum postgres-login postgres-connect-distance postgres-pooler postgres-tls databases-tls
-    sqlcipher mysql-at-rest-settings mysql-transit-and-rest at-rest-everywhere mysql-tls-tde-library})
+    sqlcipher mysql-at-rest-settings mysql-transit-and-rest at-rest-everywhere mysql-tls-tde-library
+    mysql-why always-encrypted-tpcc})
 # Those that are measured in another size than the one they have by themselves.
 declare -A scales=([mysql-tls-tde-library]=laptop)
 mkdir -p record/studies

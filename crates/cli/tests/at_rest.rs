@@ -19,7 +19,7 @@ use crate::common::{PATIENCE, Running, Sandbox, files_with, no_slice_failed, rec
 const STUDY: &str = r#"
 name = "parts"
 question = "What does encryption at rest cost?"
-time_s = 6
+time_s = 12
 slice_s = 0.1
 storage = { memory_mb = 64, binary_log = true }
 dataset = { tables = 1, table_size = 200 }

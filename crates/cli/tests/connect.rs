@@ -33,6 +33,19 @@ fn connect(arguments: &[&str]) -> ConnectionRecord {
     record(&Sandbox::new().finish(&all))
 }
 
+/// The same, up to twice more where the server had other work and its CPU time could not be read.
+fn connect_where_quiet(arguments: &[&str]) -> ConnectionRecord {
+    let mut found = connect(arguments);
+    for _ in 0..2 {
+        let unread = found.first_answer.server_cpu_unread.as_deref();
+        if !unread.is_some_and(|why| why.contains("other work")) {
+            break;
+        }
+        found = connect(arguments);
+    }
+    found
+}
+
 fn shown(arguments: &[&str]) -> String {
     let all: Vec<&str> = ["connect"].iter().chain(arguments).copied().collect();
     let finished = Sandbox::new().finish(&all);
@@ -105,7 +118,7 @@ fn a_connection_to_mariadb_is_taken_apart() {
         server.ca_file().display()
     );
     let before = server.schemas();
-    let found = connect(&[&verified]);
+    let found = connect_where_quiet(&[&verified]);
     assert_eq!(
         phases(&found),
         [
@@ -154,16 +167,16 @@ fn a_connection_to_mariadb_is_taken_apart() {
 #[test]
 fn several_connections_have_medians_and_what_resuming_saves_has_an_interval() {
     let server = OwnServer::start_with(|builder| builder.certificate(CertificateKind::Rsa4096));
-    let found = connect(&[&server.url_with(server.password()), "--count", "20"]);
+    let found = connect_where_quiet(&[&server.url_with(server.password()), "--count", "60"]);
     makes_sense(&found);
-    assert_eq!((found.connections, found.logins.len()), (20, 20));
+    assert_eq!((found.connections, found.logins.len()), (60, 60));
     let handshake = phase(&found, Phase::Tls).wall_us;
     assert!(handshake.least <= handshake.low && handshake.low <= handshake.median);
     assert!(handshake.median <= handshake.high && handshake.high <= handshake.most);
     assert!(handshake.least < handshake.most);
     // Without a signature by so large a key.
     let tried = found.tried.unwrap();
-    assert_eq!(tried.resumed, 20);
+    assert_eq!(tried.resumed, 60);
     let saves = tried.saves_us.unwrap();
     assert!(
         saves.low > 0.0 && saves.low < saves.value && saves.value < saves.high,
@@ -271,7 +284,7 @@ fn forward(near: TcpStream, far: TcpStream) {
 #[test]
 fn a_connection_to_postgresql_is_taken_apart() {
     let server = OwnPostgreSql::start();
-    let found = connect(&[&server.verified_url()]);
+    let found = connect_where_quiet(&[&server.verified_url()]);
     assert_eq!(
         phases(&found),
         [
@@ -300,7 +313,7 @@ fn a_connection_to_mongodb_is_taken_apart_in_the_order_of_its_phases() {
     let server = OwnMongoDb::start();
     let url = server.url_with(server.password());
     let verified = format!("{url}?tlsCAFile={}", server.ca_file().display());
-    let found = connect(&[&verified]);
+    let found = connect_where_quiet(&[&verified]);
     assert_eq!(
         phases(&found),
         [

@@ -1,5 +1,6 @@
 //! MongoDB through the whole command, on real private servers: access control off and on, logins, YCSB, failover.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +19,7 @@ const AUTHENTICATION: &str = r#"
 name = "logins"
 question = "What does authentication cost?"
 server = "mongodb"
-time_s = 18
+time_s = 36
 slice_s = 0.2
 
 [ycsb]
@@ -242,7 +243,10 @@ fn a_primary_that_steps_down_or_dies_voids_the_slices_it_touches_and_the_run_goe
     running.measures();
     let members = servers_of(&sandbox.temporary());
     assert_eq!(members.len(), 4);
-    let primary = primary_of(&sandbox).expect("a primary");
+    let found = OnceCell::new();
+    let finds = || primary_of(&sandbox).is_some_and(|primary| found.set(primary).is_ok());
+    assert!(within(PATIENCE, finds), "no primary");
+    let primary = found.into_inner().unwrap();
     let victim = members
         .iter()
         .find(|pid| port_of(pid.as_raw_nonzero().get()) == Some(primary.port));
@@ -282,7 +286,7 @@ fn a_killed_run_of_mongodb_leaves_no_server_and_no_secret() {
 #[test]
 fn a_single_mongodb_that_dies_ends_the_run_with_a_partial_report() {
     let sandbox = Sandbox::new();
-    let study = AUTHENTICATION.replace("time_s = 18", "time_s = 60");
+    let study = AUTHENTICATION.replace("time_s = 36", "time_s = 60");
     let mut running = start(&sandbox, &study, &[]);
     running.measures();
     for server in servers_of(&sandbox.temporary()) {

@@ -6,7 +6,7 @@ use ciphertax_wire::mongodb::bson::{RawArrayBuf, rawdoc};
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, OwnMongoDb, Running, Sandbox, another_ca, command_lines_with, no_secret_is_left,
+    OwnMongoDb, PATIENCE, Running, Sandbox, another_ca, command_lines_with, no_secret_is_left,
     no_slice_failed, record, within,
 };
 
@@ -28,7 +28,7 @@ fn a_password_in_the_environment_stays_there_and_other_databases_stay_as_they_ar
     let sandbox = Sandbox::new();
     let target = format!("{}?tlsCAFile={}", server.url(), server.ca_file().display());
 
-    let mut running = start(&sandbox, &target, Some(server.password()), &["--time", "4"]);
+    let mut running = start(&sandbox, &target, Some(server.password()), &["--time", "12"]);
     running.measures();
     assert_eq!(command_lines_with(server.password()), Vec::<String>::new());
     assert!(server.has("ciphertax"));
@@ -318,7 +318,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next() {
             client.is_ok()
         })
     };
-    assert!(within(CLEANED_UP, || !others()));
+    assert!(within(PATIENCE, || !others()));
     let finished = start(&sandbox, &target, None, &[]).finish();
     finished.measured();
     assert_eq!(server.contents(), before);

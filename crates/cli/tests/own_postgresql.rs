@@ -23,7 +23,7 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
         server.url(),
         server.ca_file().display()
     );
-    let mut command = sandbox.command(&["quick", &target, "--time", "4", "--out", "run"]);
+    let mut command = sandbox.command(&["quick", &target, "--time", "12", "--out", "run"]);
     command.env("CIPHERTAX_PASSWORD", server.password());
     let mut running = Running::start(command);
     running.measures();

@@ -4,7 +4,7 @@ use ciphertax_records::Verified;
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, OwnServer, Running, Sandbox, command_lines_with, no_secret_is_left, record, within,
+    OwnServer, PATIENCE, Running, Sandbox, command_lines_with, no_secret_is_left, record, within,
 };
 
 #[test]
@@ -19,7 +19,7 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
     let before = (server.schemas(), server.query(checksum));
 
     let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["quick", &server.url(), "--time", "4", "--out", "run"]);
+    let mut command = sandbox.command(&["quick", &server.url(), "--time", "12", "--out", "run"]);
     command.env("CIPHERTAX_PASSWORD", server.password());
     let mut running = Running::start(command);
     running.measures();
@@ -94,7 +94,7 @@ fn what_a_killed_run_left_on_the_server_goes_with_the_next() {
 
     // The claim ends when the server notices that the connection is closed.
     let released = || server.query("SELECT IS_FREE_LOCK('ciphertax')") == ["1"];
-    assert!(within(CLEANED_UP, released));
+    assert!(within(PATIENCE, released));
     let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "run"]);
     finished.measured();
     assert_eq!(server.schemas(), before);

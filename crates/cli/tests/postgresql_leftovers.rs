@@ -119,7 +119,7 @@ fn a_run_that_cannot_clean_up_reports_what_it_measured_and_says_what_is_left() {
     let before = server.contents();
     let sandbox = Sandbox::new();
     let target = server.verified_url();
-    let mut running = sandbox.start(&["quick", &target, "--time", "4", "--out", "run"]);
+    let mut running = sandbox.start(&["quick", &target, "--time", "12", "--out", "run"]);
     running.measures();
     let finished = server.session_called("pg_dump", |query| {
         query("BEGIN; LOCK TABLE ciphertax.sbtest1 IN ACCESS SHARE MODE");

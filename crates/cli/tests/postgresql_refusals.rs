@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 
 use crate::common::{
-    CLEANED_UP, OwnPostgreSql, PostgreSqlCopy, Sandbox, another_ca, no_slice_failed, record, refused, within,
+    OwnPostgreSql, PATIENCE, PostgreSqlCopy, Sandbox, another_ca, no_slice_failed, record, refused, within,
 };
 
 #[test]
@@ -111,7 +111,7 @@ fn a_server_whose_transactions_are_read_only_is_refused_with_the_setting() {
     let server = OwnPostgreSql::start();
     server.query("ALTER SYSTEM SET default_transaction_read_only = on");
     server.query("SELECT pg_reload_conf()");
-    assert!(within(CLEANED_UP, || server
+    assert!(within(PATIENCE, || server
         .query("SELECT current_setting('transaction_read_only')")
         == ["on"]));
     let before = server.contents();

@@ -31,7 +31,7 @@ fn study(log: &Path) -> String {
         r#"
         name = "probes"
         question = "What does a flush cost?"
-        time_s = 12
+        time_s = 30
         profile = "off"
         storage = {{ flush_log_at_trx_commit = 1 }}
         dataset = {{ table_size = 1000 }}

@@ -272,7 +272,7 @@ fn report_as_text_begins_with_the_verdict_and_ends_with_the_command_that_repeats
             "Report:  run/report.html"
         ]
     );
-    assert!(quick.run.head.command.contains("--time 8") && quick.run.head.command.contains("--seed 7"));
+    assert!(quick.run.head.command.contains("--time 12") && quick.run.head.command.contains("--seed 7"));
     assert!(!text.contains('\x1b'), "colour without a terminal");
 }
 
@@ -407,13 +407,22 @@ struct Quick {
 
 fn quick() -> &'static Quick {
     static QUICK: OnceLock<Quick> = OnceLock::new();
-    QUICK.get_or_init(Quick::measure)
+    QUICK.get_or_init(|| {
+        let mut run = Quick::measure();
+        for _ in 0..2 {
+            if run.has_blocks() {
+                break;
+            }
+            run = Quick::measure();
+        }
+        run
+    })
 }
 
 impl Quick {
     fn measure() -> Self {
         let sandbox = Sandbox::new();
-        let mut running = sandbox.start(&["quick", "--time", "8", "--seed", "7", "--json", "--out", "run"]);
+        let mut running = sandbox.start(&["quick", "--time", "12", "--seed", "7", "--json", "--out", "run"]);
         running.measures();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let keys = files_with(&sandbox.temporary(), "PRIVATE KEY");
@@ -422,6 +431,7 @@ impl Quick {
         assert_eq!(servers.len(), 1);
         let server_folder_mode = mode(&servers[0].path());
         let finished = running.finish();
+        finished.measured();
         sandbox.expect_nothing_left();
         let files = fs::read_dir(sandbox.run()).unwrap().flatten();
         Self {
@@ -433,6 +443,18 @@ impl Quick {
             keys,
             server_folder_mode,
         }
+    }
+
+    /// False where others who use the machine left too few blocks to compare anything by. It looks at one metric alone: that all are
+    /// compared is what the tests show.
+    fn has_blocks(&self) -> bool {
+        let of = |rows: &[EstimateRow], cell: &str| {
+            let rows = rows.iter().filter(|row| row.cell == cell);
+            rows.filter(|row| row.metric == Metric::ClientCpuPerOp).count()
+        };
+        let results = &self.run.results;
+        let mut cells = results.cells.iter();
+        cells.all(|cell| of(&results.estimates, &cell.name) == 2 && of(&results.noise_floor, &cell.name) == 1)
     }
 
     fn text(&self, name: &str) -> String {

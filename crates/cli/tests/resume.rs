@@ -6,7 +6,7 @@ use std::fs;
 use ciphertax_records::{RunStatus, Sample};
 use rustix::process::Signal;
 
-use crate::common::{CLEANED_UP, OwnServer, Running, Sandbox, record, samples, within};
+use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
 
 #[test]
 fn a_run_that_was_killed_and_then_stopped_goes_on_to_its_end() {
@@ -220,7 +220,7 @@ fn measure_and_kill(server: &OwnServer, sandbox: &Sandbox, time: &str) {
     running.measures();
     running.signal(Signal::KILL);
     running.finish();
-    assert!(within(CLEANED_UP, || server
+    assert!(within(PATIENCE, || server
         .query("SELECT IS_FREE_LOCK('ciphertax')")
         == ["1"]));
 }

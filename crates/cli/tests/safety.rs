@@ -12,11 +12,13 @@ use ciphertax_wire::mongodb::bson::rawdoc;
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{
-    CLEANED_UP, OwnMongoDb, OwnServer, Running, Sandbox, record, samples, servers_of, within,
+    OwnMongoDb, OwnServer, PATIENCE, Running, Sandbox, record, samples, samples_so_far, servers_of, within,
 };
 
 /// Longer than it takes to be heard and to clean up, shorter than what is interrupted takes.
 const SOON: Duration = Duration::from_secs(15);
+/// Of loading, from its beginning on: it takes much longer.
+const IN_THE_MIDST: Duration = Duration::from_secs(2);
 
 #[test]
 fn a_standard_error_that_nobody_reads_or_that_is_full_ends_nothing() {
@@ -74,8 +76,9 @@ fn ctrl_c_while_tables_are_loaded_is_heard_and_leaves_nothing() {
         let arguments = [&["run", "quick", target.as_str(), "--out", "run"], dataset].concat();
         let mut running = sandbox.start(&arguments);
         running.says("Loading");
-        thread::sleep(Duration::from_secs(2));
-        assert_ne!(server.schemas(), before, "nothing was loaded");
+        let is_loaded = within(PATIENCE, || server.schemas() != before);
+        assert!(is_loaded, "nothing was loaded");
+        thread::sleep(IN_THE_MIDST);
         running.signal(Signal::INT);
         let finished = running.finish_within(SOON);
         assert_eq!(finished.code, Some(130), "{finished:?}");
@@ -91,8 +94,8 @@ fn ctrl_c_while_mongodb_is_loaded_is_heard_and_leaves_nothing() {
     let sandbox = Sandbox::new();
     let mut running = sandbox.start(&mongodb(&server, &["--set", "ycsb.record_count=4000000"]));
     running.says("Loading");
-    thread::sleep(Duration::from_secs(2));
-    assert!(server.has("ciphertax"), "nothing was loaded");
+    assert!(within(PATIENCE, || server.has("ciphertax")), "nothing was loaded");
+    thread::sleep(IN_THE_MIDST);
     running.signal(Signal::INT);
     let finished = running.finish_within(SOON);
     assert_eq!(finished.code, Some(130), "{finished:?}");
@@ -120,7 +123,9 @@ fn ctrl_c_cuts_a_long_slice_short() {
             load,
         ]);
         running.says("Opening");
-        thread::sleep(Duration::from_secs(3));
+        // Nothing but a slice executes statements that were prepared.
+        let before_it = executed(&server);
+        assert!(within(PATIENCE, || executed(&server) > before_it + 5), "{load}");
         running.signal(Signal::INT);
         let finished = running.finish_within(SOON);
         assert_eq!(finished.code, Some(130), "{finished:?}");
@@ -161,6 +166,10 @@ fn ctrl_c_is_heard_where_the_server_has_stopped_answering_and_a_second_says_what
         assert!(last.contains(words), "{words:?} is not in {last}");
     }
     assert!(!finished.stderr.contains(server.password()));
+    // The server keeps the claim until it notices that the connection is closed.
+    assert!(within(PATIENCE, || server
+        .query("SELECT IS_FREE_LOCK('ciphertax')")
+        == ["1"]));
     clean(&sandbox, &target, Some(0), "");
     assert_eq!(server.schemas(), before);
 }
@@ -182,7 +191,7 @@ fn clean_removes_what_is_marked_as_ours_and_nothing_else() {
         running.says(stage);
         running.signal(Signal::KILL);
         running.finish();
-        assert!(within(CLEANED_UP, || server
+        assert!(within(PATIENCE, || server
             .query("SELECT IS_FREE_LOCK('ciphertax')")
             == ["1"]));
         clean(&sandbox, &target, Some(0), "");
@@ -210,11 +219,18 @@ fn clean_leaves_a_run_that_measures_alone() {
     let server = OwnServer::start();
     let sandbox = Sandbox::new();
     let target = server.url_with(server.password());
-    let mut running = sandbox.start(&["quick", &target, "--time", "6", "--out", "run"]);
+    let mut running = sandbox.start(&["quick", &target, "--time", "60", "--out", "run"]);
     running.measures();
     clean(&sandbox, &target, Some(2), "another ciphertax measures it");
+    let already = samples_so_far(&sandbox.run()).len();
+    let goes_on = || {
+        let samples = samples_so_far(&sandbox.run());
+        samples.iter().skip(already).any(|sample| sample.is_valid())
+    };
+    assert!(within(PATIENCE, goes_on));
+    running.signal(Signal::INT);
     let finished = running.finish();
-    finished.measured();
+    assert_eq!(finished.code, Some(130), "{finished:?}");
 }
 
 #[test]
@@ -308,7 +324,7 @@ fn cleaning_up_that_fails_is_called_that_and_the_run_is_kept() {
     });
     let target = as_user(&server, "own", "word");
     let sandbox = Sandbox::new();
-    let mut running = sandbox.start(&["quick", &target, "--time", "6", "--out", "run"]);
+    let mut running = sandbox.start(&["quick", &target, "--time", "12", "--out", "run"]);
     running.measures();
     server.query("REVOKE DROP ON ciphertax.* FROM own@'%'");
     let finished = running.finish();
@@ -417,6 +433,12 @@ fn clean(sandbox: &Sandbox, target: &str, code: Option<i32>, words: &str) {
         &finished.stderr
     };
     assert!(said.contains(words), "{words:?} is not in {finished:?}");
+}
+
+/// How many prepared statements the server has executed.
+fn executed(server: &OwnServer) -> u64 {
+    let asked = "SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'Com_stmt_execute'";
+    server.query(asked)[0].parse().unwrap()
 }
 
 fn as_user(server: &OwnServer, user: &str, password: &str) -> String {

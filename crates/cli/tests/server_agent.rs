@@ -1,7 +1,6 @@
 //! A server whose clocks are read by a ciphertax on its machine: through a private sshd, whose other end is this machine.
 
 use std::fs;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::DelayRelay;
@@ -122,11 +121,13 @@ fn an_agent_that_cannot_be_reached_for_seconds_is_waited_for() {
         "echo 'ssh: connect to host db port 22: No route to host' >&2; exit 255",
     );
     kill_agent(&sshd);
-    thread::sleep(Duration::from_secs(5));
+    let is_lost = |sample: &Sample| matches!(sample.void, Some(VoidReason::AgentLost { .. }));
+    let lost = || samples_so_far(&sandbox.run()).into_iter().filter(is_lost).count();
+    // More than three blocks of three slices.
+    assert!(within(PATIENCE, || lost() > 9));
     sshd.write_client(sshd.listens());
     let came_back = within(PATIENCE, || {
         let samples = samples_so_far(&sandbox.run());
-        let is_lost = |sample: &Sample| matches!(sample.void, Some(VoidReason::AgentLost { .. }));
         let last = samples.iter().rposition(is_lost);
         let mut later = samples.iter().skip(last.unwrap_or(samples.len()));
         later.any(|sample| sample.is_valid() && sample.server.server_cpu.is_some())
@@ -141,7 +142,6 @@ fn an_agent_that_cannot_be_reached_for_seconds_is_waited_for() {
     assert_eq!(reason, "stopped by the user");
     let void = run.results.void.iter();
     let lost = void.filter(|row| matches!(row.reason, VoidReason::AgentLost { .. }));
-    // More than three blocks of three slices.
     assert!(lost.count() > 9, "{:?}", run.results.void);
     assert!(within(PATIENCE, || sshd.agents().is_empty()));
     sandbox.expect_nothing_left();
@@ -200,52 +200,79 @@ fn at_any_distance_an_agent_reads_what_is_read_beside_the_server() {
         other => panic!("{other:?}"),
     };
     let local = ProcessMeter::open(pid).unwrap();
-    let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
     for rtt_ms in [0.0, 1.0, 45.0] {
-        let link = Link { rtt_ms, ..Link::NONE };
-        let relay = DelayRelay::start(&link, sshd.listens(), &guard).unwrap();
-        sshd.write_client(relay.address());
-        let address: AgentAddress = sshd.agent_at(relay.address()).parse().unwrap();
-        let agent = AgentMeter::open(AgentOptions {
-            ssh: sshd.client().join("ssh").into(),
-            address,
-            host: "127.0.0.1".into(),
-            port: server.port(),
-            served_by: ServedBy::Threads,
-            profile: Profiling::Off,
-            slice: Duration::from_millis(200),
-        })
-        .unwrap();
-        let (mut here, mut there) = (0, 0);
-        server.session(|query| {
-            for _ in 0..10 {
-                // The local reading is nearer to the slice, as if there were no distance.
-                let agent_before = read(&agent);
-                let before = read(&local);
-                let slice = Instant::now();
-                while slice.elapsed() < Duration::from_millis(200) {
-                    query("SELECT BENCHMARK(20000, MD5('x'))");
-                }
-                let after = read(&local);
-                let agent_after = read(&agent);
-                here += after.since(&before).cpu.unwrap().total_ns;
-                there += agent_after.since(&agent_before).cpu.unwrap().total_ns;
-            }
+        // Others who use the machine may come between two readings, but not three times.
+        let is_exact = (0..3).any(|_| {
+            let read = read_from_afar(&sshd, &server, &local, rtt_ms);
+            read.inspect_err(|problem| eprintln!("{problem}")).is_ok()
         });
-        let record = agent.record();
-        let error = there as f64 / here as f64 - 1.0;
-        eprintln!(
-            "{rtt_ms} ms: {:+.3} %, {:.1} ms away, a quiet server uses {:.3} % of a CPU",
-            error * 100.0,
-            record.round_trip_us / 1_000.0,
-            record.quiet_cpu_share * 100.0
-        );
-        assert!(error.abs() <= 0.01, "{rtt_ms} ms: {error}, {record:?}");
-        let away = rtt_ms * 1_000.0..=rtt_ms * 1_000.0 + 8_000.0;
-        assert!(away.contains(&record.round_trip_us), "{record:?}");
-        drop(agent);
-        relay.stop().unwrap();
+        assert!(is_exact, "{rtt_ms} ms");
     }
+}
+
+/// Reads the server's clock at this distance and beside it.
+///
+/// # Errors
+/// If they tell different times, or the way took longer than it is.
+fn read_from_afar(
+    sshd: &OwnSshd,
+    server: &OwnServer,
+    local: &ProcessMeter,
+    rtt_ms: f64,
+) -> Result<(), String> {
+    let guard = GuardProgram::new(env!("CARGO_BIN_EXE_ciphertax"));
+    let link = Link { rtt_ms, ..Link::NONE };
+    let relay = DelayRelay::start(&link, sshd.listens(), &guard).unwrap();
+    sshd.write_client(relay.address());
+    let address: AgentAddress = sshd.agent_at(relay.address()).parse().unwrap();
+    let agent = AgentMeter::open(AgentOptions {
+        ssh: sshd.client().join("ssh").into(),
+        address,
+        host: "127.0.0.1".into(),
+        port: server.port(),
+        served_by: ServedBy::Threads,
+        profile: Profiling::Off,
+        slice: Duration::from_millis(200),
+    })
+    .unwrap();
+    let (here, there) = cpu_of_slices(server, local, &agent);
+    let record = agent.record();
+    drop(agent);
+    relay.stop().unwrap();
+    let error = there as f64 / here as f64 - 1.0;
+    eprintln!(
+        "{rtt_ms} ms: {:+.3} %, {:.1} ms away, a quiet server uses {:.3} % of a CPU",
+        error * 100.0,
+        record.round_trip_us / 1_000.0,
+        record.quiet_cpu_share * 100.0
+    );
+    let least_us = rtt_ms * 1_000.0;
+    assert!(record.round_trip_us >= least_us, "{record:?}");
+    match error.abs() <= 0.01 && record.round_trip_us <= least_us + 8_000.0 {
+        true => Ok(()),
+        false => Err(format!("{rtt_ms} ms: {error}, {record:?}")),
+    }
+}
+
+/// The nanoseconds of CPU time that ten slices took, as they are read here and by the agent.
+fn cpu_of_slices(server: &OwnServer, local: &ProcessMeter, agent: &AgentMeter) -> (u64, u64) {
+    let (mut here, mut there) = (0, 0);
+    server.session(|query| {
+        for _ in 0..10 {
+            // The local reading is nearer to the slice, as if there were no distance.
+            let agent_before = read(agent);
+            let before = read(local);
+            let slice = Instant::now();
+            while slice.elapsed() < Duration::from_millis(200) {
+                query("SELECT BENCHMARK(20000, MD5('x'))");
+            }
+            let after = read(local);
+            let agent_after = read(agent);
+            here += after.since(&before).cpu.unwrap().total_ns;
+            there += agent_after.since(&agent_before).cpu.unwrap().total_ns;
+        }
+    });
+    (here, there)
 }
 
 /// A run that measures with the agent there.

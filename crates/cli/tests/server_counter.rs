@@ -3,17 +3,17 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::Metric;
 use ciphertax_observe::{Listener, listener};
-use ciphertax_records::{CounterRecord, CpuSource, Run};
+use ciphertax_records::{CounterRecord, CpuSource, Run, Sample};
 use rustix::process::Signal;
 
 use crate::common::{
-    CLEANED_UP, OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, samples_so_far,
-    within,
+    OwnServer, PATIENCE, Running, Sandbox, no_slice_failed, record, samples, samples_so_far, within,
 };
 
 /// What a command is given and nobody else should see.
@@ -27,8 +27,8 @@ fn pid_of(server: &OwnServer) -> u32 {
     }
 }
 
-/// Its CPU time so far, in seconds, in steps of a tick.
-fn seconds_of(pid: u32) -> f64 {
+/// The CPU time of a process so far, in seconds, in steps of a tick.
+pub(crate) fn seconds_of(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat
         .rsplit(')')
@@ -45,8 +45,18 @@ fn seconds_of(pid: u32) -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// What a run on the server of this process said, whose slices must have all the CPU time that the process used meanwhile.
-fn measured(pid: u32, arguments: &[&str]) -> (Run, String) {
+/// What a run on a server said.
+struct Measured {
+    run: Run,
+    /// On standard output, on one line.
+    shown: String,
+    /// The longest time between two looks at the counter, in seconds, while it was found out how far it lags behind.
+    pause_s: f64,
+}
+
+/// A run on the server of this process, whose slices must have all the CPU time that the process used meanwhile; `looks` tells when
+/// the counter was looked at, in seconds.
+fn measured(pid: u32, arguments: &[&str], looks: impl Fn() -> Vec<f64>) -> Measured {
     let sandbox = Sandbox::new();
     // Of one cell and two arms, so that blocks are still measured after the first, however long slices become.
     let little = [
@@ -59,17 +69,25 @@ fn measured(pid: u32, arguments: &[&str]) -> (Run, String) {
     ];
     let arguments = [&little, arguments].concat();
     let mut running = Running::start(sandbox.command(&arguments));
+    running.says("Proving that ");
+    let pause_s = longest_pause(&looks());
     running.measures();
-    let (already, before) = (samples_so_far(&sandbox.run()).len(), seconds_of(pid));
+    let before = seconds_of(pid);
+    let already = samples_so_far(&sandbox.run()).len();
+    let before_at_most = seconds_of(pid);
     let finished = running.finish_within(3 * PATIENCE);
-    let used = seconds_of(pid) - before;
+    let end = seconds_of(pid);
     finished.measured();
     let run = record(&sandbox.run());
     let later = samples(&sandbox.run()).split_off(already);
-    let told = later.iter().filter_map(|sample| sample.server.server_cpu);
-    let told = told.map(|cpu| cpu.total_ns as f64 / 1e9).sum::<f64>();
-    // Between slices and afterwards little is asked.
-    assert!((0.85..1.05).contains(&(told / used)), "{told} s of {used} s");
+    // The first of them may have begun before, and another may have ended between the readings; between slices and afterwards
+    // little is asked.
+    let (least, most) = (end - before_at_most, end - before);
+    assert!(
+        told_by(&later) > 0.85 * least && told_by(&later[1..]) < 1.05 * most,
+        "{} s of {least} s to {most} s",
+        told_by(&later)
+    );
     let written =
         ["run.json", "report.html"].map(|file| fs::read_to_string(sandbox.run().join(file)).unwrap());
     assert!(written.iter().all(|text| !text.contains(SECRET)));
@@ -78,10 +96,22 @@ fn measured(pid: u32, arguments: &[&str]) -> (Run, String) {
     let mut rows = run.results.measurements.iter();
     assert!(rows.any(|row| row.metric == Metric::ServerCpuPerOp));
     sandbox.expect_nothing_left();
-    (
+    Measured {
         run,
-        finished.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
-    )
+        shown: finished.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
+        pause_s,
+    }
+}
+
+/// The server's CPU time in these slices, in seconds.
+fn told_by(samples: &[Sample]) -> f64 {
+    let told = samples.iter().filter_map(|sample| sample.server.server_cpu);
+    told.map(|cpu| cpu.total_ns as f64 / 1e9).sum()
+}
+
+fn longest_pause(looks: &[f64]) -> f64 {
+    let pauses = looks.windows(2).map(|pair| pair[1] - pair[0]);
+    pauses.fold(0.0, f64::max)
 }
 
 fn counter_of(run: &Run) -> &CounterRecord {
@@ -118,7 +148,7 @@ fn a_run_goes_on_with_the_command_that_is_given_again_alone() {
     running.measures();
     running.signal(Signal::KILL);
     running.finish();
-    assert!(within(CLEANED_UP, || server
+    assert!(within(PATIENCE, || server
         .query("SELECT IS_FREE_LOCK('ciphertax')")
         == ["1"]));
     let resume = |more: &[&str]| start(&[&["run", "--resume", "run"], more].concat());
@@ -174,9 +204,20 @@ fn a_command_that_prints_seconds_tells_the_servers_cpu() {
     let server = OwnServer::start();
     let url = server.url_with(server.password());
     let pid = pid_of(&server);
-    let (run, shown) = measured(pid, &[&url, "--server-cpu-command", &command_for(pid)]);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("looks");
+    let command = command_for(pid).replace("awk", &format!("date +%s.%N >> {}; awk", log.display()));
+    let looks = || -> Vec<f64> {
+        let text = fs::read_to_string(&log).unwrap();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    let Measured { run, shown, pause_s } = measured(pid, &[&url, "--server-cpu-command", &command], looks);
     let counter = counter_of(&run);
-    assert!(counter.resolution_s < 0.5, "{counter:?}");
+    // A pause lengthens what lies between two moves, how far the counter seems to lag, and the longest turn.
+    assert!(
+        counter.resolution_s < 0.5 + 3.0 * pause_s,
+        "{counter:?}, {pause_s} s"
+    );
     assert!(
         shown.contains("as the command sh tells. It lags up to")
             && shown.contains("was not looked into: a counter tells CPU time alone"),
@@ -197,10 +238,13 @@ fn metrics_that_are_renewed_now_and_then_lengthen_slices() {
     let exporter = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = exporter.local_addr().unwrap();
     let pid = pid_of(&server);
+    let (looked, looks) = mpsc::channel();
     // Renews its number every 200 ms, as managed services do every minute; ends with the test program.
     thread::spawn(move || {
-        let (mut shown, mut since) = (seconds_of(pid), Instant::now());
+        let began = Instant::now();
+        let (mut shown, mut since) = (seconds_of(pid), began);
         for stream in exporter.incoming().flatten() {
+            let _ = looked.send(began.elapsed().as_secs_f64());
             if since.elapsed() > Duration::from_millis(200) {
                 (shown, since) = (seconds_of(pid), Instant::now());
             }
@@ -218,9 +262,14 @@ fn metrics_that_are_renewed_now_and_then_lengthen_slices() {
         }
     });
     let metrics = format!("http://{address}/metrics#db");
-    let (run, shown) = measured(pid, &[&url, "--server-cpu-exporter", &metrics]);
+    let looks = || looks.try_iter().collect();
+    let Measured { run, shown, pause_s } = measured(pid, &[&url, "--server-cpu-exporter", &metrics], looks);
     let counter = counter_of(&run);
-    assert!((0.2..1.0).contains(&counter.resolution_s), "{counter:?}");
+    let expected = 0.2..1.0 + 3.0 * pause_s;
+    assert!(
+        expected.contains(&counter.resolution_s),
+        "{counter:?}, {pause_s} s"
+    );
     assert!(run.head.study.slice_seconds() >= 2.0 * counter.resolution_s);
     assert!(shown.contains("the processes of the group db"), "{shown}");
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -19,8 +19,8 @@ use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
 use ciphertax_model::{Link, LinkKind};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, example, is_root, is_running, not_tested, parent_of, processes_with,
-    temporary_folder, within,
+    OrdinaryUser, PATIENCE, copy_program, example, is_root, is_running, not_tested, parent_of,
+    processes_with, temporary_folder, within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::thread::{
@@ -29,9 +29,6 @@ use rustix::thread::{
 use tempfile::TempDir;
 
 const MS: Duration = Duration::from_millis(1);
-
-/// How long things may take to go away.
-const SECONDS: Duration = Duration::from_secs(5);
 
 ciphertax_testkit::plays_roles!();
 
@@ -76,7 +73,6 @@ fn a_new_distance_holds_for_connections_that_are_open() {
 
 #[test]
 fn jitter_spreads_packets_and_keeps_their_order() {
-    const PACKETS: u32 = 1_000;
     const JITTER_MS: f64 = 8.0;
     let Some(link) = link_of(Link {
         jitter_ms: JITTER_MS,
@@ -84,19 +80,35 @@ fn jitter_spreads_packets_and_keeps_their_order() {
     }) else {
         return;
     };
-    let (socket, port) = inside(&link, || {
+    // Half the variance is in each way.
+    let expected = JITTER_MS / 2_f64.sqrt();
+    let mut seen = Vec::new();
+    let is_kept = (0..5).any(|_| {
+        let (mean, sigma) = mean_and_sigma(&delays_in_order(&link));
+        seen.push((mean, sigma));
+        assert!(sigma >= 0.5 * expected && mean >= 17.0, "{seen:?}");
+        // A busy machine adds to both.
+        sigma < 4.0 * expected && mean < 60.0
+    });
+    assert!(is_kept, "{seen:?}");
+}
+
+/// How long packets take into a link, in milliseconds. They come in the order in which they were sent.
+fn delays_in_order(link: &RunningLink) -> Vec<f64> {
+    const PACKETS: u32 = 1_000;
+    let (socket, port) = inside(link, || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
         let port = socket.local_addr().unwrap().port();
         (socket, port)
     });
-    socket.set_read_timeout(Some(SECONDS)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let receiver = thread::spawn(move || {
         let mut number = [0; 4];
-        let receive = |_| {
-            socket.recv(&mut number).unwrap();
+        let next = |_| {
+            receive(&socket, &mut number);
             (u32::from_le_bytes(number), Instant::now())
         };
-        (0..PACKETS).map(receive).collect::<Vec<_>>()
+        (0..PACKETS).map(next).collect::<Vec<_>>()
     });
     let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     sender.connect((link.delayed_address(), port)).unwrap();
@@ -109,17 +121,17 @@ fn jitter_spreads_packets_and_keeps_their_order() {
     let received = receiver.join().unwrap();
     let numbers: Vec<u32> = received.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, (0..PACKETS).collect::<Vec<_>>());
-    let delays: Vec<f64> = sent
-        .iter()
+    sent.iter()
         .zip(&received)
         .map(|(sent, (_, received))| (*received - *sent).as_secs_f64() * 1e3)
-        .collect();
-    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
-    let sigma = (delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / delays.len() as f64).sqrt();
-    // Half the variance is in each way; a busy machine adds to it.
-    let expected = JITTER_MS / 2_f64.sqrt();
-    assert!((0.5 * expected..4.0 * expected).contains(&sigma), "{sigma}");
-    assert!((17.0..60.0).contains(&mean), "{mean}");
+        .collect()
+}
+
+fn mean_and_sigma(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
 }
 
 #[test]
@@ -137,9 +149,16 @@ fn bandwidth_is_kept_within_a_tenth_in_both_directions() {
     let client = tcp((link.delayed_address(), port));
     let server = listener.accept().unwrap().0;
     for (from, to) in [(&client, &server), (&server, &client)] {
-        let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-        let megabits = throughput(from, to) / PAYLOAD;
-        assert!((megabits / MEGABITS - 1.0).abs() < 0.1, "{megabits}");
+        let mut seen = Vec::new();
+        let is_kept = (0..5).any(|_| {
+            let throughput = throughput(from.try_clone().unwrap(), to.try_clone().unwrap());
+            let [from_the_start, later] = throughput.map(|megabits| megabits / PAYLOAD / MEGABITS);
+            seen.push((from_the_start, later));
+            assert!(from_the_start < 1.1, "{seen:?}");
+            // Who stands still loses time; what came meanwhile is read all at once.
+            (later - 1.0).abs() < 0.1
+        });
+        assert!(is_kept, "{seen:?}");
     }
 }
 
@@ -153,7 +172,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
     };
     let Some(link) = link_of(slow) else { return };
     let socket = inside(&link, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
-    socket.set_read_timeout(Some(SECONDS)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     sender
         .connect((link.delayed_address(), socket.local_addr().unwrap().port()))
@@ -166,14 +185,7 @@ fn a_burst_that_the_queue_does_not_hold_loses_its_end() {
     // The queue holds 150 kB, and a megabit per second empties it no faster than by one of these in 8 ms.
     let mut bytes = [0; BYTES];
     for number in 0..100_u64 {
-        // Signals of other tests' children interrupt it.
-        let received = loop {
-            match socket.recv(&mut bytes) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                received => break received.unwrap(),
-            }
-        };
-        assert_eq!(received, BYTES);
+        assert_eq!(receive(&socket, &mut bytes), BYTES);
         assert_eq!(bytes[..8], number.to_le_bytes());
     }
     let report = link.report().unwrap();
@@ -281,18 +293,18 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         owner.wait().unwrap();
     }
     assert!(
-        within(SECONDS, || devices_here() == ["lo"]),
+        within(PATIENCE, || devices_here() == ["lo"]),
         "{:?}",
         devices_here()
     );
-    assert!(within(SECONDS, || processes_with(folder.path()).is_empty()));
+    assert!(within(PATIENCE, || processes_with(folder.path()).is_empty()));
     // A folder made just before there was a guard is left to the next start.
     let folder = Rc::new(folder);
     let mut next = Owner::start_in(&folder, false);
-    assert!(within(SECONDS, || next.folders() == 1));
+    assert!(within(PATIENCE, || next.folders() == 1));
     drop(next.stdin.take());
     next.expect_nothing_left();
-    assert!(within(SECONDS, || devices_here() == ["lo"]));
+    assert!(within(PATIENCE, || devices_here() == ["lo"]));
 }
 
 #[test]
@@ -305,8 +317,8 @@ fn a_killed_guard_takes_the_link_with_it_and_the_next_start_sweeps() {
     // First the owner is stopped, so that it cannot clean up.
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !is_running(owner.helpers[0])));
-    assert!(within(SECONDS, || !owner.addresses.exist()));
+    assert!(within(PATIENCE, || !is_running(owner.helpers[0])));
+    assert!(within(PATIENCE, || !owner.addresses.exist()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     owner.process.wait().unwrap();
     assert_eq!(owner.folders(), 1);
@@ -328,7 +340,7 @@ fn the_next_link_removes_a_device_that_a_killed_one_left() {
         Signal::KILL,
     )
     .unwrap();
-    assert!(within(SECONDS, || !link.is_alive()));
+    assert!(within(PATIENCE, || !link.is_alive()));
     drop(link);
     assert!(addresses.exist());
     let next = link_of(rtt(1.0)).unwrap();
@@ -346,8 +358,8 @@ fn a_killed_link_process_is_known_to_be_gone() {
         Signal::KILL,
     )
     .unwrap();
-    assert!(within(SECONDS, || !link.is_alive()));
-    assert!(within(SECONDS, || !addresses.exist()));
+    assert!(within(PATIENCE, || !link.is_alive()));
+    assert!(within(PATIENCE, || !addresses.exist()));
     let error = link.report().unwrap_err().to_string();
     assert!(error.contains("is gone"), "{error}");
 }
@@ -503,10 +515,25 @@ fn may_link() -> bool {
     may
 }
 
+/// The length of the next packet.
+fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> usize {
+    uninterrupted(|| socket.recv(bytes)).unwrap()
+}
+
+/// Signals of other tests' children interrupt what waits.
+fn uninterrupted(mut work: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match work() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
 fn tcp(address: impl std::net::ToSocketAddrs) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(2 * SECONDS)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
@@ -578,8 +605,10 @@ fn fastest(times: impl Iterator<Item = Duration>) -> Duration {
     times.min().unwrap()
 }
 
-/// Megabits per second once a second has passed, over three seconds.
-fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
+/// Megabits per second over four seconds, and over those after the first.
+fn throughput(mut from: TcpStream, mut to: TcpStream) -> [f64; 2] {
+    // An earlier measurement leaves another.
+    to.set_read_timeout(Some(PATIENCE)).unwrap();
     let (stop, stopped) = channel::<()>();
     let sender = thread::spawn(move || {
         let bytes = vec![7; 64 << 10];
@@ -592,25 +621,27 @@ fn throughput(mut from: TcpStream, mut to: TcpStream) -> f64 {
     let mut first = None;
     let mut bytes = 0;
     let megabits = loop {
-        bytes += to.read(&mut buffer).unwrap();
-        let elapsed = start.elapsed();
+        bytes += uninterrupted(|| to.read(&mut buffer)).unwrap();
+        let now = (bytes, start.elapsed());
         match first {
-            None if elapsed > SECONDS / 5 => {
-                first = Some(Instant::now());
-                bytes = 0;
-            }
-            Some(first) if elapsed > SECONDS * 4 / 5 => {
-                break bytes as f64 * 8.0 / 1e6 / first.elapsed().as_secs_f64();
+            None if now.1 > 1000 * MS => first = Some(now),
+            Some(first) if now.1 > 4000 * MS => {
+                break [(0, Duration::ZERO), first].map(|then| megabits(now.0 - then.0, now.1 - then.1));
             }
             _ => {}
         }
     };
     drop(stop);
+    to.set_read_timeout(Some(500 * MS)).unwrap();
     // The sender may be waiting for room.
-    to.set_read_timeout(Some(SECONDS / 10)).unwrap();
-    while to.read(&mut buffer).is_ok() {}
+    while uninterrupted(|| to.read(&mut buffer)).is_ok() || !sender.is_finished() {}
     sender.join().unwrap();
     megabits
+}
+
+/// Megabits per second.
+fn megabits(bytes: usize, time: Duration) -> f64 {
+    bytes as f64 * 8.0 / 1e6 / time.as_secs_f64()
 }
 
 /// Addresses that lead to devices of a link, and of tunnels over it, as long as these exist.
@@ -713,13 +744,16 @@ impl Owner {
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
         for pid in &self.helpers {
-            assert!(within(SECONDS, || !is_running(*pid)), "process {pid} still runs");
+            assert!(within(PATIENCE, || !is_running(*pid)), "process {pid} still runs");
         }
         assert!(
-            within(SECONDS, || !self.addresses.exist()),
+            within(PATIENCE, || !self.addresses.exist()),
             "its devices are still there"
         );
-        assert!(within(SECONDS, || self.folders() == 0), "a folder is still there");
+        assert!(
+            within(PATIENCE, || self.folders() == 0),
+            "a folder is still there"
+        );
     }
 }
 

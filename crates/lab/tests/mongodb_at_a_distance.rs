@@ -143,9 +143,13 @@ fn every_member_of_a_set_inside_a_link_is_found_where_it_is_far() {
         assert!(times(&options(&server, *address))[1] >= 60 * MS);
     }
     link.set(&rtt(0.0)).unwrap();
-    let (first, second) = (server.primary().unwrap(), server.step_down().unwrap());
-    assert_ne!(first, second);
-    assert!(direct.contains(&first) && direct.contains(&second));
+    // Whenever the machine stands still for a while, the members elect another by themselves.
+    let is_another = (0..5).any(|_| {
+        let (first, second) = (server.primary().unwrap(), server.step_down().unwrap());
+        assert!(direct.contains(&first) && direct.contains(&second));
+        first != second
+    });
+    assert!(is_another);
     let (folder, pids) = (server.folder().to_owned(), server.pids());
     server.stop().unwrap();
     link.stop().unwrap();

@@ -13,12 +13,11 @@ use std::time::Duration;
 
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
 use ciphertax_testkit::{
-    OrdinaryUser, cache, command_lines_with, copy_program, example, fetched, folders_in, has_shared_memory,
-    is_root, not_tested, owner_command, parent_of, processes_with, temporary_folder, within,
+    OrdinaryUser, PATIENCE, cache, command_lines_with, copy_program, example, fetched, folders_in,
+    has_shared_memory, is_root, not_tested, owner_command, parent_of, processes_with, temporary_folder,
+    within,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-
-const SECONDS: Duration = Duration::from_secs(5);
 
 #[test]
 fn an_owner_that_ends_by_itself() {
@@ -47,7 +46,7 @@ fn a_relay_that_encrypts_columns_goes_with_its_guard() {
     let command = owner_command(&program, parent.path());
     let mut owner = Owner::start_in(program, command, parent);
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !owner.server_runs()));
+    assert!(within(PATIENCE, || !owner.server_runs()));
     // Who lives removes what is left.
     drop(owner.stdin.take());
     owner.expect_nothing_left();
@@ -73,8 +72,8 @@ fn an_owner_of_a_postgresql_killed_by_sigkill() {
     let pid = owner.server.as_raw_nonzero().get().unsigned_abs();
     let name = name_of(&owner.folder);
     owner.process_ends_and_nothing_is_left();
-    assert!(within(SECONDS, || command_lines_with(&name).is_empty()));
-    assert!(within(SECONDS, || !has_shared_memory(pid)));
+    assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
+    assert!(within(PATIENCE, || !has_shared_memory(pid)));
 }
 
 #[test]
@@ -87,7 +86,7 @@ fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start
     let name = name_of(&owner.folder);
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !owner.server_runs()));
+    assert!(within(PATIENCE, || !owner.server_runs()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     let Owner {
         mut process,
@@ -100,8 +99,8 @@ fn what_a_guard_of_a_postgresql_leaves_that_is_killed_is_swept_by_the_next_start
     let program = example("private_postgresql");
     let next = Owner::start_in(program.clone(), owner_command(&program, parent.path()), parent);
     assert!(!folder.exists());
-    assert!(within(SECONDS, || command_lines_with(&name).is_empty()));
-    assert!(within(SECONDS, || !has_shared_memory(pid)));
+    assert!(within(PATIENCE, || command_lines_with(&name).is_empty()));
+    assert!(within(PATIENCE, || !has_shared_memory(pid)));
     next.process_ends_and_nothing_is_left();
 }
 
@@ -193,7 +192,7 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         process.wait().unwrap();
     }
     assert!(
-        within(SECONDS, || processes_with(parent.path()).is_empty()),
+        within(PATIENCE, || processes_with(parent.path()).is_empty()),
         "{:?}",
         processes_with(parent.path())
     );
@@ -203,7 +202,7 @@ fn an_owner_killed_at_any_moment_of_the_start() {
         owner_command(&owner_program(), parent.path()),
         parent,
     );
-    assert!(within(SECONDS, || folders_in(owner.parent.path(), "")
+    assert!(within(PATIENCE, || folders_in(owner.parent.path(), "")
         == [owner.folder.clone()]));
     owner.process_ends_and_nothing_is_left();
 }
@@ -226,7 +225,7 @@ fn a_guard_that_is_killed_takes_the_server_with_it_and_the_next_start_sweeps() {
     // First the owner is stopped, so that it cannot clean up.
     kill_process(owner.pid(), Signal::STOP).unwrap();
     kill_process(owner.guard(), Signal::KILL).unwrap();
-    assert!(within(SECONDS, || !owner.server_runs()));
+    assert!(within(PATIENCE, || !owner.server_runs()));
     kill_process(owner.pid(), Signal::KILL).unwrap();
     let Owner {
         mut process,
@@ -343,13 +342,13 @@ impl Owner {
 
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
-        assert!(within(SECONDS, || !self.server_runs()), "the server still runs");
+        assert!(within(PATIENCE, || !self.server_runs()), "the server still runs");
         assert!(
-            within(SECONDS, || !self.folder.exists()),
+            within(PATIENCE, || !self.folder.exists()),
             "the folder is still there"
         );
         assert!(
-            within(SECONDS, || processes_with(self.parent.path()).is_empty()),
+            within(PATIENCE, || processes_with(self.parent.path()).is_empty()),
             "a process still runs"
         );
         assert_eq!(folders_in(self.parent.path(), ""), Vec::<PathBuf>::new());

@@ -7,12 +7,11 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
 
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_model::CertificateKind;
-use ciphertax_testkit::{contains, files_with, within};
+use ciphertax_testkit::{PATIENCE, contains, files_with, within};
 
 ciphertax_testkit::plays_roles!();
 
@@ -76,7 +75,7 @@ fn a_server_that_was_killed_is_known_to_be_dead_and_its_folder_goes() {
     let folder = server.folder().to_owned();
     let pid = rustix::process::Pid::from_raw(server.pids()[0] as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    assert!(within(Duration::from_secs(5), || !server.is_alive()));
+    assert!(within(PATIENCE, || !server.is_alive()));
     drop(server);
     assert!(!folder.exists());
 }

@@ -21,13 +21,11 @@ use ciphertax_model::{Link, SshCipher, Tunnel};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    OrdinaryUser, copy_program, every_tunnel, example, folders_in, is_root, is_running, not_tested,
+    OrdinaryUser, PATIENCE, copy_program, every_tunnel, example, folders_in, is_root, is_running, not_tested,
     owner_command, parent_of, plain, processes_with, temporary_folder, unpacked_tunnels, within,
 };
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 use rustix::process::{Pid, Signal, kill_process};
-
-const SECONDS: Duration = Duration::from_secs(5);
 
 ciphertax_testkit::plays_roles!();
 
@@ -120,11 +118,15 @@ fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
         stream.read_exact(&mut [0]).unwrap();
         start.elapsed()
     };
-    let directly = greeted((link.delayed_address(), server.address().port()).into());
-    let through_ssh = greeted(tunnel.address());
+    let fastest = |address: SocketAddr, at_least: Duration| {
+        let times = [(); 3].map(|()| greeted(address));
+        assert!(times.iter().all(|time| *time >= at_least), "{times:?}");
+        times.into_iter().min().unwrap()
+    };
+    let delayed = (link.delayed_address(), server.address().port());
+    let directly = fastest(delayed.into(), Duration::from_millis(1000));
     // TCP's own round trip is not taken again.
-    assert!(directly >= Duration::from_millis(1000), "{directly:?}");
-    assert!(through_ssh >= Duration::from_millis(500), "{through_ssh:?}");
+    let through_ssh = fastest(tunnel.address(), Duration::from_millis(500));
     assert!(through_ssh < directly, "{through_ssh:?}, directly {directly:?}");
 }
 
@@ -230,7 +232,7 @@ fn a_tunnel_whose_program_was_killed_is_known_to_be_dead() {
         let mut tunnel = start(kind, echo());
         let victim = tunnel.processes()[0].pid;
         kill_process(Pid::from_raw(victim as i32).unwrap(), Signal::KILL).unwrap();
-        assert!(within(SECONDS, || !tunnel.is_alive()), "{kind}");
+        assert!(within(PATIENCE, || !tunnel.is_alive()), "{kind}");
         assert!(tunnel.prove(|address, _| connect(address)).is_err());
         let (folder, address) = (tunnel.folder().to_owned(), tunnel.address());
         tunnel.stop().unwrap();
@@ -340,13 +342,13 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
             process.wait().unwrap();
         }
         assert!(
-            within(SECONDS, || processes_with(parent.path()).is_empty()),
+            within(PATIENCE, || processes_with(parent.path()).is_empty()),
             "{kind}: {:?}",
             processes_with(parent.path())
         );
         // A folder made just before there was a guard is left to the next start.
         let owner = Owner::start_in(&example("tunnel"), parent, kind, target);
-        assert!(within(SECONDS, || folders_in(
+        assert!(within(PATIENCE, || folders_in(
             owner.parent.path(),
             "ciphertax-server-"
         ) == [owner.folder.clone()]));
@@ -354,7 +356,7 @@ fn an_owner_killed_at_any_moment_of_the_start_leaves_nothing() {
         owner.expect_nothing_left();
         if kind == Tunnel::Wireguard {
             assert!(
-                within(SECONDS, || devices().is_subset(&before)),
+                within(PATIENCE, || devices().is_subset(&before)),
                 "{:?}",
                 devices()
             );
@@ -370,8 +372,8 @@ fn a_guard_that_is_killed_takes_the_tunnel_with_it() {
         // First the owner is stopped, so that it cannot clean up.
         kill_process(owner.pid(), Signal::STOP).unwrap();
         kill_process(Pid::from_raw(guard as i32).unwrap(), Signal::KILL).unwrap();
-        assert!(within(SECONDS, || !owner.runs()), "{kind}");
-        assert!(within(SECONDS, || owner
+        assert!(within(PATIENCE, || !owner.runs()), "{kind}");
+        assert!(within(PATIENCE, || owner
             .devices
             .iter()
             .all(|device| !device.exists())));
@@ -428,8 +430,8 @@ fn it_works_for_an_ordinary_user_except_for_wireguard() {
         }
         process.kill().unwrap();
         process.wait().unwrap();
-        assert!(within(SECONDS, || !owner.folder.exists()));
-        assert!(within(SECONDS, || processes_with(parent.path()).is_empty()));
+        assert!(within(PATIENCE, || !owner.folder.exists()));
+        assert!(within(PATIENCE, || processes_with(parent.path()).is_empty()));
     }
     let output = as_user(Tunnel::Wireguard)
         .stdin(Stdio::null())
@@ -613,18 +615,18 @@ impl Owner {
 
     fn expect_nothing_left(mut self) {
         self.process.wait().unwrap();
-        assert!(within(SECONDS, || !self.runs()), "{:?} still run", self.pids);
+        assert!(within(PATIENCE, || !self.runs()), "{:?} still run", self.pids);
         assert!(
-            within(SECONDS, || !self.folder.exists()),
+            within(PATIENCE, || !self.folder.exists()),
             "the folder is still there"
         );
         assert!(
-            within(SECONDS, || processes_with(self.parent.path()).is_empty()),
+            within(PATIENCE, || processes_with(self.parent.path()).is_empty()),
             "{:?}",
             processes_with(self.parent.path())
         );
         assert!(
-            within(SECONDS, || self.devices.iter().all(|device| !device.exists())),
+            within(PATIENCE, || self.devices.iter().all(|device| !device.exists())),
             "{:?}",
             self.devices
         );
@@ -699,7 +701,9 @@ fn echo() -> SocketAddr {
 fn connect(address: SocketAddr) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2)).map_err(failed)?;
-    stream.set_read_timeout(Some(SECONDS)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .map_err(failed)?;
     stream.write_all(b"x").map_err(failed)?;
     stream.read_exact(&mut [0]).map_err(failed)
 }

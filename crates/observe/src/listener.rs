@@ -148,7 +148,14 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::process::{Command, Stdio};
 
+    use ciphertax_testkit::{PATIENCE, within};
+
     use super::*;
+
+    /// True if that is found before long: what other tests start has our sockets too, until it becomes another program.
+    fn is_soon(expected: &Listener, find: impl Fn() -> Listener) -> bool {
+        within(PATIENCE, || find() == *expected)
+    }
 
     #[test]
     fn our_own_listener_is_found_on_every_kind_of_address() {
@@ -163,12 +170,9 @@ mod tests {
                 continue;
             };
             let port = own.local_addr().unwrap().port();
-            let found = listener(format!("{asked}:{port}").parse().unwrap());
-            assert_eq!(
-                found,
-                Listener::One(std::process::id()),
-                "{bound} asked as {asked}"
-            );
+            let address = format!("{asked}:{port}").parse().unwrap();
+            let is_found = is_soon(&Listener::One(std::process::id()), || listener(address));
+            assert!(is_found, "{bound} asked as {asked}: {:?}", listener(address));
         }
     }
 
@@ -176,17 +180,17 @@ mod tests {
     fn another_address_of_the_same_port_is_not_ours() {
         let own = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = own.local_addr().unwrap().port();
-        assert_eq!(
-            listener(format!("127.0.0.2:{port}").parse().unwrap()),
-            Listener::Nobody
-        );
-        assert_eq!(port_listener(port), Listener::One(std::process::id()));
+        let other = format!("127.0.0.2:{port}").parse().unwrap();
+        assert!(is_soon(&Listener::Nobody, || listener(other)));
+        assert!(is_soon(&Listener::One(std::process::id()), || port_listener(
+            port
+        )));
     }
 
     #[test]
     fn nobody_listens_on_a_closed_port() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert_eq!(listener(address), Listener::Nobody);
+        assert!(is_soon(&Listener::Nobody, || listener(address)));
     }
 
     #[test]
@@ -199,16 +203,19 @@ mod tests {
             .stdin(Stdio::from(shared))
             .spawn()
             .unwrap();
+        let mut expected = vec![std::process::id(), other.id()];
+        expected.sort_unstable();
+        let is_found = is_soon(&Listener::Several(expected), || match listener(address) {
+            Listener::Several(mut pids) => {
+                pids.sort_unstable();
+                Listener::Several(pids)
+            }
+            found => found,
+        });
         let found = listener(address);
         other.kill().unwrap();
         other.wait().unwrap();
-        let Listener::Several(mut pids) = found else {
-            panic!("{found:?}")
-        };
-        pids.sort_unstable();
-        let mut expected = vec![std::process::id(), other.id()];
-        expected.sort_unstable();
-        assert_eq!(pids, expected);
+        assert!(is_found, "{found:?}");
     }
 
     #[test]

@@ -72,16 +72,19 @@ mod tests {
         let Some(before) = pressure() else {
             return ciphertax_testkit::not_tested("this kernel keeps no pressure");
         };
-        let cpu = placement::last_allowed_cpu().unwrap();
+        let cpus = placement::allowed_cpus().unwrap();
         let (began, ends) = (Instant::now(), AtomicBool::new(false));
+        let spin = |cpu: usize| {
+            placement::confine_thread(cpu).unwrap();
+            while !ends.load(Ordering::Relaxed) {
+                hint::spin_loop();
+            }
+        };
         thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    placement::confine_thread(cpu).unwrap();
-                    while !ends.load(Ordering::Relaxed) {
-                        hint::spin_loop();
-                    }
-                });
+            // On each of them: one on which others run and nobody waits would count for as much as one with both.
+            for cpu in cpus.into_iter().flat_map(|cpu| [cpu; 2]) {
+                let spin = &spin;
+                scope.spawn(move || spin(cpu));
             }
             thread::sleep(Duration::from_millis(300));
             ends.store(true, Ordering::Relaxed);

@@ -81,6 +81,18 @@ mod tests {
 
     #[test]
     fn all_cpus_together_pass_their_number_times_the_clock() {
+        let mut seen = Vec::new();
+        // A machine that stands still does so between two looks at the clock and at the CPUs too.
+        let is_passed = (0..10).any(|_| {
+            let ratio = passed_to_expected();
+            seen.push(ratio);
+            (0.8..1.2).contains(&ratio)
+        });
+        assert!(is_passed, "{seen:?}");
+    }
+
+    /// CPU time of all CPUs together during half a second, as a ratio to what should have passed.
+    fn passed_to_expected() -> f64 {
         let before = SystemCpu::now().unwrap();
         let start = Instant::now();
         thread::sleep(Duration::from_millis(500));
@@ -88,8 +100,7 @@ mod tests {
         let text = fs::read_to_string("/proc/stat").unwrap();
         let cpus = text.lines().filter(|line| line.starts_with("cpu")).count() - 1;
         let expected = start.elapsed().as_nanos() as f64 * cpus as f64;
-        let ratio = passed.total_ns as f64 / expected;
-        assert!((0.8..1.2).contains(&ratio), "{passed:?}, expected {expected}");
         assert!(passed.steal_ns <= passed.total_ns);
+        passed.total_ns as f64 / expected
     }
 }

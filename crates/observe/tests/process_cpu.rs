@@ -155,12 +155,13 @@ fn context_switches_of_a_process_rise_as_it_answers() {
     };
     ask();
     let before = clock.context_switches().unwrap();
-    for _ in 0..50 {
+    // Whoever is asked before it waits again need not be switched to.
+    for _ in 0..70 {
         ask();
         thread::sleep(Duration::from_millis(1));
     }
     let switches = clock.context_switches().unwrap() - before;
-    assert!((50..500).contains(&switches), "{switches}");
+    assert!((50..700).contains(&switches), "{switches}");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -7,6 +7,7 @@ mod common;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use ciphertax_reactor::{Reactor, Socket};
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::common::{connected, echo, exchange, receive_all, round_trips, serve, soon};
+use crate::common::{PATIENCE, connected, echo, exchange, receive_all, round_trips, serve, soon};
 
 on_each_event_loop!(
     peers_that_flood_leave_the_others_their_turn,
@@ -92,8 +93,9 @@ fn sockets_that_nobody_reads_leave_the_others_their_turn(reactor: &Rc<Reactor>) 
 }
 
 fn what_arrives_when_nobody_waits_is_there_for_the_next(reactor: &Rc<Reactor>) {
-    let (address, _peer) = serve(|mut stream| {
-        thread::sleep(Duration::from_millis(60));
+    let (tell, told) = channel();
+    let (address, _peer) = serve(move |mut stream| {
+        told.recv().unwrap();
         stream.write_all(&[7; 10_000]).unwrap();
         stream
     });
@@ -101,6 +103,7 @@ fn what_arrives_when_nobody_waits_is_there_for_the_next(reactor: &Rc<Reactor>) {
         let socket = Socket::connect(reactor, address).await.unwrap();
         let mut bytes = [0; 64];
         assert!(reactor.until(short(), socket.receive(&mut bytes)).await.is_none());
+        tell.send(()).unwrap();
         reactor
             .sleep_until(Instant::now() + Duration::from_millis(100))
             .await;
@@ -112,7 +115,7 @@ fn what_arrives_when_nobody_waits_is_there_for_the_next(reactor: &Rc<Reactor>) {
 
 fn a_socket_that_is_given_up_while_it_waits_tells_its_peer_at_once(reactor: &Rc<Reactor>) {
     let (address, peer) = serve(|mut stream| {
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.read(&mut [0; 8]).unwrap()
     });
     let socket = connected(reactor, address);
@@ -135,7 +138,7 @@ fn a_farewell_arrives_before_the_end(reactor: &Rc<Reactor>) {
     for round_trips in [0, 40] {
         for is_kept in [false, true] {
             let (address, peer) = serve(|mut stream| {
-                stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 let (mut all, mut bytes) = (Vec::new(), [0; 64]);
                 while !all.ends_with(b"goodbye") {
                     let count = stream.read(&mut bytes).unwrap();

@@ -160,6 +160,18 @@ fn a_finished_connection_still_receives(reactor: &Rc<Reactor>) {
 }
 
 fn sleepers_wake_in_time_and_not_early(reactor: &Rc<Reactor>) {
+    let mut seen = Vec::new();
+    // One round of several at least, on the busiest of machines, and well below the millisecond that epoll counts in.
+    let is_in_time = (0..50).any(|_| {
+        let late = median_lateness(reactor);
+        seen.push(late);
+        late < Duration::from_micros(400)
+    });
+    assert!(is_in_time, "{seen:?}");
+}
+
+/// Half of twenty sleepers wake that late, or later.
+fn median_lateness(reactor: &Rc<Reactor>) -> Duration {
     let begin = Instant::now();
     let tasks = (0..20).map(async |number| {
         let due = begin + Duration::from_micros(300 * (1 + number % 7));
@@ -167,8 +179,8 @@ fn sleepers_wake_in_time_and_not_early(reactor: &Rc<Reactor>) {
         assert!(woken >= due);
         woken - due
     });
-    let mut late = reactor.run(tasks, soon()).unwrap();
+    let late = reactor.run(tasks, soon()).unwrap().into_iter();
+    let mut late: Vec<Duration> = late.map(Option::unwrap).collect();
     late.sort_unstable();
-    // Half of them at least, on the busiest of machines, and well below the millisecond that epoll counts in.
-    assert!(late[0].unwrap() < Duration::from_micros(500), "{late:?}");
+    late[late.len() / 2]
 }

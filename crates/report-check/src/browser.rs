@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -14,6 +15,37 @@ use tempfile::TempDir;
 
 /// How long an answer may take; a busy machine needs several seconds to start the browser.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked whether the browser has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Browsers that are started one after the other while they break.
+const BROWSERS: u32 = 3;
+
+/// Why looking at a page came to nothing.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The browser has ended or does not answer, whatever the page is.
+    Browser(String),
+    /// Everything found wrong with the page, or what was asked of it cannot be had.
+    Faults(String),
+}
+
+impl From<String> for Broken {
+    fn from(fault: String) -> Self {
+        Self::Faults(fault)
+    }
+}
+
+/// Looks at a page, and anew with another browser where one breaks, as it may on a busy machine.
+pub(crate) fn look_anew_if_it_breaks(look: impl Fn() -> Result<(), Broken>) -> Result<(), String> {
+    let mut browsers = 1;
+    loop {
+        match look() {
+            Err(Broken::Browser(_)) if browsers < BROWSERS => browsers += 1,
+            Err(Broken::Browser(problem) | Broken::Faults(problem)) => return Err(problem),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
 
 /// How the page is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +150,7 @@ impl Browser {
             return Err("chromium was started without pipes".into());
         };
         let (sender, messages) = channel();
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             for message in BufReader::new(answers).split(0).map_while(Result::ok) {
                 let message = serde_json::from_slice(&message).unwrap_or(Value::Null);
                 if sender.send(message).is_err() {
@@ -136,7 +168,7 @@ impl Browser {
     }
 
     /// Opens a file in a new tab and waits until it is loaded and its fonts are ready.
-    pub(crate) fn open(&mut self, html: &Path, look: Look) -> Result<Tab<'_>, String> {
+    pub(crate) fn open(&mut self, html: &Path, look: Look) -> Result<Tab<'_>, Broken> {
         let path = html
             .canonicalize()
             .map_err(|error| format!("{}: {error}", html.display()))?;
@@ -183,7 +215,7 @@ impl Browser {
         method: &str,
         params: Value,
         events: &mut Vec<Value>,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, Broken> {
         self.last_id += 1;
         let mut request = json!({"id": self.last_id, "method": method, "params": params});
         if !session.is_empty() {
@@ -191,36 +223,51 @@ impl Browser {
         }
         self.requests
             .write_all(format!("{request}\0").as_bytes())
-            .map_err(|error| format!("chromium does not take {method}: {error}"))?;
+            .map_err(|error| Broken::Browser(format!("chromium does not take {method}: {error}")))?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             let message = self.receive(deadline, method)?;
             if message["id"] != self.last_id {
                 events.push(message);
             } else if message.get("error").is_some() {
-                return Err(format!("chromium refuses {method}: {}", message["error"]));
+                return Err(format!("chromium refuses {method}: {}", message["error"]).into());
             } else {
                 return Ok(message["result"].clone());
             }
         }
     }
 
-    fn receive(&self, deadline: Instant, what: &str) -> Result<Value, String> {
-        self.messages
-            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            .map_err(|error| match error {
+    fn receive(&self, deadline: Instant, what: &str) -> Result<Value, Broken> {
+        let message = self
+            .messages
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        message.map_err(|error| {
+            Broken::Browser(match error {
                 RecvTimeoutError::Timeout => {
                     format!("chromium has not answered {what} in {} s", PATIENCE.as_secs())
                 }
                 RecvTimeoutError::Disconnected => format!("chromium ended before it answered {what}"),
             })
+        })
+    }
+
+    /// True as soon as its process has ended; false if it does not in time.
+    fn ends(&mut self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        true
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
         let closed = self.call("", "Browser.close", json!({}), &mut Vec::new());
-        if closed.is_err() {
+        if closed.is_err() || !self.ends() {
             let _ = self.process.kill();
         }
         let _ = self.process.wait();
@@ -252,14 +299,14 @@ pub(crate) struct Tab<'a> {
 
 impl Tab<'_> {
     /// The value of an expression, which must be a string or a promise of one.
-    pub(crate) fn evaluate(&mut self, expression: &str) -> Result<String, String> {
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Result<String, Broken> {
         let result = self.call(
             "Runtime.evaluate",
             json!({"expression": expression, "returnByValue": true, "awaitPromise": true}),
         )?;
         match result["result"]["value"].as_str() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(format!("the page cannot be read: {result}")),
+            None => Err(format!("the page cannot be read: {result}").into()),
         }
     }
 
@@ -293,7 +340,7 @@ impl Tab<'_> {
     }
 
     /// The whole page, as PNG.
-    pub(crate) fn screenshot(&mut self) -> Result<Vec<u8>, String> {
+    pub(crate) fn screenshot(&mut self) -> Result<Vec<u8>, Broken> {
         let metrics = self.call("Page.getLayoutMetrics", json!({}))?;
         let size = &metrics["cssContentSize"];
         let clip = json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
@@ -301,29 +348,29 @@ impl Tab<'_> {
             "Page.captureScreenshot",
             json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
         )?;
-        decoded(&picture)
+        Ok(decoded(&picture)?)
     }
 
     /// The page on A4 paper, as PDF.
-    pub(crate) fn pdf(&mut self) -> Result<Vec<u8>, String> {
+    pub(crate) fn pdf(&mut self) -> Result<Vec<u8>, Broken> {
         let pdf = self.call(
             "Page.printToPDF",
             json!({"printBackground": false, "preferCSSPageSize": true, "paperWidth": 8.27, "paperHeight": 11.69}),
         )?;
-        decoded(&pdf)
+        Ok(decoded(&pdf)?)
     }
 
-    pub(crate) fn close(mut self) -> Result<(), String> {
+    pub(crate) fn close(mut self) -> Result<(), Broken> {
         let target = self.target.clone();
         self.call("Target.closeTarget", json!({"targetId": target}))
             .map(|_| ())
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
         self.browser.call(&self.session, method, params, &mut self.events)
     }
 
-    fn wait_for(&mut self, event: &str) -> Result<(), String> {
+    fn wait_for(&mut self, event: &str) -> Result<(), Broken> {
         let deadline = Instant::now() + PATIENCE;
         while !self.events.iter().any(|seen| seen["method"] == event) {
             let message = self.browser.receive(deadline, event)?;

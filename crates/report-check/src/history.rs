@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::browser::{Browser, Look, Tab};
+use crate::browser::{Broken, Browser, Look, Tab, look_anew_if_it_breaks};
 use crate::{figures, svg};
 
 /// A chart that must be there.
@@ -25,6 +25,10 @@ pub struct HistoryChart {
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
 pub fn check_history(html: &Path, verdict: &str, charts: &[HistoryChart]) -> Result<(), String> {
+    look_anew_if_it_breaks(|| look_at_history(html, verdict, charts))
+}
+
+fn look_at_history(html: &Path, verdict: &str, charts: &[HistoryChart]) -> Result<(), Broken> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
     for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER, Look::STILL] {
@@ -42,7 +46,7 @@ pub fn check_history(html: &Path, verdict: &str, charts: &[HistoryChart]) -> Res
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(faults.join("\n"))
+        Err(Broken::Faults(faults.join("\n")))
     }
 }
 
@@ -56,9 +60,10 @@ struct Shown {
 }
 
 impl Shown {
-    fn on(tab: &mut Tab<'_>) -> Result<Self, String> {
+    fn on(tab: &mut Tab<'_>) -> Result<Self, Broken> {
         let text = tab.evaluate(include_str!("collect.js"))?;
-        serde_json::from_str(&text).map_err(|error| format!("what the page shows cannot be read: {error}"))
+        serde_json::from_str(&text)
+            .map_err(|error| Broken::Faults(format!("what the page shows cannot be read: {error}")))
     }
 
     fn faults(&self, verdict: &str, charts: &[HistoryChart], look: Look) -> Vec<String> {

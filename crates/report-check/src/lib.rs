@@ -15,7 +15,7 @@ use std::path::Path;
 use ciphertax_records::Run;
 use serde::Deserialize;
 
-use browser::{Browser, Look, Tab};
+use browser::{Broken, Browser, Look, Tab, look_anew_if_it_breaks};
 pub use history::{HistoryChart, check_history};
 
 /// Opens the report on a desktop, on a phone, in dark colours, on paper and without scripts, and checks each time that
@@ -27,6 +27,10 @@ pub use history::{HistoryChart, check_history};
 /// # Errors
 /// Everything found wrong, one line each; or that Chromium cannot be started, with the remedy.
 pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
+    look_anew_if_it_breaks(|| look_at_report(html, run))
+}
+
+fn look_at_report(html: &Path, run: &Run) -> Result<(), Broken> {
     let mut browser = Browser::start()?;
     let mut faults = Vec::new();
     for look in [Look::DESKTOP, Look::PHONE, Look::DARK, Look::PAPER, Look::STILL] {
@@ -58,7 +62,7 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(faults.join("\n"))
+        Err(Broken::Faults(faults.join("\n")))
     }
 }
 
@@ -68,6 +72,10 @@ pub fn check_report(html: &Path, run: &Run) -> Result<(), String> {
 /// # Errors
 /// Chromium cannot be started or a file cannot be written.
 pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
+    look_anew_if_it_breaks(|| look_and_draw(html, folder))
+}
+
+fn look_and_draw(html: &Path, folder: &Path) -> Result<(), Broken> {
     let mut browser = Browser::start()?;
     for look in [Look::DESKTOP, Look::PHONE, Look::DARK] {
         let mut tab = browser.open(html, look)?;
@@ -79,7 +87,7 @@ pub fn take_pictures(html: &Path, folder: &Path) -> Result<(), String> {
     let mut paper = browser.open(html, Look::PAPER)?;
     write(&folder.join("paper.png"), &paper.screenshot()?)?;
     let pdf = paper.pdf()?;
-    write(&folder.join("paper.pdf"), &pdf)
+    Ok(write(&folder.join("paper.pdf"), &pdf)?)
 }
 
 /// Where a page cannot break, the rest of it stays empty: all of that together may be little more than a page.
@@ -114,9 +122,10 @@ struct Shown {
 }
 
 impl Shown {
-    fn on(tab: &mut Tab<'_>) -> Result<Self, String> {
+    fn on(tab: &mut Tab<'_>) -> Result<Self, Broken> {
         let text = tab.evaluate(include_str!("collect.js"))?;
-        serde_json::from_str(&text).map_err(|error| format!("what the page shows cannot be read: {error}"))
+        serde_json::from_str(&text)
+            .map_err(|error| Broken::Faults(format!("what the page shows cannot be read: {error}")))
     }
 
     fn faults(&self, run: &Run, look: Look) -> impl Iterator<Item = String> {

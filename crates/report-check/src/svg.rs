@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::browser::Tab;
+use crate::browser::{Broken, Tab};
 
 /// What the button of a chart saves.
 #[derive(Deserialize)]
@@ -16,13 +16,14 @@ pub(crate) struct File {
 }
 
 /// Presses every button.
-pub(crate) fn files(tab: &mut Tab<'_>) -> Result<Vec<File>, String> {
+pub(crate) fn files(tab: &mut Tab<'_>) -> Result<Vec<File>, Broken> {
     let text = tab.evaluate(include_str!("svg.js"))?;
-    serde_json::from_str(&text).map_err(|error| format!("the saved charts cannot be read: {error}"))
+    serde_json::from_str(&text)
+        .map_err(|error| Broken::Faults(format!("the saved charts cannot be read: {error}")))
 }
 
 /// What is wrong with the files.
-pub(crate) fn faults(tab: &mut Tab<'_>) -> Result<Vec<String>, String> {
+pub(crate) fn faults(tab: &mut Tab<'_>) -> Result<Vec<String>, Broken> {
     let files = files(tab)?;
     let of_file = |file: &File| {
         let name = file.of.clone();
@@ -35,7 +36,7 @@ pub(crate) fn faults(tab: &mut Tab<'_>) -> Result<Vec<String>, String> {
 }
 
 /// Writes them into a folder, for people to look at.
-pub(crate) fn write(tab: &mut Tab<'_>, folder: &Path) -> Result<(), String> {
+pub(crate) fn write(tab: &mut Tab<'_>, folder: &Path) -> Result<(), Broken> {
     for (number, file) in files(tab)?.iter().enumerate() {
         let name: String = file
             .of

@@ -4,13 +4,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long anything may take that is expected to end: generous, because the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// True as soon as `condition` holds; false if it does not within `time`.
+/// Looks that are enough, however long each of them takes.
+const ENOUGH_LOOKS: u128 = 1000;
+
+/// True as soon as `condition` holds; false if it does not within `time`. A machine that stands still meanwhile takes one look, and
+/// not seconds of patience.
 pub fn within(time: Duration, condition: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + time;
+    let least = ENOUGH_LOOKS.min(time.as_millis() / 20);
+    let mut looks = 0;
     while !condition() {
-        if Instant::now() > deadline {
+        looks += 1;
+        if Instant::now() > deadline && looks >= least {
             return false;
         }
         thread::sleep(Duration::from_millis(10));

@@ -356,7 +356,7 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
     let seeds: Vec<_> = asked.map(address).collect();
     run_within(Duration::from_secs(90), async |reactor| {
         let deadline = Instant::now() + Duration::from_secs(60);
-        let topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
+        let mut topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
             .await
             .unwrap();
         assert_eq!(topology.set_name.as_deref(), server.set_name());
@@ -370,10 +370,22 @@ fn a_replica_set_is_discovered_read_from_and_followed_through_a_change_of_primar
         find.append(cstr!("$readPreference"), rawdoc! { "mode": "secondaryPreferred" });
         session.command(&find).await.unwrap();
 
-        let old = topology.primary().unwrap().address.clone();
-        let mut session = connect(reactor, &at(&options, &old)).await;
-        let step_down = rawdoc! { "replSetStepDown": 30_i32, "$db": "admin" };
-        session.command(&step_down).await.unwrap();
+        let (old, mut session) = loop {
+            let old = topology.primary().unwrap().address.clone();
+            let mut session = connect(reactor, &at(&options, &old)).await;
+            let step_down = rawdoc! { "replSetStepDown": 30_i32, "$db": "admin" };
+            match session.command(&step_down).await {
+                // The machine stood still for a while, and the members have elected another.
+                Err(problem) if problem.is_not_primary() => {}
+                stepped_down => {
+                    stepped_down.unwrap();
+                    break (old, session);
+                }
+            }
+            topology = Topology::wait_for_primary(reactor, &seeds, &options, deadline)
+                .await
+                .unwrap();
+        };
         let problem = session
             .command(&rawdoc! { "insert": "t", "documents": [{ "a": 1_i32 }], "$db": "d" })
             .await;

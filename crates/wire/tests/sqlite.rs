@@ -13,8 +13,10 @@ use openssl::hash::MessageDigest;
 use openssl::pkcs5::pbkdf2_hmac;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Of each a few in turns, of which the least is taken: what else the machine does can only add to it.
+/// Of each a few in turns, of which the least is taken: what else the machine does can only add to it. More of them where
+/// they are not enough.
 const TURNS: u32 = 7;
+const MOST_TURNS: u32 = 60;
 const PASSPHRASE: &str = "correct horse battery staple";
 const KIB: u32 = 1024;
 
@@ -24,15 +26,18 @@ fn the_phase_of_key_derivation_is_as_much_work_as_pbkdf2_of_so_many_rounds_and_h
     const ROUNDS: u32 = 100_000;
     let folder = tempfile::tempdir().unwrap();
     let [whole, half] = [ROUNDS, ROUNDS / 2].map(|rounds| file(folder.path(), rounds));
+    let is_near = |ratio: f64, expected: f64| (ratio / expected - 1.0).abs() <= 0.2;
     let mut least = [u64::MAX; 3];
-    for _ in 0..TURNS {
+    let is_as_much = (1..=MOST_TURNS).any(|turns| {
         let turn = [derivation(&whole), derivation(&half), pbkdf2(ROUNDS)];
         least = std::array::from_fn(|which| least[which].min(turn[which]));
-    }
-    let [whole, half, pbkdf2] = least.map(|ns| ns as f64);
-    let is_near = |ratio: f64, expected: f64| (ratio / expected - 1.0).abs() <= 0.2;
-    assert!(is_near(whole / pbkdf2, 1.0), "{whole} ns, by itself {pbkdf2} ns");
-    assert!(is_near(half / whole, 0.5), "{half} ns of {whole} ns");
+        let [whole, half, pbkdf2] = least.map(|ns| ns as f64);
+        turns >= TURNS && is_near(whole / pbkdf2, 1.0) && is_near(half / whole, 0.5)
+    });
+    assert!(
+        is_as_much,
+        "the whole, half of it, and by itself, in ns: {least:?}"
+    );
 }
 
 #[test]

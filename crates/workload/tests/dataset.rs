@@ -11,6 +11,7 @@ use std::task::Poll;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution};
+use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, DatasetError};
 
@@ -80,6 +81,9 @@ fn what_an_interrupted_load_left_is_kept() {
         let counter = administer(&server, &["SHOW GLOBAL STATUS LIKE 'Com_replace'"]);
         counter[0].split_once(' ').unwrap().1.parse().unwrap()
     };
+    // What its connections have asked last the server does all the same.
+    let loading = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = 'ciphertax'";
+    assert!(within(PATIENCE, || administer(&server, &[loading]) == ["0"]));
     let before = written();
     let mut heard = Vec::new();
     prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();

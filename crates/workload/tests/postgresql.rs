@@ -23,7 +23,7 @@ use ciphertax_workload::sql::{
 };
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{CORE_WORKLOADS, SLICE, TABLE, count_of, engine, run, slice, tables};
+use common::{CORE_WORKLOADS, ENOUGH, SLICE, TABLE, count_of, engine, engine_of, run, slice, tables};
 
 const TABLES: fn() -> Tables = || tables(2, 2500);
 const ROWS: &str =
@@ -183,7 +183,8 @@ fn every_core_workload_of_ycsb_runs_and_leaves_as_many_records_as_it_found() {
     };
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine(vec![Ycsb::new(store(TABLE), &TABLE, mix, Arc::clone(&keys))]);
+        let ycsb = Ycsb::new(store(TABLE), &TABLE, mix, Arc::clone(&keys));
+        let mut engine = engine_of(vec![ycsb], ENOUGH);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
@@ -242,7 +243,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
     };
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine(vec![Ycsb::new(store(), &table, mix, Arc::clone(&keys))]);
+        let mut engine = engine_of(vec![Ycsb::new(store(), &table, mix, Arc::clone(&keys))], ENOUGH);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);

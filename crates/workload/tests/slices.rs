@@ -13,13 +13,13 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
 use ciphertax_records::{Phase, PhaseSample};
 use ciphertax_testkit::PATIENCE;
-use ciphertax_wire::mysql::{Expectation, Session};
+use ciphertax_wire::mysql::Expectation;
 use ciphertax_workload::connect::{Connect, Nothing};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{access, administer, engine, opening, server, slice, tables, transport, with_session};
+use common::{access, administer, engine, opening, server, slice, status, tables, transport, with_session};
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];
@@ -145,12 +145,6 @@ fn connections_end_with_their_slice_after_goodbye_and_by_the_servers_close() {
             assert!((2..=1 + 2 * 3).contains(&most), "{most}");
         });
     }
-}
-
-/// A counter of the server.
-async fn status(session: &mut Session, name: &str) -> u64 {
-    let sql = format!("SHOW GLOBAL STATUS LIKE '{name}'");
-    session.query(&sql).await.unwrap()[0].text(1).parse().unwrap()
 }
 
 /// This machine's sockets in a state (`/proc/net/tcp`) that are connected to a local port.
@@ -291,7 +285,8 @@ fn killed<W: Workload>(signal: Signal, workload: impl Fn(MysqlAccess) -> W) {
         kill_process(pid, signal).unwrap();
     });
     let began = Instant::now();
-    let yielded = engine.slice(0, Duration::from_secs(3)).unwrap();
+    // It ends when both connections have failed.
+    let yielded = engine.slice(0, PATIENCE).unwrap();
     killer.join().unwrap();
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert_eq!((yielded.failures, yielded.unfinished), (2, 0));

@@ -25,7 +25,8 @@ use ciphertax_workload::mysql::MysqlTable;
 use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
 
 use common::{
-    CORE_WORKLOADS, SLICE, TABLE, access, administer, count_of, empty_server, engine, options, run, slice,
+    CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine_of, options,
+    run, slice,
 };
 
 /// A record of the table.
@@ -130,14 +131,11 @@ fn mariadb_stores_cells_of_every_format_and_never_sees_a_value() {
         let keys = Arc::new(KeySpace::new(&TABLE));
         for (workload, kinds) in CORE_WORKLOADS {
             let mix = workload.ycsb_mix().unwrap();
-            let mut engine = engine(vec![Ycsb::new(
-                store(&server, Some(&fields)),
-                &TABLE,
-                mix,
-                Arc::clone(&keys),
-            )]);
+            let store = store(&server, Some(&fields));
+            let ycsb = Ycsb::new(store, &TABLE, mix, Arc::clone(&keys));
+            let mut engine = engine_of(vec![ycsb], ENOUGH);
             engine.prepare(0).unwrap().unwrap();
-            let yielded = engine.slice(0, SLICE / 3).unwrap();
+            let yielded = engine.slice(0, SLICE).unwrap();
             for kind in kinds {
                 assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
             }
@@ -263,9 +261,9 @@ fn mongodb_stores_encrypted_values_and_a_session_without_the_key_sees_none() {
         for (workload, kinds) in CORE_WORKLOADS {
             let mix = workload.ycsb_mix().unwrap();
             let store = mongodb_store(&server, Some(&fields));
-            let mut engine = engine(vec![Ycsb::new(store, &TABLE, mix, Arc::clone(&keys))]);
+            let mut engine = engine_of(vec![Ycsb::new(store, &TABLE, mix, Arc::clone(&keys))], ENOUGH);
             engine.prepare(0).unwrap().unwrap();
-            let yielded = engine.slice(0, SLICE / 3).unwrap();
+            let yielded = engine.slice(0, SLICE).unwrap();
             for kind in kinds {
                 assert!(count_of(&yielded, kind) > 0, "{workload:?}: {kind}");
             }

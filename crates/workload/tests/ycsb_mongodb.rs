@@ -4,7 +4,9 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciphertax_engine::{Engine, Failure, SliceYield};
 use ciphertax_lab::PrivateServer;
@@ -13,7 +15,7 @@ use ciphertax_model::{
     ReadPreference, ReplicaSet, RequestDistribution, Transport, Workload, YcsbMix, YcsbTable,
 };
 use ciphertax_records::Phase;
-use ciphertax_testkit::fetched;
+use ciphertax_testkit::{fetched, within};
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::Client;
@@ -22,7 +24,10 @@ use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{CORE_WORKLOADS, LOAD, SLICE, TABLE, count_of, run};
+use common::{CORE_WORKLOADS, ENOUGH, LOAD, SLICE, TABLE, count_of, engine_of, run};
+
+/// How long members may take to notice that there is no primary, and to elect one.
+const ELECTION: Duration = Duration::from_secs(10);
 
 #[test]
 fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
@@ -33,7 +38,7 @@ fn every_core_workload_runs_and_leaves_as_many_documents_as_it_found() {
     let keys = Arc::new(KeySpace::new(&TABLE));
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine(ycsb(&server, TABLE, mix, &keys));
+        let mut engine = engine_of(vec![ycsb(&server, TABLE, mix, &keys)], ENOUGH);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
@@ -254,7 +259,7 @@ fn a_failover_breaks_connections_and_the_next_ones_find_the_new_primary() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = loaded_set();
+    let server = unless_elected_anew(load_members);
     let keys = Arc::new(KeySpace::new(&TABLE));
     let mix = Workload::YcsbA.ycsb_mix().unwrap();
     for read_preference in [ReadPreference::Primary, ReadPreference::Secondary] {
@@ -274,52 +279,57 @@ fn reads_go_to_the_secondaries_and_writes_to_the_primary() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = loaded_set();
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    let mix = YcsbMix {
-        read: 0.5,
-        update: 0.2,
-        insert: 0.1,
-        read_modify_write: 0.2,
-        ..YcsbMix::default()
-    };
-    let mut engine = engine(ycsb_of_set(&server, mix, ReadPreference::Secondary, &keys));
-    engine.prepare(0).unwrap().unwrap();
-    let before = asked(&server);
-    let yielded = engine.slice(0, 4 * SLICE).unwrap();
-    assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-    let asked = asked(&server)
-        .into_iter()
-        .zip(before)
-        .map(|((is_primary, after), (_, before))| {
-            let risen = [0, 1].map(|kind| after[kind] - before[kind]);
-            (is_primary, risen)
-        });
-    let count = |kind| count_of(&yielded, kind);
-    let reads = count("read") + count("read_modify_write");
-    let writes = count("update") + count("insert") + count("read_modify_write");
-    // Members ask each other a little too.
-    let (mut at_secondaries, mut at_primary) = (0, 0);
-    for (is_primary, [queries, written]) in asked {
-        match is_primary {
-            true => {
-                at_primary += queries;
-                assert!(written >= writes, "{written} of {writes}");
-            }
-            false => {
-                at_secondaries += queries;
-                assert!(
-                    queries >= reads / 4 && written == 0,
-                    "{queries} and {written} of {reads}"
-                );
+    unless_elected_anew(|server| {
+        load_members(server);
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        let mix = YcsbMix {
+            read: 0.5,
+            update: 0.2,
+            insert: 0.1,
+            read_modify_write: 0.2,
+            ..YcsbMix::default()
+        };
+        let mut engine = engine_of(
+            vec![ycsb_of_set(server, mix, ReadPreference::Secondary, &keys)],
+            1000,
+        );
+        engine.prepare(0).unwrap().unwrap();
+        let before = asked(server);
+        let yielded = engine.slice(0, SLICE).unwrap();
+        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+        let asked = asked(server)
+            .into_iter()
+            .zip(before)
+            .map(|((is_primary, after), (_, before))| {
+                let risen = [0, 1].map(|kind| after[kind] - before[kind]);
+                (is_primary, risen)
+            });
+        let count = |kind| count_of(&yielded, kind);
+        let reads = count("read") + count("read_modify_write");
+        let writes = count("update") + count("insert") + count("read_modify_write");
+        // Members ask each other a little too.
+        let (mut at_secondaries, mut at_primary) = (0, 0);
+        for (is_primary, [queries, written]) in asked {
+            match is_primary {
+                true => {
+                    at_primary += queries;
+                    assert!(written >= writes, "{written} of {writes}");
+                }
+                false => {
+                    at_secondaries += queries;
+                    assert!(
+                        queries >= reads / 4 && written == 0,
+                        "{queries} and {written} of {reads}"
+                    );
+                }
             }
         }
-    }
-    assert!(
-        writes > 0 && reads > 100 && at_secondaries >= reads,
-        "{at_secondaries} of {reads}"
-    );
-    assert!(at_primary < reads / 4, "{at_primary} of {reads}");
+        assert!(
+            writes > 0 && reads > 100 && at_secondaries >= reads,
+            "{at_secondaries} of {reads}"
+        );
+        assert!(at_primary < reads / 4, "{at_primary} of {reads}");
+    });
 }
 
 #[test]
@@ -327,61 +337,84 @@ fn what_a_secondary_does_not_have_yet_is_a_stale_read_and_no_failure() {
     if fetched(&MONGODB).is_none() {
         return;
     }
-    let server = loaded_set();
-    let keys = Arc::new(KeySpace::new(&TABLE));
-    tell_a_secondary(&server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
-    let mix = YcsbMix {
-        read: 0.5,
-        scan: 0.2,
-        insert: 0.3,
-        distribution: RequestDistribution::Latest,
-        ..YcsbMix::default()
-    };
-    let stale_reads = |preference| {
-        let mut engine = engine(ycsb_of_set(&server, mix, preference, &keys));
+    unless_elected_anew(|server| {
+        load_members(server);
+        let keys = Arc::new(KeySpace::new(&TABLE));
+        tell_a_secondary(server, &rawdoc! { "fsync": 1_i32, "lock": true, "$db": "admin" });
+        let mix = YcsbMix {
+            read: 0.5,
+            scan: 0.2,
+            insert: 0.3,
+            distribution: RequestDistribution::Latest,
+            ..YcsbMix::default()
+        };
+        let stale_reads = |preference| {
+            let mut engine = engine(ycsb_of_set(server, mix, preference, &keys));
+            engine.prepare(0).unwrap().unwrap();
+            let yielded = engine.slice(0, 2 * SLICE).unwrap();
+            assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
+            assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
+            yielded.stale_reads
+        };
+        // Either secondary may be asked, and what is asked for may be older than the lock.
+        assert!((0..10).any(|_| stale_reads(ReadPreference::Secondary) > 0));
+        assert_eq!(stale_reads(ReadPreference::Primary), 0);
+        // A record that was loaded is on every member.
+        tell_a_secondary(server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
+        run(async |reactor| {
+            let access = set_access(server, ReadPreference::Primary);
+            let mut session = access.open(reactor, 0).await.unwrap();
+            let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
+            session.command(&drop).await.unwrap();
+        });
+        let only_reads = YcsbMix {
+            read: 1.0,
+            ..YcsbMix::default()
+        };
+        let mut engine = engine(ycsb_of_set(server, only_reads, ReadPreference::Secondary, &keys));
         engine.prepare(0).unwrap().unwrap();
-        let yielded = engine.slice(0, 2 * SLICE).unwrap();
-        assert_eq!(yielded.failures, 0, "{:?}", yielded.first_failure);
-        assert!(yielded.stale_reads <= count_of(&yielded, "read") + count_of(&yielded, "scan"));
-        yielded.stale_reads
-    };
-    // Either secondary may be asked, and what is asked for may be older than the lock.
-    assert!((0..10).any(|_| stale_reads(ReadPreference::Secondary) > 0));
-    assert_eq!(stale_reads(ReadPreference::Primary), 0);
-    // A record that was loaded is on every member.
-    tell_a_secondary(&server, &rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" });
-    run(async |reactor| {
-        let access = set_access(&server, ReadPreference::Primary);
-        let mut session = access.open(reactor, 0).await.unwrap();
-        let drop = rawdoc! { "drop": "usertable", "writeConcern": { "w": 3_i32 }, "$db": DATABASE };
-        session.command(&drop).await.unwrap();
+        let failure = engine.slice(0, SLICE).unwrap().first_failure;
+        assert!(
+            matches!(&failure, Some(Failure::Error(problem)) if problem.contains("is not there")),
+            "{failure:?}"
+        );
     });
-    let only_reads = YcsbMix {
-        read: 1.0,
-        ..YcsbMix::default()
-    };
-    let mut engine = engine(ycsb_of_set(&server, only_reads, ReadPreference::Secondary, &keys));
-    engine.prepare(0).unwrap().unwrap();
-    let failure = engine.slice(0, SLICE).unwrap().first_failure;
-    assert!(
-        matches!(&failure, Some(Failure::Error(problem)) if problem.contains("is not there")),
-        "{failure:?}"
-    );
 }
 
-/// A replica set of three members, all of which have the table.
-fn loaded_set() -> PrivateServer {
+/// Measures with a replica set, which it returns; and anew with another where members elected a primary meanwhile, which they do
+/// when the machine stands still for long. Operations may fail then.
+fn unless_elected_anew(measure: impl Fn(&PrivateServer)) -> PrivateServer {
+    let mut attempt = 1;
+    loop {
+        let server = started_set();
+        let before = term(&server);
+        match catch_unwind(AssertUnwindSafe(|| measure(&server))) {
+            Ok(()) => return server,
+            Err(fault) if attempt == 3 || !within(ELECTION, || term(&server) > before) => {
+                resume_unwind(fault)
+            }
+            Err(_) => attempt += 1,
+        }
+    }
+}
+
+/// A replica set of three members.
+fn started_set() -> PrivateServer {
     let set = ReplicaSet {
         members: 3,
         read_only_member: false,
     };
-    let server = PrivateServer::builder(&MONGODB)
+    PrivateServer::builder(&MONGODB)
         .without_tls()
         .access_control(false)
         .replica_set(set)
         .start()
-        .unwrap();
-    let access = set_access(&server, ReadPreference::Primary);
+        .unwrap()
+}
+
+/// Gives all members the table.
+fn load_members(server: &PrivateServer) {
+    let access = set_access(server, ReadPreference::Primary);
     run(async |reactor| {
         let primary = access.primary(reactor).await.unwrap();
         dataset::prepare(reactor, &primary, &TABLE, None, |_| ()).await?;
@@ -389,7 +422,6 @@ fn loaded_set() -> PrivateServer {
         dataset::wait_for_members(&mut session, 3).await
     })
     .unwrap();
-    server
 }
 
 fn set_access(server: &PrivateServer, read_preference: ReadPreference) -> MongodbAccess {
@@ -419,12 +451,7 @@ fn ycsb_of_set(
 /// Of each member whether it is the primary, and how many queries and how many writes it was asked for by clients.
 fn asked(server: &PrivateServer) -> Vec<(bool, [u64; 2])> {
     let ask = |member: Address| {
-        let options = ConnectOptions::new(member.host, member.port, Login::None);
-        let status = run(async |reactor| {
-            let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
-            let status = rawdoc! { "serverStatus": 1_i32, "$db": "admin" };
-            session.command(&status).await.unwrap()
-        });
+        let status = ask_member(member, &rawdoc! { "serverStatus": 1_i32, "$db": "admin" });
         let counters = status.get_document("opcounters").unwrap();
         let count = |name| match counters.get(name).unwrap().unwrap() {
             RawBsonRef::Int64(count) => count as u64,
@@ -438,6 +465,23 @@ fn asked(server: &PrivateServer) -> Vec<(bool, [u64; 2])> {
         (is_primary, [count("query"), count("update") + count("insert")])
     };
     seeds(server).into_iter().map(ask).collect()
+}
+
+/// The highest number of an election that any member knows.
+fn term(server: &PrivateServer) -> i64 {
+    let of_member = |member: Address| {
+        let status = ask_member(member, &rawdoc! { "replSetGetStatus": 1_i32, "$db": "admin" });
+        status.get_i64("term").unwrap()
+    };
+    seeds(server).into_iter().map(of_member).max().unwrap()
+}
+
+fn ask_member(member: Address, command: &RawDocument) -> RawDocumentBuf {
+    let options = ConnectOptions::new(member.host, member.port, Login::None);
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
+        session.command(command).await.unwrap()
+    })
 }
 
 /// Tells a secondary to hold back what the primary writes (`fsync` with a lock), or to catch up.

@@ -16,8 +16,8 @@ use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
 use common::{
-    CORE_WORKLOADS, SLICE, TABLE, access, administer, count_of, empty_server, engine, options, run, slice,
-    tables,
+    CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine, engine_of,
+    options, run, slice, tables,
 };
 
 const COUNT: &str = "SELECT COUNT(*) FROM ciphertax.usertable";
@@ -28,7 +28,7 @@ fn every_core_workload_runs_and_leaves_as_many_records_as_it_found() {
     let keys = Arc::new(KeySpace::new(&TABLE));
     for (workload, kinds) in CORE_WORKLOADS {
         let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine(vec![ycsb(&server, TABLE, mix, &keys)]);
+        let mut engine = engine_of(vec![ycsb(&server, TABLE, mix, &keys)], ENOUGH);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);
@@ -170,7 +170,7 @@ fn encrypted_fields_are_loaded_changed_and_read_by_sessions_with_the_key_alone()
             fields: None,
         };
         let mix = workload.ycsb_mix().unwrap();
-        let mut engine = engine(vec![Ycsb::new(store, &table, mix, Arc::clone(&keys))]);
+        let mut engine = engine_of(vec![Ycsb::new(store, &table, mix, Arc::clone(&keys))], ENOUGH);
         engine.prepare(0).unwrap().unwrap();
         let yielded = engine.slice(0, SLICE).unwrap();
         assert_eq!(yielded.failures, 0, "{workload:?}: {:?}", yielded.first_failure);

@@ -17,6 +17,7 @@ use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
 const CONNECTIONS: u32 = 1000;
+const THREADED_CONNECTIONS: u32 = 64;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// The engine's own cost per operation and its memory: one Markdown document on standard output.
@@ -56,6 +57,11 @@ fn measure(repeats: u32) -> Result<()> {
          one look at the clock and the recording. The bar is 0.2 µs.",
     );
     document.table("CPU per operation", &cost_per_operation(repeats)?);
+    document.paragraph(&format!(
+        "Load threads share nothing that an operation touches: {THREADED_CONNECTIONS} connections by one thread and by two, in turns. \
+         The bar for two is 1.1 times the CPU time that one takes for an operation.",
+    ));
+    document.table("One load thread and two", &cost_of_threads(&ground, repeats)?);
     document.paragraph(&format!(
         "Memory: growth of the resident set of a process (`VmRSS`) by {CONNECTIONS} open connections of the point-select \
          workload, and after every one of them has worked for a second. The bar is 60 MB for plain connections.",
@@ -107,6 +113,56 @@ fn cost_per_operation(repeats: u32) -> Result<Table> {
         ]);
     }
     Ok(table)
+}
+
+fn cost_of_threads(ground: &Ground, repeats: u32) -> Result<Table> {
+    let mut table = Table::new(&["operation", "one, µs/op", "two, µs/op", "two / one", "met"]);
+    let threads = |workers| Load {
+        workers: Some(workers),
+        ..Load::closed(THREADED_CONNECTIONS)
+    };
+    let mut at_once = [
+        Engine::start(vec![Nothing], &threads(1), 1)?,
+        Engine::start(vec![Nothing], &threads(2), 1)?,
+    ];
+    table.row(one_and_two("nothing", &mut at_once, repeats)?);
+    for transport in [Transport::Plain, Transport::Tls13] {
+        let select = || -> Result<Vec<_>> {
+            Ok(vec![PointSelect {
+                access: ground.access(transport)?,
+                tables: TABLES,
+            }])
+        };
+        let mut engines = [
+            Engine::start(select()?, &threads(1), 1)?,
+            Engine::start(select()?, &threads(2), 1)?,
+        ];
+        table.row(one_and_two(
+            &format!("point select, {transport}"),
+            &mut engines,
+            repeats,
+        )?);
+    }
+    Ok(table)
+}
+
+fn one_and_two(operation: &str, engines: &mut [Engine; 2], repeats: u32) -> Result<[String; 5]> {
+    let mut costs = [Repeats::default(), Repeats::default()];
+    for _ in 0..repeats {
+        for (engine, cost) in engines.iter_mut().zip(&mut costs) {
+            cost.push(Slice::without_server(engine, 0, Duration::from_secs(1))?.client_us);
+        }
+    }
+    let [one, two] = costs;
+    let ratio = two.over(&one);
+    eprintln!("{operation}: one load thread {one:.3} µs/op, two {two:.3}");
+    Ok([
+        operation.to_owned(),
+        format!("{one:.3}"),
+        format!("{two:.3}"),
+        format!("{ratio:.2}"),
+        met(ratio.median() <= 1.1),
+    ])
 }
 
 /// Resident memory of a process in bytes.

@@ -30,8 +30,8 @@ pub(crate) use postgresql_copy::PostgreSqlCopy;
 pub(crate) use secrets::no_secret_is_left;
 pub(crate) use traces::{poolers_of, servers_of};
 
-/// How long cleaning up may take after ciphertax was killed.
-pub(crate) const CLEANED_UP: Duration = Duration::from_secs(5);
+/// How long cleaning up may take after ciphertax was killed. The guard alone waits three seconds before it ends a server for good.
+pub(crate) const CLEANED_UP: Duration = Duration::from_secs(30);
 
 /// The most memory that a process has had so far, in bytes; `None` once it has ended.
 pub(crate) fn peak_memory(process: u32) -> Option<u64> {

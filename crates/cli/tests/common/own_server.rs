@@ -9,6 +9,7 @@ use ciphertax_lab::{PrivateServer, PrivateServerBuilder};
 use ciphertax_reactor::Reactor;
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::plain;
+use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
 use super::PATIENCE;
@@ -87,15 +88,25 @@ impl OwnServer {
 
     /// Opens a session and keeps it as long as `use_it` lasts, which gets the first column of a statement's rows.
     pub(crate) fn session<T>(&self, use_it: impl FnOnce(&mut dyn FnMut(&str) -> Vec<String>) -> T) -> T {
+        let used = self.try_session(|query| Ok(use_it(&mut |statement| query(statement).unwrap())));
+        used.unwrap()
+    }
+
+    /// The same for statements that may fail.
+    pub(crate) fn try_session<T>(
+        &self,
+        use_it: impl FnOnce(&mut dyn FnMut(&str) -> Result<Vec<String>, WireError>) -> Result<T, WireError>,
+    ) -> Result<T, WireError> {
         let reactor = Reactor::new().unwrap();
         let options = plain(&self.server);
         let connect = Session::connect(&reactor, &options);
-        let connected = reactor.run_one(connect, Instant::now() + PATIENCE);
-        let (mut session, _) = connected.unwrap().unwrap().unwrap();
+        let (mut session, _) = reactor
+            .run_one(connect, Instant::now() + PATIENCE)
+            .unwrap()
+            .unwrap()?;
         use_it(&mut |statement| {
             let rows = reactor.run_one(session.query(statement), Instant::now() + PATIENCE);
-            let rows = rows.unwrap().unwrap().unwrap();
-            rows.iter().map(|row| row.text(0)).collect()
+            Ok(rows.unwrap().unwrap()?.iter().map(|row| row.text(0)).collect())
         })
     }
 

@@ -34,6 +34,10 @@ const ELECTION_TIMEOUT_MS: i32 = 2000;
 /// How long a primary that has stepped down must not become one again, in seconds.
 const STEP_DOWN_S: i32 = 10;
 
+/// Codes of errors: Unauthorized, and that of an account that is there already.
+const UNAUTHORIZED: i32 = 13;
+const USER_EXISTS: i32 = 51003;
+
 /// States of members, by their numbers in `replSetGetStatus`.
 const PRIMARY: i64 = 1;
 const SECONDARY: i64 = 2;
@@ -47,28 +51,50 @@ pub(super) fn set_up(
 ) -> Result<()> {
     let servers = &members.from_beside[..];
     run(entry, async |reactor| {
-        let first = servers[0];
-        let primary = match replica_set {
-            None => first,
-            Some(set) => {
-                let mut session = connect(reactor, first, Login::None).await?;
-                session.command(&initiation(&members.by_clients, set)).await?;
-                find_primary(reactor, servers, |_| true).await?
-            }
+        let Some(set) = replica_set else {
+            return make_accounts(reactor, servers[0], accounts, 1).await.map(drop);
         };
-        let mut session = connect(reactor, primary, Login::None).await?;
-        if let Some((first, others)) = accounts.split_first() {
-            session.command(&creation(first, servers.len())).await?;
-            session = connect(reactor, primary, login(first)?).await?;
-            for account in others {
-                session.command(&creation(account, servers.len())).await?;
-            }
-        }
-        if replica_set.is_some() {
-            until_all_have_the_data(reactor, &mut session).await?;
-        }
-        Ok(())
+        let mut session = connect(reactor, servers[0], Login::None).await?;
+        session.command(&initiation(&members.by_clients, set)).await?;
+        with_primary(reactor, servers, async |primary| {
+            let mut session = make_accounts(reactor, primary, accounts, servers.len()).await?;
+            until_all_have_the_data(reactor, &mut session).await
+        })
+        .await
     })
+}
+
+/// Makes the accounts, all of them on so many servers, and returns a session of the first.
+async fn make_accounts(
+    reactor: &Rc<Reactor>,
+    primary: SocketAddr,
+    accounts: &[Account],
+    servers: usize,
+) -> std::result::Result<Session, WireError> {
+    let mut session = connect(reactor, primary, Login::None).await?;
+    if let Some((first, others)) = accounts.split_first() {
+        make(&mut session, first, servers).await?;
+        session = connect(reactor, primary, login(first)?).await?;
+        for account in others {
+            make(&mut session, account, servers).await?;
+        }
+    }
+    Ok(session)
+}
+
+/// Makes an account. One of an earlier primary may be there already, and then nobody makes the first without a login.
+async fn make(
+    session: &mut Session,
+    account: &Account,
+    servers: usize,
+) -> std::result::Result<(), WireError> {
+    match session.command(&creation(account, servers)).await {
+        Err(WireError::Command {
+            code: USER_EXISTS | UNAUTHORIZED,
+            ..
+        }) => Ok(()),
+        made => made.map(drop),
+    }
 }
 
 /// The primary of a replica set.
@@ -81,10 +107,12 @@ pub(super) fn primary(entry: &Entry, servers: &[SocketAddr]) -> Result<SocketAdd
 /// Makes the primary step down, and waits for the next, which it returns.
 pub(super) fn step_down(entry: &Entry, servers: &[SocketAddr], account: &Account) -> Result<SocketAddr> {
     run(entry, async |reactor| {
-        let old = find_primary(reactor, servers, |_| true).await?;
-        let mut session = connect(reactor, old, login(account)?).await?;
-        let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
-        session.command(&command).await?;
+        let old = with_primary(reactor, servers, async |primary| {
+            let mut session = connect(reactor, primary, login(account)?).await?;
+            let command = rawdoc! { "replSetStepDown": STEP_DOWN_S, "$db": "admin" };
+            session.command(&command).await.map(|_| primary)
+        })
+        .await?;
         find_primary(reactor, servers, |server| server != old).await
     })
 }
@@ -143,6 +171,29 @@ pub(super) async fn find_primary(
     }
 }
 
+/// Does work with the primary, and anew with the next one if that was none any more: whenever the machine stands still for a
+/// while, the members elect another.
+async fn with_primary<T>(
+    reactor: &Rc<Reactor>,
+    servers: &[SocketAddr],
+    work: impl AsyncFn(SocketAddr) -> std::result::Result<T, WireError>,
+) -> std::result::Result<T, WireError> {
+    loop {
+        let primary = find_primary(reactor, servers, |_| true).await?;
+        let outcome = work(primary).await;
+        let is_none_any_more = match &outcome {
+            Err(error) if error.is_not_primary() => true,
+            // It hangs up on everybody before it takes back what the next primary does not have.
+            Err(error) if error.is_disconnect() => connect(reactor, primary, Login::None).await.is_ok(),
+            _ => false,
+        };
+        if !is_none_any_more {
+            return outcome;
+        }
+        reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+    }
+}
+
 /// Asks the primary until every member has copied what it has and can be read from.
 async fn until_all_have_the_data(
     reactor: &Rc<Reactor>,
@@ -161,13 +212,21 @@ fn all_have_the_data(status: &RawDocument) -> bool {
     let Ok(members) = status.get_array("members") else {
         return false;
     };
+    let mut last = None;
     members.into_iter().all(|member| {
-        let state = member.ok().and_then(RawBsonRef::as_document).and_then(|member| {
-            let state = member.get("state").ok().flatten()?;
-            state.as_i64().or(state.as_i32().map(i64::from))
-        });
-        matches!(state, Some(PRIMARY | SECONDARY))
+        let Some((PRIMARY | SECONDARY, written)) = member.ok().and_then(state_and_last_write) else {
+            return false;
+        };
+        *last.get_or_insert(written) == written
     })
+}
+
+/// What a member is, and how far it has come in the log that all of them share.
+fn state_and_last_write(member: RawBsonRef<'_>) -> Option<(i64, &RawDocument)> {
+    let member = member.as_document()?;
+    let state = member.get("state").ok().flatten()?;
+    let state = state.as_i64().or(state.as_i32().map(i64::from))?;
+    Some((state, member.get_document("optime").ok()?))
 }
 
 /// The command that makes servers a replica set, with the addresses by which their clients find them. One more than its

@@ -14,7 +14,7 @@ use ciphertax_lab::mysql::at_rest::names_a_missing_key;
 use ciphertax_lab::{Error, PrivateServer};
 use ciphertax_model::AtRest;
 use ciphertax_model::AtRestPart::{RedoLog, SystemTables, Tables};
-use ciphertax_testkit::{contains, fetched, files_with, within};
+use ciphertax_testkit::{PATIENCE, contains, fetched, files_with, within};
 
 use crate::common::{is_fetched, plain};
 
@@ -59,7 +59,7 @@ fn without_its_key_a_server_opens_nothing_and_says_why() {
             .unwrap();
         let again = Again::of(&server);
         server.kill_member(server.address()).unwrap();
-        assert!(within(Duration::from_secs(10), || !server.is_alive()));
+        assert!(within(PATIENCE, || !server.is_alive()));
         let keys = keys_of(&server);
         let right = fs::read(&keys).unwrap();
         // Another key, of the same form.

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ciphertax_lab::catalogue::{Entry, POSTGRESQL, POSTGRESQL_18};
 use ciphertax_lab::{Account, PrivateServer, postgresql};
@@ -13,8 +12,6 @@ use ciphertax_testkit::{fetched, run};
 use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-
-pub(crate) const SECONDS: Duration = Duration::from_secs(5);
 
 pub(crate) fn servers() -> impl Iterator<Item = &'static Entry> {
     let entries = [&POSTGRESQL, &POSTGRESQL_18];

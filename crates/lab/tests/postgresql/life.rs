@@ -11,12 +11,13 @@ use ciphertax_lab::{PrivateServer, PrivateServerBuilder, RunningLink, pooler};
 use ciphertax_model::{AuthenticationMethod, CertificateKind, Link, PoolMode, Pooler, TlsVersion, Transport};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
-    command_lines_with, fetched, files_with, has_shared_memory, is_root, not_tested, processes, within,
+    PATIENCE, command_lines_with, fetched, files_with, has_shared_memory, is_root, not_tested, processes,
+    within,
 };
 use ciphertax_wire::postgresql::{ConnectOptions, Method};
 use ciphertax_wire::tls::{TlsPolicy, Verification};
 
-use crate::common::{SECONDS, ask, connector, name, options, servers, user_of};
+use crate::common::{ask, connector, name, options, servers, user_of};
 
 #[test]
 fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() {
@@ -36,7 +37,7 @@ fn it_listens_on_loopback_below_the_ephemeral_range_and_stops_without_a_trace() 
         assert!(!folder.exists());
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
         assert_eq!(command_lines_with(name(&folder)), Vec::<String>::new());
-        assert!(within(SECONDS, || !has_shared_memory(pid)));
+        assert!(within(PATIENCE, || !has_shared_memory(pid)));
         assert!(TcpStream::connect(address).is_err());
     }
 }
@@ -118,8 +119,8 @@ fn one_that_was_killed_is_known_to_be_dead_and_leaves_nothing() {
         server.kill_member(server.address()).unwrap();
         assert!(!server.is_alive());
         // Its other processes notice, and its shared memory goes with the last of them.
-        assert!(within(SECONDS, || command_lines_with(name(&folder)).is_empty()));
-        assert!(within(SECONDS, || !has_shared_memory(pid)));
+        assert!(within(PATIENCE, || command_lines_with(name(&folder)).is_empty()));
+        assert!(within(PATIENCE, || !has_shared_memory(pid)));
         drop(server);
         assert!(!folder.exists());
     }

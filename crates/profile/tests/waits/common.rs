@@ -1,15 +1,18 @@
 //! What the tests share: somebody who looks, and clients that can be left waiting.
 
-use std::fs;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{fs, mem};
 
 use ciphertax_lab::{PrivateServer, postgresql};
 use ciphertax_profile::{Stacks, WaitSampler, Watched};
 use ciphertax_records::SliceId;
 use ciphertax_records::why::{Blocked, SymbolTable, Waits};
-use ciphertax_testkit::{plain, run};
+use ciphertax_testkit::{PATIENCE, plain, run};
+use ciphertax_wire::WireError;
 
 /// The rate that runs look with.
 pub(crate) const HZ: u32 = 92;
@@ -53,6 +56,33 @@ impl Looker {
         self.begin();
         thread::sleep(time);
         self.end()
+    }
+
+    /// Looks for a second, and again, up to five times, where the machine left too little time for looking.
+    pub(crate) fn look_often(&mut self) -> Waits {
+        let mut waits = self.look(Duration::from_secs(1));
+        for _ in 1..5 {
+            if is_often(&waits) {
+                break;
+            }
+            waits = self.look(Duration::from_secs(1));
+        }
+        waits
+    }
+
+    /// Waits until so many sessions are idle and all others wait. Another sampler looks meanwhile: this one learns nothing by it.
+    pub(crate) fn await_idle(&mut self, sessions: u64) {
+        let own = mem::replace(&mut self.sampler, WaitSampler::open(HZ).unwrap());
+        let deadline = Instant::now() + PATIENCE;
+        while !self.are_idle(sessions) {
+            assert!(Instant::now() < deadline, "not {sessions} sessions are idle");
+        }
+        self.sampler = own;
+    }
+
+    fn are_idle(&mut self, sessions: u64) -> bool {
+        let waits = self.look(Duration::from_millis(50));
+        waits.rounds > 0 && waits.idle == sessions * waits.rounds && waits.running == 0
     }
 
     /// Looks that found a thread in one of the calls and with all of the names on its stack, as threads of sessions or not.
@@ -105,6 +135,11 @@ impl Looker {
     }
 }
 
+/// True if there were a quarter of the rounds that a second should have.
+pub(crate) fn is_often(waits: &Waits) -> bool {
+    waits.rounds > u64::from(HZ) / 4
+}
+
 /// All looks at threads that serve sessions.
 pub(crate) fn of_sessions(waits: &Waits) -> u64 {
     let blocked = waits.blocked.iter().filter(|blocked| !blocked.background);
@@ -123,16 +158,18 @@ pub(crate) fn complete(waits: &Waits) -> f64 {
 /// Holds a count to what it should be, within a share of it.
 #[track_caller]
 pub(crate) fn assert_near(count: u64, expected: f64, share: f64) {
-    println!("{count} of {expected}");
-    assert!(
-        (count as f64 - expected).abs() <= share * expected,
-        "{count}, not {expected}"
-    );
+    assert!(is_near(count, expected, share), "{count}, not {expected}");
 }
 
-/// CPU time that the threads of a process of this name have used, and how long they waited for a CPU, in nanoseconds.
-pub(crate) fn cpu_and_delay(pid: u32, has_name: impl Fn(&str) -> bool) -> (u64, u64) {
-    let (mut ran, mut waited) = (0, 0);
+/// Whether a count is what it should be, within a share of it.
+pub(crate) fn is_near(count: u64, expected: f64, share: f64) -> bool {
+    println!("{count} of {expected}");
+    (count as f64 - expected).abs() <= share * expected
+}
+
+/// CPU time that each thread of a process of this name has used, and how long it waited for a CPU, in nanoseconds, by its number.
+fn cpu_and_delays(pid: u32, has_name: impl Fn(&str) -> bool) -> HashMap<OsString, (u64, u64)> {
+    let mut threads = HashMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
         let read = |file| fs::read_to_string(task.path().join(file)).unwrap_or_default();
         if has_name(read("comm").trim()) {
@@ -140,16 +177,37 @@ pub(crate) fn cpu_and_delay(pid: u32, has_name: impl Fn(&str) -> bool) -> (u64, 
             let mut numbers = numbers
                 .split_whitespace()
                 .map(|word| word.parse::<u64>().unwrap());
-            ran += numbers.next().unwrap_or(0);
-            waited += numbers.next().unwrap_or(0);
+            let mut next = || numbers.next().unwrap_or(0);
+            threads.insert(task.file_name(), (next(), next()));
         }
     }
-    (ran, waited)
+    threads
 }
 
-/// CPU time that looking has taken this process, in nanoseconds.
-pub(crate) fn cpu_of_looking() -> u64 {
-    cpu_and_delay(std::process::id(), |name| name == "waits").0
+/// CPU time that the threads of a process have used, and how long they waited for a CPU, in nanoseconds.
+pub(crate) fn cpu_and_delay(pid: u32) -> (u64, u64) {
+    let threads = cpu_and_delays(pid, |_| true);
+    threads
+        .values()
+        .fold((0, 0), |sum, thread| (sum.0 + thread.0, sum.1 + thread.1))
+}
+
+/// CPU time that looking takes this process.
+pub(crate) struct CpuOfLooking(HashMap<OsString, (u64, u64)>);
+
+impl CpuOfLooking {
+    pub(crate) fn now() -> Self {
+        Self(cpu_and_delays(std::process::id(), |name| name == "waits"))
+    }
+
+    /// What looking has taken since then, in nanoseconds: that of the thread with most of it, since other tests look too.
+    pub(crate) fn since(&self) -> u64 {
+        let now = Self::now().0;
+        let used = now
+            .iter()
+            .filter_map(|(thread, (ran, _))| ran.checked_sub(self.0.get(thread)?.0));
+        used.max().unwrap()
+    }
 }
 
 /// A session that does as it is told, in a thread of its own, so that it can be left waiting.
@@ -194,7 +252,9 @@ impl Client {
                 let (mut session, _) = Session::connect(reactor, &options).await.unwrap();
                 answers.send(()).unwrap();
                 while let Ok(order) = orders.recv() {
-                    session.query(&order).await.unwrap();
+                    if let Err(error) = session.query(&order).await {
+                        assert!(is_cancelled(&error), "{error}");
+                    }
                     let _ = answers.send(());
                 }
                 session.close().await.unwrap();
@@ -243,6 +303,15 @@ impl Client {
         self.end();
     }
 }
+
+/// `query_canceled`: of a statement that was to last until it is told to end.
+fn is_cancelled(error: &WireError) -> bool {
+    matches!(error, WireError::PostgreSql { sql_state, .. } if sql_state == "57014")
+}
+
+/// Ends what sleeps in a PostgreSQL.
+pub(crate) const WAKE: &str =
+    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'";
 
 impl Drop for Client {
     fn drop(&mut self) {

@@ -1,13 +1,12 @@
 //! PostgreSQL, whose sessions have a process each.
 
-use std::thread;
 use std::time::Duration;
 
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_testkit::fetched;
 
-use crate::common::{Client, Looker, assert_near, complete, of_sessions};
+use crate::common::{Client, Looker, WAKE, assert_near, complete, of_sessions};
 
 #[test]
 fn backends_are_seen_idle_asleep_and_behind_a_row_lock() {
@@ -24,8 +23,8 @@ fn backends_are_seen_idle_asleep_and_behind_a_row_lock() {
     for client in &clients[1..5] {
         client.begin("UPDATE waits SET v = 2");
     }
-    clients[5].begin("SELECT pg_sleep(3)");
-    thread::sleep(Duration::from_millis(300));
+    clients[5].begin("SELECT pg_sleep(600)");
+    looker.await_idle(2);
     let waits = looker.look(Duration::from_secs(1));
     looker.print(&waits);
     let rounds = waits.rounds as f64;
@@ -36,6 +35,7 @@ fn backends_are_seen_idle_asleep_and_behind_a_row_lock() {
     assert_near(waits.idle, 2.0 * rounds, 0.02);
     assert_near(of_sessions(&waits), 7.0 * rounds, 0.02);
     assert!(complete(&waits) >= 0.99);
+    clients[6].ask(WAKE);
     clients[0].ask("ROLLBACK");
     for client in &clients[1..6] {
         client.end();

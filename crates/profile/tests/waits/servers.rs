@@ -1,6 +1,5 @@
 //! Every kind of server: whose threads serve sessions.
 
-use std::thread;
 use std::time::Duration;
 
 use ciphertax_lab::PrivateServer;
@@ -9,9 +8,9 @@ use ciphertax_lab::catalogue::{
 };
 use ciphertax_testkit::fetched;
 
-use crate::common::{Client, Looker, assert_near, complete, of_sessions};
+use crate::common::{Client, Looker, WAKE, assert_near, complete, of_sessions};
 
-/// Five sessions idle and one asleep, then fewer, whose threads the server keeps for later connections, and one that is new.
+/// Five sessions idle and one that waits for a lock, then fewer, whose threads the server keeps for later connections, and one that is new.
 fn look_at(entry: &'static Entry) {
     if fetched(entry).is_none() {
         return;
@@ -23,18 +22,20 @@ fn look_at(entry: &'static Entry) {
         .unwrap();
     let mut looker = Looker::at(server.pids(), false);
     let mut clients: Vec<Client> = (0..6).map(|_| Client::mysql(&server)).collect();
-    clients[5].begin("SELECT SLEEP(1.5)");
-    thread::sleep(Duration::from_millis(200));
+    clients[4].ask("SELECT GET_LOCK('look', 0)");
+    clients[5].begin("SELECT GET_LOCK('look', 600)");
+    looker.await_idle(5);
     let waits = looker.look(Duration::from_millis(700));
     looker.print(&waits);
     let rounds = waits.rounds as f64;
     assert_near(waits.idle, 5.0 * rounds, 0.02);
     assert_near(of_sessions(&waits), 6.0 * rounds, 0.02);
     assert!(complete(&waits) >= 0.99);
+    clients[4].ask("SELECT RELEASE_LOCK('look')");
     clients[5].end();
     clients.truncate(2);
     clients.push(Client::mysql(&server));
-    thread::sleep(Duration::from_millis(300));
+    looker.await_idle(3);
     let waits = looker.look(Duration::from_millis(500));
     looker.print(&waits);
     assert_eq!(waits.idle, 3 * waits.rounds);
@@ -86,7 +87,7 @@ fn mongodb() {
     let server = PrivateServer::builder(&MONGODB).start().unwrap();
     let mut looker = Looker::at(server.pids(), false);
     let clients: Vec<Client> = (0..5).map(|_| Client::mongodb(&server)).collect();
-    thread::sleep(Duration::from_millis(200));
+    looker.await_idle(5);
     let waits = looker.look(Duration::from_millis(700));
     looker.print(&waits);
     assert_near(waits.idle, 5.0 * waits.rounds as f64, 0.02);
@@ -102,12 +103,13 @@ fn postgresql_18() {
     let server = PrivateServer::builder(&POSTGRESQL_18).start().unwrap();
     let mut looker = Looker::at(server.pids(), true);
     let clients: Vec<Client> = (0..5).map(|_| Client::postgresql(&server)).collect();
-    clients[4].begin("SELECT pg_sleep(1.5)");
-    thread::sleep(Duration::from_millis(200));
+    clients[4].begin("SELECT pg_sleep(600)");
+    looker.await_idle(4);
     let waits = looker.look(Duration::from_millis(700));
     looker.print(&waits);
     assert_near(waits.idle, 4.0 * waits.rounds as f64, 0.02);
     assert_near(of_sessions(&waits), 5.0 * waits.rounds as f64, 0.02);
     assert!(complete(&waits) >= 0.99);
+    clients[0].ask(WAKE);
     clients[4].end();
 }

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use ciphertax_reactor::{EventLoop, Reactor, Socket};
 
+/// How long anything may take that is expected to end: generous, because the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Each of these functions is a test for each kind of event loop.
 #[macro_export]
 macro_rules! on_each_event_loop {
@@ -65,7 +68,7 @@ pub(crate) fn serve<T: Send + 'static>(
 }
 
 pub(crate) fn soon() -> Instant {
-    Instant::now() + Duration::from_secs(10)
+    Instant::now() + PATIENCE
 }
 
 pub(crate) async fn round_trips(reactor: &Rc<Reactor>, address: SocketAddr, count: u32) -> u32 {

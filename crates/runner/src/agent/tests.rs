@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ciphertax_model::{AgentAddress, Profiling};
-use ciphertax_observe::Meter;
+use ciphertax_observe::{Meter, ThreadUsage};
 
 use super::begin::AgentOptions;
 use super::link::words;
@@ -74,8 +74,8 @@ fn it_finds_a_server_by_its_port_and_reads_its_clock() {
     let Answer::Read(before) = serde_json::from_str(read).unwrap() else {
         panic!("{read}")
     };
-    let busy = Instant::now();
-    while busy.elapsed() < Duration::from_millis(50) {}
+    let busy = ThreadUsage::now();
+    while ThreadUsage::now().since(&busy).cpu.total_ns < 50_000_000 {}
     let (said, _) = answers(&[find(port), request(&READ)].concat());
     let Answer::Read(after) = serde_json::from_str(&said[2]).unwrap() else {
         panic!("{said:?}")

@@ -9,7 +9,7 @@ use ciphertax_records::counter::{
     self, COMMITS, FILE_FLUSHES, LOCK_WAIT_US, LOCK_WAITS, LOG_FLUSHES, LOG_WRITES,
 };
 use ciphertax_testkit as testkit;
-use ciphertax_wire::mongodb::bson::rawdoc;
+use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::{mongodb, mysql};
 
 use crate::footprint::real_servers::{lies_between, rise, server};
@@ -25,6 +25,8 @@ const TRANSACTIONS: i64 = 100;
 const OF_ITS_OWN: i64 = 50;
 /// How long a lock is held that another waits for.
 const HELD: Duration = Duration::from_millis(400);
+/// How often it is looked whether another waits.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 fn commits(rose: &BTreeMap<String, i64>) -> i64 {
     counter::commits(rose).unwrap() as i64
@@ -49,7 +51,7 @@ fn waited_once(rose: &BTreeMap<String, i64>, waited: Duration) {
     assert!(mean >= (held / 4) as f64, "{mean}");
 }
 
-/// Waits for a lock that another session takes and gives back `HELD` later.
+/// Waits for a lock that another session takes, and gives back when it was waited for `HELD` long.
 fn wait_for_lock<O: Send + 'static>(
     options: O,
     hold: impl FnOnce(&O, Sender<()>) + Send + 'static,
@@ -166,6 +168,10 @@ fn innodb_counts_commits_and_locks(name: &str, counts: &[&str]) {
                     .await
                     .unwrap();
                 taken.send(()).unwrap();
+                let waiting = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
+                while session.query(waiting).await.unwrap()[0].text(1) == "0" {
+                    reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+                }
                 reactor.sleep_until(Instant::now() + HELD).await;
                 session.query("COMMIT").await.unwrap();
             });
@@ -279,6 +285,11 @@ fn postgresql_18_counts_commits_and_flushes() {
     postgresql_counts_commits("postgresql-18", &[counter::PAGES_EVICTED]);
 }
 
+/// True if no operation is in progress.
+fn is_empty(current: &RawDocument) -> bool {
+    current.get_array("inprog").unwrap().into_iter().next().is_none()
+}
+
 #[test]
 fn mongodb_counts_commits_flushes_and_waits_for_locks() {
     let Some(mut server) = server::<MongoDb>("mongodb", 256) else {
@@ -335,6 +346,13 @@ fn mongodb_counts_commits_flushes_and_waits_for_locks() {
                     .await
                     .unwrap();
                 taken.send(()).unwrap();
+                // Others of the server's own wait for it too.
+                let waiting = rawdoc! {
+                    "currentOp": 1_i32, "waitingForLock": true, "ns": { "$regex": "^ciphertax" }, "$db": "admin",
+                };
+                while is_empty(&session.command(&waiting).await.unwrap()) {
+                    reactor.sleep_until(Instant::now() + ASK_AGAIN).await;
+                }
                 reactor.sleep_until(Instant::now() + HELD).await;
                 session
                     .command(&rawdoc! { "fsyncUnlock": 1_i32, "$db": "admin" })

@@ -147,16 +147,18 @@ fn slices_have_all_of_their_cpu_time_though_the_counter_lags_behind() {
     .unwrap();
     let read = || meter.read_when_quiet(Duration::ZERO, Duration::ZERO).unwrap();
     let own = ProcessMeter::open(worker.shell.id()).unwrap();
-    let (mut told, mut truth) = (0.0, 0.0);
-    for _ in 0..4 {
+    let mut ratios = [(); 7].map(|()| {
         let before = (own.read().unwrap(), read());
         worker.work(Duration::from_millis(250));
-        truth += used(&before.0, &own.read().unwrap());
-        told += used(&before.1, &read());
+        let truth = used(&before.0, &own.read().unwrap());
+        let told = used(&before.1, &read());
         // Work outside of slices is nobody's.
         worker.work(Duration::from_millis(50));
-    }
-    assert!((told / truth - 1.0).abs() < 0.03, "{told} ns of {truth} ns");
+        told / truth
+    });
+    // When the machine stands still, so does who shows the clock.
+    ratios.sort_by(f64::total_cmp);
+    assert!((ratios[3] - 1.0).abs() < 0.03, "{ratios:?}");
 }
 
 #[test]

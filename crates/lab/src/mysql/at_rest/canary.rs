@@ -45,9 +45,9 @@ const DOUBLINGS: u32 = 15;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long the number of pages must stand still that are to be flushed, and how long that may take: those of temporary
-/// tables need not go.
-const STANDSTILL: Duration = Duration::from_secs(2);
+/// At how many looks in a row, which take two seconds, the number of pages must be the same that are to be flushed, and how
+/// long that may take: those of temporary tables need not go. A machine that stands still takes one look, and not many.
+const STANDSTILL: u32 = 100;
 const FLUSHING: Duration = Duration::from_secs(20);
 
 /// What was found on a server's disk.
@@ -243,13 +243,12 @@ async fn flush(reactor: &Rc<Reactor>, session: &mut Session) -> std::result::Res
         session.query(statement).await?;
     }
     let deadline = Instant::now() + FLUSHING;
-    let (mut pages, mut since) = (u64::MAX, Instant::now());
-    while pages > 0 && since.elapsed() < STANDSTILL && Instant::now() < deadline {
+    let (mut pages, mut still) = (u64::MAX, 0);
+    while pages > 0 && still < STANDSTILL && Instant::now() < deadline {
         reactor.sleep_until(Instant::now() + LOOK_AGAIN).await;
         let left = dirty_pages(session).await?;
-        if left != pages {
-            (pages, since) = (left, Instant::now());
-        }
+        still = if left == pages { still + 1 } else { 0 };
+        pages = left;
     }
     Ok(())
 }

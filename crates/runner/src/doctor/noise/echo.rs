@@ -74,12 +74,13 @@ mod tests {
         let server = serve(4).unwrap();
         let load = Load {
             workers: Some(1),
+            batch: Some(20),
             ..Load::closed(4)
         };
         let mut engine = Engine::start(vec![Echo(server)], &load, 1).unwrap();
         engine.prepare(0).unwrap().unwrap();
         let slice = engine.slice(0, Duration::from_millis(50)).unwrap();
         assert_eq!(slice.failures, 0, "{:?}", slice.first_failure);
-        assert!(slice.operations[0].count > 10);
+        assert_eq!(slice.operations[0].count, 20);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use ciphertax_lab::page_cache::{Cached, Dropped};
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, FileSystemMeter, Meter, ProcessMeter};
 use ciphertax_records::{CpuTime, QuietPhase, Round, RoundOfArm};
-use ciphertax_testkit::PATIENCE;
+use ciphertax_testkit::{PATIENCE, within};
 
 use super::super::round::{RoundClocks, ServersByArm};
 use super::super::still::STILL_FOR;
@@ -101,6 +102,15 @@ impl Shell {
         let mut answer = String::new();
         self.answers.read_line(&mut answer).unwrap();
         assert_eq!(answer, "done\n");
+        // It has said so a little before it has done all.
+        assert!(within(PATIENCE, || self.sleeps()));
+    }
+
+    /// True if it waits for what it is told next.
+    fn sleeps(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        let behind_name = stat.rsplit_once(") ");
+        behind_name.is_some_and(|(_, behind)| behind.starts_with('S'))
     }
 
     fn work(&mut self, what: &str) {
@@ -292,8 +302,12 @@ fn quiet_is_waited_for_until_the_other_servers_stand_still_and_no_longer_than_is
         clocks.quiet(&mut shells, others, true).is_still,
         "it is its own slice"
     );
-    let quiet = clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500));
-    assert!(!quiet.is_still && quiet.waited_ns >= 1_500_000_000, "{quiet:?}");
+    // On a busy machine it may get hardly any CPU time for a while.
+    let quiet = (0..5)
+        .map(|_| clocks.wait(&mut shells, &ARMS, Duration::from_millis(1_500)))
+        .find(|quiet| !quiet.is_still)
+        .expect("a server that works for ever is never still");
+    assert!(quiet.waited_ns >= 1_500_000_000, "{quiet:?}");
 }
 
 #[test]
@@ -325,11 +339,20 @@ fn after_slices_that_only_read_less_is_waited_for_until_a_server_is_seen_to_work
         clocks.quiet(shells, &ARMS, writes)
     };
     let after_writes = quiet_after(&mut shells, true);
-    let after_reads = quiet_after(&mut shells, false);
-    assert!(after_writes.is_still && after_reads.is_still);
-    assert!(after_writes.waited_ns >= 1_100_000_000, "{after_writes:?}");
     assert!(
-        (150_000_000..1_100_000_000).contains(&after_reads.waited_ns),
+        after_writes.is_still && after_writes.waited_ns >= 1_100_000_000,
+        "{after_writes:?}"
+    );
+    // On a busy machine it may take longer, but not each time.
+    let after_reads = [(); 5].map(|()| quiet_after(&mut shells, false));
+    for quiet in &after_reads {
+        assert!(
+            quiet.is_still && quiet.waited_ns >= 150_000_000,
+            "{after_reads:?}"
+        );
+    }
+    assert!(
+        after_reads.iter().any(|quiet| quiet.waited_ns < 1_100_000_000),
         "{after_reads:?}"
     );
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ciphertax_records::why::ProfiledSide;
-use ciphertax_testkit::not_tested;
+use ciphertax_testkit::{PATIENCE, not_tested};
 
 use super::collector::{Collected, Collector, Draining, lock};
 use super::events::Events;
@@ -102,7 +102,7 @@ fn a_ring_that_is_too_small_is_told_for_its_own_slice_and_for_no_other() {
     };
     let begun = Instant::now();
     // Who runs in between fills the ring as well, so the short slice may lose something too.
-    while begun.elapsed() < Duration::from_secs(30) {
+    while begun.elapsed() < PATIENCE {
         let long = spin(&mut events, &collector, Duration::from_millis(60));
         assert!(long.lost > 0, "{long:?}");
         let long = long.samples.into_taken().len();

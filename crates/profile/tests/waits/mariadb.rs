@@ -137,12 +137,12 @@ fn durable_commits_are_seen_waiting_for_the_log() {
         client.begin("CALL waits.fill()");
     }
     let mut looker = Looker::at(server.pids(), false);
-    // On a busy machine the looking thread may come late, when those that waited for a CPU have had it.
-    assert!((0..5).any(|_| as_many_run_as_the_kernel_says(&mut looker, server.pids()[0])));
+    // On a busy machine sessions wait for a CPU above all, and the looking thread may come late, when they have had it.
+    assert!((0..5).any(|_| are_seen_committing(&mut looker, server.pids()[0])));
 }
 
-/// Looks at nine sessions, of which eight commit; whether as many run as by the kernel's account.
-fn as_many_run_as_the_kernel_says(looker: &mut Looker, pid: u32) -> bool {
+/// Looks at nine sessions, of which eight commit; whether that is what they wait for, and as many run as by the kernel's account.
+fn are_seen_committing(looker: &mut Looker, pid: u32) -> bool {
     looker.begin();
     let before = (CpuOfLooking::now(), cpu_and_delay(pid), Instant::now());
     thread::sleep(Duration::from_secs(2));
@@ -163,7 +163,6 @@ fn as_many_run_as_the_kernel_says(looker: &mut Looker, pid: u32) -> bool {
         complete(&waits)
     );
     assert!(flushes > 0);
-    assert!(commits as f64 > rounds / 2.0, "{commits} of {rounds}");
     assert!(complete(&waits) >= 0.99);
     // Nine sessions, of which one is idle and unknown to us until it is seen so.
     assert_near(of_sessions(&waits), 9.0 * rounds, 0.02);
@@ -172,5 +171,5 @@ fn as_many_run_as_the_kernel_says(looker: &mut Looker, pid: u32) -> bool {
     let truth = (ran + waited) as f64 / nanoseconds;
     let running = (waits.running + waits.background_running) as f64 / rounds;
     println!("{running:.3} threads running by looks, {truth:.3} by the kernel's account");
-    (running - truth).abs() < 0.2 * truth
+    commits as f64 > rounds / 2.0 && (running - truth).abs() < 0.2 * truth
 }

@@ -47,6 +47,9 @@ enum How {
     HeldRow,
 }
 
+/// Of those studies that do not say.
+const ARMS: &str =
+    r#"arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]"#;
 const BOTH: &[&str] = &["plain", "tls"];
 const OVER_TLS: &[&str] = &["tls"];
 
@@ -94,8 +97,11 @@ const MADE: [Made; 6] = [
         name: "a client that signs with RSA-4096 in every handshake",
         study: r#"
             certificate = "ecdsa-p256"
-            tls = { client_certificate = "rsa-4096" }
-            cell = [{ name = "c", workload = "connect", load = { connections = 4, workers = 1 } }]"#,
+            arm = [
+                { name = "plain", transport = "plain" },
+                { name = "tls", transport = "tls1.3", tls = { client_certificate = "rsa-4096" } },
+            ]
+            cell = [{ name = "c", workload = "connect", load = { connections = 16, workers = 1 } }]"#,
         how: How::Study,
         arms: OVER_TLS,
         bound: Bound::ClientCpu,
@@ -176,6 +182,10 @@ impl Made {
     /// The bounds that a run says of the arms that have this one.
     fn run(&self) -> Vec<BoundRow> {
         let sandbox = Sandbox::new();
+        let arms = match self.study.contains("arm = [") {
+            true => "",
+            false => ARMS,
+        };
         // A run ends as soon as it may say what bounds it.
         let study = format!(
             r#"
@@ -184,8 +194,8 @@ impl Made {
             time_s = 60
             slice_s = 0.1
             precision = {{ cpu = 0.5, throughput = 0.5 }}
-            arm = [{{ name = "plain", transport = "plain" }}, {{ name = "tls", transport = "tls1.3" }}]
-            {}"#,
+            {}
+            {arms}"#,
             self.study
         );
         fs::write(sandbox.work().join("study.toml"), study).unwrap();

@@ -14,16 +14,14 @@ pub(in crate::why) struct Family {
 }
 
 const FLUSHES: &[&str] = &["fsync", "fdatasync", "sync_file_range", "msync"];
+const PAGE_READS: &[&str] = &["pread64", "preadv", "preadv2"];
 const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
 
 /// What holds for every server, after what its own rules say.
 const COMMON: &[Rule] = &[
     call(&["sendto", "sendmsg", "sendmmsg"], State::NetSend, ""),
-    call(
-        &["pread64", "preadv", "preadv2", "read", "readv"],
-        State::DeviceReads,
-        "",
-    ),
+    call(PAGE_READS, State::DeviceReads, ""),
+    call(&["read", "readv"], State::DeviceReads, ""),
     call(FLUSHES, State::LogFlush, ""),
     call(
         &["write", "pwrite64", "pwritev", "pwritev2", "writev"],
@@ -116,12 +114,12 @@ pub fn waits_for(
     (state.name(), detail)
 }
 
-/// What the server asked for: a library that stands before the system's may sleep in the midst of a flush.
+/// What the server asked for: a library that stands before the system's may sleep in the midst of a flush or of a read.
 fn asked<'a>(call: &'a str, stack: Stack<'a>) -> &'a str {
     let mut functions = stack.iter().map(|(function, _)| *function);
     match SLEEPS.contains(&call) {
         true => functions
-            .find(|function| FLUSHES.contains(function))
+            .find(|function| FLUSHES.contains(function) || PAGE_READS.contains(function))
             .unwrap_or(call),
         false => call,
     }

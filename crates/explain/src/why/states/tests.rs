@@ -261,6 +261,21 @@ fn a_library_that_sleeps_in_the_midst_of_a_flush_flushes() {
 }
 
 #[test]
+fn a_library_that_sleeps_in_the_midst_of_a_read_reads() {
+    let stack = &[
+        "nanosleep@libc.so.6",
+        "pread64@slow.so",
+        "mariadbd+0x1",
+        "handler::ha_index_read_map",
+    ];
+    is(
+        state("MariaDB", "clock_nanosleep", stack),
+        State::DeviceReads,
+        "pages",
+    );
+}
+
+#[test]
 fn what_nobody_knows_is_named_by_the_nearest_function() {
     is(
         state(

@@ -69,7 +69,7 @@ const MADE: [Made; 6] = [
         of: "",
     },
     Made {
-        name: "buffer pool of a fifth of the data, every page read takes 1 ms more",
+        name: "buffer pool of a fifth of the data, every page read takes 4 ms more",
         study: r#"
             storage = { memory_mb = 8, flush = "direct" }
             dataset = { table_size = 200_000 }
@@ -77,7 +77,7 @@ const MADE: [Made; 6] = [
         how: How::Preloaded {
             source: "slow_read.c",
             variable: "SLOW_READ_NS",
-            ns: "1000000",
+            ns: "4000000",
         },
         arms: BOTH,
         bound: Bound::DeviceReads,
@@ -94,16 +94,16 @@ const MADE: [Made; 6] = [
         of: "row lock",
     },
     Made {
-        name: "a client that signs with RSA-4096 in every handshake",
+        name: "a client that hashes its password 50,000 times at every login",
         study: r#"
-            certificate = "ecdsa-p256"
+            server = "postgresql-18"
             arm = [
-                { name = "plain", transport = "plain" },
-                { name = "tls", transport = "tls1.3", tls = { client_certificate = "rsa-4096" } },
+              { name = "plain", transport = "plain" },
+              { name = "hashes", transport = "plain", authentication = { scram_iterations = 50_000, password_cache = "cold" } },
             ]
-            cell = [{ name = "c", workload = "connect", load = { connections = 16, workers = 1 } }]"#,
+            cell = [{ name = "c", workload = "connect", load = { connections = 4, workers = 1 } }]"#,
         how: How::Study,
-        arms: OVER_TLS,
+        arms: &["hashes"],
         bound: Bound::ClientCpu,
         of: "",
     },

@@ -176,7 +176,9 @@ fn lock(usage: &Usage) -> Option<Decided> {
 
 fn round_trips(usage: &Usage) -> Option<Decided> {
     let share = usage.share(State::Network);
-    if share.low < NETWORK || are_full(usage) {
+    // Sessions wait for their client too where it has no CPU left.
+    let client_may_be_full = usage.client.is_some_and(|client| client.high() > CLIENT_FULL);
+    if share.low < NETWORK || are_full(usage) || client_may_be_full {
         return None;
     }
     let mut evidence = vec![format!("network and client {}", of_round_trip(usage, share))];
@@ -203,6 +205,8 @@ fn mixed(usage: &Usage) -> Decided {
     let mut evidence: Vec<String> = told
         .map(|(state, share)| format!("{} {}", state.name(), of_round_trip(usage, *share)))
         .collect();
+    let client = usage.client.filter(|client| client.high() > CLIENT_FULL);
+    evidence.extend(client.map(|client| format!("the load threads use {} of their CPUs", percent(client))));
     evidence.extend(cpus(usage));
     Decided {
         bound: Bound::Mixed,

@@ -45,6 +45,11 @@ pub(super) struct Usage {
 }
 
 impl Fraction {
+    /// Upper bound of its interval, which is as far from the value as the lower.
+    pub(super) fn high(&self) -> f64 {
+        2.0 * self.value - self.low
+    }
+
     /// Of parts of as large wholes.
     fn of(series: &[f64]) -> Result<Option<Self>, ExplainError> {
         Self::of_wholes(series.iter().map(|part| (*part, 1.0)))

@@ -116,6 +116,17 @@ fn short_runs_name_the_bound_that_is_there() {
 }
 
 #[test]
+fn who_waits_for_a_client_that_may_be_full_does_not_wait_for_the_way() {
+    let nearly_full = Truth {
+        client_us: 34.3,
+        idle: 0.2,
+        ..client_full()
+    };
+    let wrong = said(STUDY, &nearly_full, |row| row.bound == Bound::RoundTrips);
+    assert!(wrong <= 5, "{wrong}");
+}
+
+#[test]
 fn an_open_loop_is_bound_by_its_schedule() {
     let study = STUDY.replace("connections = 8", "connections = 8, rate = 500");
     let right = said(&study, &far_away(), |row| row.bound == Bound::Schedule);

@@ -8,7 +8,7 @@ use ciphertax_explain::why::categories::Rules;
 use ciphertax_model::{CertificateKind, Direction, Load, Transport};
 use ciphertax_profile::affordable_hz;
 use ciphertax_stats::both_baselines::compare;
-use ciphertax_stats::format::{change_with_interval, share_of};
+use ciphertax_stats::format::{ABSENT, change_with_interval, share_of};
 use ciphertax_stats::paired::log_ratios;
 use ciphertax_stats::{BalancedOrder, Estimate, Interval};
 use ciphertax_workload::sql::PointSelect;
@@ -18,7 +18,7 @@ use crate::ours::{OurSamples, OurWaits, WAITS_HZ};
 use crate::peers::{GdbLook, PerfSamples};
 use crate::way::Way;
 
-pub(crate) const SLICE: Duration = Duration::from_millis(800);
+pub(crate) const SLICE: Duration = Duration::from_millis(500);
 const CONNECTIONS: u32 = 8;
 /// As runs ask for them, and what they may cost.
 const HZ: u32 = 997;
@@ -68,16 +68,16 @@ pub(crate) fn measure(document: &mut Document, blocks: u32) -> Result<()> {
 }
 
 fn ways() -> Vec<Way> {
-    let samples = |hz| -> (String, Result<Box<dyn Looker>>) {
+    let samples = |hz, why| -> (String, Result<Box<dyn Looker>>) {
         let looker = OurSamples::open(hz, SLICE).map(|looker| Box::new(looker) as Box<dyn Looker>);
-        (format!("ciphertax, {hz} samples a second"), looker)
+        (format!("ciphertax, {hz} samples a second{why}"), looker)
     };
     let peer = |name: &str, looker: Box<dyn Looker>| (name.to_owned(), Ok(looker));
     let waits = OurWaits::open().map(|looker| Box::new(looker) as Box<dyn Looker>);
-    let mut all = vec![samples(HZ)];
+    let mut all = vec![samples(HZ, "")];
     let affordable = affordable_hz(&HZ_OR_FEWER, SHARE);
     if affordable != HZ {
-        all.push(samples(affordable));
+        all.push(samples(affordable, ", as runs here"));
     }
     all.extend([
         (format!("ciphertax, waits, {WAITS_HZ} looks a second"), waits),
@@ -108,16 +108,21 @@ fn table(ways: &[Way]) -> Result<Table> {
         "stacks",
         "complete",
         "with a category",
+        "cryptography with a purpose",
         "lost",
     ]);
     for (index, way) in ways.iter().enumerate().filter(|(index, _)| *index != NOBODY) {
         let seen = &way.seen;
-        let of_stacks = |count: u64| match seen.stacks {
-            0 => "–".to_owned(),
+        let share = |count: u64, all: u64| match all {
+            0 => ABSENT.to_owned(),
             all => share_of(count as f64 / all as f64),
         };
+        let count = |count: u64| match seen.stacks {
+            0 => ABSENT.to_owned(),
+            _ => count.to_string(),
+        };
         if let Some(problem) = &way.problem {
-            let dashes = std::iter::repeat_n("–".to_owned(), 7);
+            let dashes = std::iter::repeat_n(ABSENT.to_owned(), 8);
             table.row(std::iter::once(format!("{}: {problem}", way.name)).chain(dashes));
             continue;
         }
@@ -126,10 +131,12 @@ fn table(ways: &[Way]) -> Result<Table> {
             change(ways, index, Direction::HigherCosts, Way::server_us)?,
             change(ways, index, Direction::LowerCosts, Way::throughput)?,
             format!("{:.2}", seen.stopped),
-            seen.stacks.to_string(),
-            of_stacks(seen.complete),
-            seen.with_category.map_or("–".into(), of_stacks),
-            seen.lost.to_string(),
+            count(seen.stacks),
+            share(seen.complete, seen.stacks),
+            seen.with_category
+                .map_or(ABSENT.into(), |known| share(known, seen.stacks)),
+            share(seen.with_purpose, seen.cryptography),
+            count(seen.lost),
         ]);
     }
     Ok(table)

@@ -2,25 +2,20 @@
 
 use crate::frame::is_begin;
 
-/// Of each thread whether its stack goes to where it begins.
+/// What begins the stack of a thread that has none: of the kernel's own, which work for the process by `io_uring`.
+const NO_STACK: &str = "#0  0x0000000000000000 in ?? ()";
+
+/// Of each thread that has a stack whether that goes to where it begins.
 pub(crate) fn stacks(printed: &str) -> Vec<bool> {
-    let mut stacks = Vec::new();
-    let mut outermost: Option<&str> = None;
-    let mut has_thread = false;
-    for line in printed.lines() {
-        if line.starts_with("Thread ") {
-            if has_thread {
-                stacks.push(outermost.is_some_and(is_begin));
-            }
-            (has_thread, outermost) = (true, None);
-        } else if let Some(function) = function(line) {
-            outermost = Some(function);
-        }
-    }
-    if has_thread {
-        stacks.push(outermost.is_some_and(is_begin));
-    }
-    stacks
+    let is_complete = |thread: &str| {
+        let lines = thread.lines().filter(|line| !line.starts_with(NO_STACK));
+        lines.filter_map(function).next_back().map(is_begin)
+    };
+    printed
+        .split("\nThread ")
+        .skip(1)
+        .filter_map(is_complete)
+        .collect()
 }
 
 /// The function of `#1  0x00007f in start_thread (arg=0x0) at pthread_create.c:442`; the first has no address if it was just begun.
@@ -53,6 +48,10 @@ Thread 3 (Thread 0x7f65 (LWP 12) "mariadbd"):
 Thread 2 (Thread 0x7f66 (LWP 11) "mariadbd"):
 #0  0x00007f65 in ?? () from /lib/libcrypto.so.3
 #1  0x0000000000000000 in ?? ()
+
+Thread 4 (LWP 13 "iou-wrk-10"):
+#0  0x0000000000000000 in ?? ()
+Backtrace stopped: Cannot access memory at address 0x0
 
 Thread 1 (Thread 0x7f67 (LWP 10) "mariadbd"):
 #0  0x00007f65 in poll () from /lib/libc.so.6

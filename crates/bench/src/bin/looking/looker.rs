@@ -1,7 +1,7 @@
 //! What all ways to look have in common.
 
 use ciphertax_bench::{Repeats, Result};
-use ciphertax_explain::why::categories::Rules;
+use ciphertax_explain::why::categories::{Rules, feature, is_cryptography};
 
 /// Somebody who looks at a server.
 pub(crate) trait Looker {
@@ -21,6 +21,9 @@ pub(crate) struct Seen {
     pub(crate) complete: u64,
     /// Those whose category the rules know; `None` where stacks are not of CPU time, which the rules are for.
     pub(crate) with_category: Option<u64>,
+    /// Those of cryptography, and those of these of which the callers tell what it is for.
+    pub(crate) cryptography: u64,
+    pub(crate) with_purpose: u64,
     /// Samples that there was no room for.
     pub(crate) lost: u64,
     /// Seconds for which each look stopped the server.
@@ -32,6 +35,13 @@ impl Seen {
     pub(crate) fn count(&mut self, rules: &Rules, stack: &[(&str, &str)], count: u64) {
         self.stacks += count;
         let known = self.with_category.get_or_insert(0);
-        *known += if rules.category(stack).is_some() { count } else { 0 };
+        let Some(category) = rules.category(stack) else {
+            return;
+        };
+        *known += count;
+        if is_cryptography(category) {
+            self.cryptography += count;
+            self.with_purpose += if feature(category).is_some() { count } else { 0 };
+        }
     }
 }

@@ -25,10 +25,10 @@ use clap::Parser;
 #[derive(Parser)]
 struct Arguments {
     /// Slices of each way to look
-    #[arg(long, default_value_t = 14)]
+    #[arg(long, default_value_t = 30)]
     blocks: u32,
     /// Slices in which the wait sampler and records of switches look at once
-    #[arg(long, default_value_t = 12)]
+    #[arg(long, default_value_t = 20)]
     slices: u32,
 }
 
@@ -42,9 +42,10 @@ fn main() -> ExitCode {
             "Changes are those of slices in which somebody looks against slices in which nobody does, paired by block, with their 95 % \
              interval; what a tool does before and after a slice (reading symbols, unwinding) is not in it. A stack is complete if it \
              was unwound to the function that its thread begins in. A category is what the product's rules say of the names that the \
-             tool found, which were demangled where it did not. gdb stops the server while it looks, so there it is how long that \
-             took, and the stacks are of all threads, as those of waits are, for which no category is meant. Lost are samples that \
-             the tool's buffer had no room for.",
+             tool found, demangled where it did not do that; the kernel's part of a stack is enough for one. Cryptography has a purpose \
+             if the stack goes up to what calls it: records, handshakes, logins. Stacks of gdb and of waits are those of all threads, \
+             most of which wait, so they have no category. gdb stops the server while it looks, for the seconds given. Lost are samples \
+             that a tool's buffer had no room for.",
         );
         beside::measure(&mut document, arguments.blocks)?;
         waiting::measure(&mut document, arguments.slices)?;

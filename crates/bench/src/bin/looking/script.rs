@@ -29,6 +29,8 @@ pub(crate) enum Record {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) thread: u32,
+    /// When it was taken.
+    pub(crate) time_ns: u64,
     pub(crate) frames: Vec<Rc<Frame>>,
 }
 
@@ -70,9 +72,10 @@ impl Script {
                 each(Record::Sample(sample));
             }
             match head(&line) {
-                Some(Head::Sample(thread)) => {
+                Some(Head::Sample { thread, time_ns }) => {
                     sample = Some(Sample {
                         thread,
+                        time_ns,
                         frames: Vec::new(),
                     });
                 }
@@ -100,7 +103,7 @@ impl Script {
 
 /// A line that begins a record.
 enum Head {
-    Sample(u32),
+    Sample { thread: u32, time_ns: u64 },
     Record(Record),
 }
 
@@ -114,7 +117,7 @@ fn head(line: &str) -> Option<Head> {
     let thread = words.next()?.parse().ok()?;
     let time_ns = nanoseconds(words.next()?.strip_suffix(':')?)?;
     if words.next()? != "PERF_RECORD_SWITCH" {
-        return Some(Head::Sample(thread));
+        return Some(Head::Sample { thread, time_ns });
     }
     Some(Head::Record(match words.next()? {
         "IN" => Record::In { thread, time_ns },

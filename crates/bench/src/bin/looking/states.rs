@@ -55,6 +55,7 @@ mod tests {
         let frames = functions.iter().map(|function| Rc::new(Frame::of_perf(function)));
         let sample = Sample {
             thread: 1,
+            time_ns: 0,
             frames: frames.collect(),
         };
         of_switch("10.2.11-MariaDB", &sample)

@@ -55,10 +55,11 @@ impl<F: Fn(&Sample) -> String> Switches<F> {
                 let state = (self.name)(&sample);
                 let thread = self.threads.entry(sample.thread).or_default();
                 thread.serves_session |= serves_session(&sample);
-                thread.state = Some(state);
+                thread.next = Some((sample.time_ns, state));
             }
             Record::In { thread, time_ns } => {
                 let thread = self.threads.entry(thread).or_default();
+                thread.next = None;
                 thread.turn(&self.window, time_ns, Now::Runs(time_ns));
             }
             Record::Out {
@@ -67,7 +68,10 @@ impl<F: Fn(&Sample) -> String> Switches<F> {
                 is_preempted,
             } => {
                 let thread = self.threads.entry(thread).or_default();
-                let state = thread.state.take();
+                let (time_ns, state) = match thread.next.take() {
+                    Some((since, state)) => (since, Some(state)),
+                    None => (time_ns, None),
+                };
                 let now = match is_preempted {
                     true => Now::Preempted(time_ns),
                     false => Now::Waits(time_ns, state),
@@ -115,7 +119,7 @@ mod tests {
     use super::*;
     use crate::frame::Frame;
 
-    fn sample(functions: &[&str]) -> Record {
+    fn sample(time_ns: u64, functions: &[&str]) -> Record {
         let frame = |function: &&str| {
             Rc::new(Frame {
                 function: (*function).to_owned(),
@@ -124,6 +128,7 @@ mod tests {
         };
         Record::Sample(Sample {
             thread: 7,
+            time_ns,
             frames: functions.iter().map(frame).collect(),
         })
     }
@@ -138,13 +143,13 @@ mod tests {
         };
         let back = |time_ns| Record::In { thread: 7, time_ns };
         let records = [
-            sample(&["redo", "handle_one_connection"]),
+            sample(90, &["redo", "handle_one_connection"]),
             gone(90, false),
             back(110),
             gone(120, true),
             back(125),
-            sample(&["binary log"]),
-            gone(130, false),
+            sample(130, &["binary log"]),
+            gone(132, false),
             back(150),
             gone(160, false),
             back(170),
@@ -161,7 +166,7 @@ mod tests {
     #[test]
     fn threads_of_the_server_itself_are_no_sessions() {
         let mut switches = Switches::new(0..100, |_: &Sample| "wait".to_owned());
-        switches.take(sample(&["io_handler_thread"]));
+        switches.take(sample(5, &["io_handler_thread"]));
         switches.take(Record::In {
             thread: 7,
             time_ns: 10,

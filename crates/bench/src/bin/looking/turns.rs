@@ -14,8 +14,8 @@ pub(crate) struct Waited {
 #[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) serves_session: bool,
-    /// What it is about to wait for.
-    pub(crate) state: Option<String>,
+    /// What it is about to wait for, and since when: it works for its client no more while its stack is copied.
+    pub(crate) next: Option<(u64, String)>,
     pub(crate) now: Now,
     pub(crate) on_cpu_ns: u64,
     pub(crate) preempted_ns: u64,

@@ -154,10 +154,10 @@ fn in_words(slices: &[Slice]) -> String {
          again. The rules that name the state of a stack are the product's, for both. Figures are average sessions in a state, so each \
          column adds up to about the {CONNECTIONS} connections; ratios are paired by slice, with their 95 % interval. Until a thread \
          that was woken up has a CPU, records of switches count it as waiting still; the sampler finds it runnable. What that takes \
-         on average (what the kernel counts as waits for a CPU, less what preempted threads wait by the records, by the threads woken \
-         up) is taken off each wait in the columns *until woken up*, and added to the row of those on a CPU. The bar is 20 % for group \
-         commit and redo log. In a slice: {:.0} operations and {:.0} waits of sessions a second, {:.0} µs from being woken up to a \
-         CPU; waits with a stack stand for {:.2} of the time of all; records lost: {:.0}.",
+         on average, whatever the thread waited for (what the kernel counts as waits for a CPU, less what preempted threads wait by the \
+         records, by the threads woken up), is taken off each wait in the columns *until woken up*, and added to the row of those on a \
+         CPU. The bar is 20 % for group commit and redo log. In a slice: {:.0} operations and {:.0} waits of sessions a second, {:.0} µs \
+         from being woken up to a CPU; waits with a stack stand for {:.2} of the time of all; records lost: {:.0}.",
         figure(|slice| slice.throughput),
         figure(|slice| slice.waits),
         figure(|slice| slice.wake_up_us),

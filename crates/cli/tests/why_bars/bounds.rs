@@ -94,16 +94,16 @@ const MADE: [Made; 6] = [
         of: "row lock",
     },
     Made {
-        name: "a client that hashes its password 50,000 times at every login",
+        name: "a client that signs with RSA-4096 in every handshake",
         study: r#"
-            server = "postgresql-18"
+            certificate = "ecdsa-p256"
             arm = [
-              { name = "plain", transport = "plain" },
-              { name = "hashes", transport = "plain", authentication = { scram_iterations = 50_000, password_cache = "cold" } },
+                { name = "plain", transport = "plain" },
+                { name = "tls", transport = "tls1.3", tls = { client_certificate = "rsa-4096" } },
             ]
-            cell = [{ name = "c", workload = "connect", load = { connections = 4, workers = 1 } }]"#,
+            cell = [{ name = "c", workload = "connect", load = { connections = 16, workers = 1 } }]"#,
         how: How::Study,
-        arms: &["hashes"],
+        arms: OVER_TLS,
         bound: Bound::ClientCpu,
         of: "",
     },

@@ -1,6 +1,7 @@
 //! Why: what a report says of a server in which it is known what takes how long.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -54,19 +55,21 @@ impl SlowWrite {
     pub(crate) fn run(&self, sandbox: &Sandbox, ns: u32) -> Run {
         fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
         let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-        command
-            .env("LD_PRELOAD", self.preloaded.library())
-            .env("SLOW_WRITE_NS", ns.to_string())
-            .env("SLOW_WRITE_TRUTH", self.truth());
+        command.envs(self.environment(ns));
         Running::start(command).finish().measured();
         record(&sandbox.run())
     }
 
-    pub(crate) fn library(&self) -> PathBuf {
-        self.preloaded.library()
+    /// What a run's environment has for its server to be slower by so many nanoseconds.
+    pub(crate) fn environment(&self, ns: u32) -> Vec<(&'static str, OsString)> {
+        vec![
+            ("LD_PRELOAD", self.preloaded.library().into()),
+            ("SLOW_WRITE_NS", ns.to_string().into()),
+            ("SLOW_WRITE_TRUTH", self.truth().into()),
+        ]
     }
 
-    pub(crate) fn truth(&self) -> PathBuf {
+    fn truth(&self) -> PathBuf {
         self.preloaded.folder().join("truth")
     }
 

@@ -1,6 +1,7 @@
 //! Servers that were made to have one bound: is it the one that is named?
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, fs, thread};
@@ -38,10 +39,10 @@ enum How {
     Preloaded {
         source: &'static str,
         variable: &'static str,
-        ns: &'static str,
+        ns: u32,
     },
     SlowWrite {
-        ns: &'static str,
+        ns: u32,
     },
     /// By another client of a server of the user's own, which keeps its one row most of the time.
     HeldRow,
@@ -62,7 +63,7 @@ const MADE: [Made; 6] = [
         how: How::Preloaded {
             source: "slow_flush.c",
             variable: "SLOW_FLUSH_NS",
-            ns: "4000000",
+            ns: 4_000_000,
         },
         arms: BOTH,
         bound: Bound::LogFlush,
@@ -77,7 +78,7 @@ const MADE: [Made; 6] = [
         how: How::Preloaded {
             source: "slow_read.c",
             variable: "SLOW_READ_NS",
-            ns: "4000000",
+            ns: 4_000_000,
         },
         arms: BOTH,
         bound: Bound::DeviceReads,
@@ -121,7 +122,7 @@ const MADE: [Made; 6] = [
         name: "every SSL_write computes 300 µs more",
         study: r#"
             cell = [{ name = "c", workload = "oltp_point_select", load = { connections = 8 } }]"#,
-        how: How::SlowWrite { ns: "300000" },
+        how: How::SlowWrite { ns: 300_000 },
         arms: OVER_TLS,
         bound: Bound::ServerCpu,
         of: "TLS record: protocol",
@@ -200,29 +201,25 @@ impl Made {
         );
         fs::write(sandbox.work().join("study.toml"), study).unwrap();
         match &self.how {
-            How::Study => finish(&sandbox, &[], &[]),
+            How::Study => finish(&sandbox, &[], vec![]),
             How::Preloaded { source, variable, ns } => {
-                let library = Preloaded::build(source);
-                let library = library.library();
-                let library = library.to_str().unwrap();
-                finish(&sandbox, &[], &[("LD_PRELOAD", library), (variable, ns)]);
+                let preloaded = Preloaded::build(source);
+                let environment = vec![
+                    ("LD_PRELOAD", preloaded.library().into()),
+                    (*variable, ns.to_string().into()),
+                ];
+                finish(&sandbox, &[], environment);
             }
             How::SlowWrite { ns } => {
                 let slow = SlowWrite::build();
-                let [library, truth] = [slow.library(), slow.truth()];
-                let environment = [
-                    ("LD_PRELOAD", library.to_str().unwrap()),
-                    ("SLOW_WRITE_NS", ns),
-                    ("SLOW_WRITE_TRUTH", truth.to_str().unwrap()),
-                ];
-                finish(&sandbox, &[], &environment);
+                finish(&sandbox, &[], slow.environment(*ns));
             }
             How::HeldRow => {
                 let server = OwnServer::start();
                 let is_over = AtomicBool::new(false);
                 thread::scope(|scope| {
                     scope.spawn(|| hold(&server, &is_over));
-                    finish(&sandbox, &[&server.url_with(server.password())], &[]);
+                    finish(&sandbox, &[&server.url_with(server.password())], vec![]);
                     is_over.store(true, Ordering::Relaxed);
                 });
             }
@@ -235,10 +232,10 @@ impl Made {
     }
 }
 
-fn finish(sandbox: &Sandbox, target: &[&str], environment: &[(&str, &str)]) {
+fn finish(sandbox: &Sandbox, target: &[&str], environment: Vec<(&str, OsString)>) {
     let arguments = [&["run", "study.toml"], target, &["--out", "run"]].concat();
     let mut command = sandbox.command(&arguments);
-    command.envs(environment.iter().copied());
+    command.envs(environment);
     Running::start(command).finish_within(3 * PATIENCE).measured();
 }
 

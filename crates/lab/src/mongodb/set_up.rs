@@ -73,26 +73,25 @@ async fn make_accounts(
 ) -> std::result::Result<Session, WireError> {
     let mut session = connect(reactor, primary, Login::None).await?;
     if let Some((first, others)) = accounts.split_first() {
-        make(&mut session, first, servers).await?;
+        // Once it is there, made with an earlier primary, nobody makes it without a login.
+        make(&mut session, first, servers, &[USER_EXISTS, UNAUTHORIZED]).await?;
         session = connect(reactor, primary, login(first)?).await?;
         for account in others {
-            make(&mut session, account, servers).await?;
+            make(&mut session, account, servers, &[USER_EXISTS]).await?;
         }
     }
     Ok(session)
 }
 
-/// Makes an account. One of an earlier primary may be there already, and then nobody makes the first without a login.
+/// Makes an account, on so many servers; these codes of errors say that it is there already.
 async fn make(
     session: &mut Session,
     account: &Account,
     servers: usize,
+    is_there: &[i32],
 ) -> std::result::Result<(), WireError> {
     match session.command(&creation(account, servers)).await {
-        Err(WireError::Command {
-            code: USER_EXISTS | UNAUTHORIZED,
-            ..
-        }) => Ok(()),
+        Err(WireError::Command { code, .. }) if is_there.contains(&code) => Ok(()),
         made => made.map(drop),
     }
 }

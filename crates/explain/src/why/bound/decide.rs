@@ -51,7 +51,7 @@ fn client_cpu(usage: &Usage) -> Option<Decided> {
     Some(Decided {
         bound: Bound::ClientCpu,
         of: None,
-        evidence: vec![format!("the load threads use {} of their CPUs", percent(client))],
+        evidence: vec![load_threads(client)],
         share: None,
     })
 }
@@ -177,8 +177,7 @@ fn lock(usage: &Usage) -> Option<Decided> {
 fn round_trips(usage: &Usage) -> Option<Decided> {
     let share = usage.share(State::Network);
     // Sessions wait for their client too where it has no CPU left.
-    let client_may_be_full = usage.client.is_some_and(|client| client.high() > CLIENT_FULL);
-    if share.low < NETWORK || are_full(usage) || client_may_be_full {
+    if share.low < NETWORK || are_full(usage) || perhaps_full_client(usage).is_some() {
         return None;
     }
     let mut evidence = vec![format!("network and client {}", of_round_trip(usage, share))];
@@ -205,8 +204,7 @@ fn mixed(usage: &Usage) -> Decided {
     let mut evidence: Vec<String> = told
         .map(|(state, share)| format!("{} {}", state.name(), of_round_trip(usage, *share)))
         .collect();
-    let client = usage.client.filter(|client| client.high() > CLIENT_FULL);
-    evidence.extend(client.map(|client| format!("the load threads use {} of their CPUs", percent(client))));
+    evidence.extend(perhaps_full_client(usage).map(load_threads));
     evidence.extend(cpus(usage));
     Decided {
         bound: Bound::Mixed,
@@ -218,6 +216,15 @@ fn mixed(usage: &Usage) -> Decided {
 
 fn are_full(usage: &Usage) -> bool {
     usage.cpus.is_some_and(|cpus| cpus.low >= CPUS_FULL)
+}
+
+/// What the load threads use, where they cannot be said to have CPU time left.
+fn perhaps_full_client(usage: &Usage) -> Option<Fraction> {
+    usage.client.filter(|client| client.high() > CLIENT_FULL)
+}
+
+fn load_threads(client: Fraction) -> String {
+    format!("the load threads use {} of their CPUs", percent(client))
 }
 
 fn cpus(usage: &Usage) -> Option<String> {

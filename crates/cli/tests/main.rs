@@ -30,6 +30,7 @@ mod postgresql_faults;
 mod postgresql_leftovers;
 mod postgresql_pooler;
 mod postgresql_refusals;
+mod postgresql_waits;
 mod preloaded;
 mod probes;
 mod quick;

@@ -27,6 +27,9 @@ pub const COMMITS: &str = "commits";
 pub const LOCK_WAITS: &str = "lock_waits";
 /// Sum of these waits in microseconds.
 pub const LOCK_WAIT_US: &str = "lock_wait_us";
+/// What the name of a counter begins with that sums up, in microseconds, how long a server's threads waited for one thing; what
+/// follows is the server's own name, type before event as in `wiredTiger.log:log sync time duration`.
+pub const WAITED_US: &str = "waited_us.";
 /// Connections accepted.
 pub const CONNECTIONS: &str = "connections";
 
@@ -77,6 +80,12 @@ pub fn commits_per_flush(counters: &BTreeMap<String, i64>) -> Option<f64> {
 pub fn mean_lock_wait_us(counters: &BTreeMap<String, i64>) -> Option<f64> {
     let waits = rose(counters, LOCK_WAITS).filter(|waits| *waits > 0.0)?;
     Some(rose(counters, LOCK_WAIT_US)? / waits)
+}
+
+/// The waits that a server counts: its own name of each, and by how many microseconds it rose.
+pub fn waited_us(counters: &BTreeMap<String, i64>) -> impl Iterator<Item = (&str, i64)> {
+    let waits = counters.iter();
+    waits.filter_map(|(name, rose)| Some((name.strip_prefix(WAITED_US)?, *rose)))
 }
 
 fn rose(counters: &BTreeMap<String, i64>, name: &str) -> Option<f64> {

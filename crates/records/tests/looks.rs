@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ciphertax_records::why::{
     Blocked, Complete, LookFiles, Looks, ModuleRecord, Profile, ProfiledSide, SideProfile, SymbolRecord,
-    SymbolTable, Waits,
+    SymbolTable, WaitEvents, Waits,
 };
 use ciphertax_records::{CutOff, Destination, Head, Recorded, Results, Run, RunFolder, SliceId, write_run};
 
@@ -370,13 +370,11 @@ fn profile(block: u32, stacks: impl IntoIterator<Item = (u32, u64)>) -> Profile 
 
 fn waits(block: u32, stack: u32) -> Waits {
     Waits {
-        slice: slice(block),
         rounds: 46,
         running: 90,
         background_running: 1,
         idle: 20,
         inconsistent: 2,
-        unreadable: 0,
         blocked: vec![Blocked {
             call: "futex".into(),
             object: Some("COND_manager+40".into()),
@@ -385,6 +383,11 @@ fn waits(block: u32, stack: u32) -> Waits {
             complete: 11,
             background: false,
         }],
+        events: Some(WaitEvents {
+            rounds: 9,
+            sessions: BTreeMap::from([("LWLock:WALWrite".into(), 4)]),
+        }),
+        ..Waits::unseen(slice(block))
     }
 }
 

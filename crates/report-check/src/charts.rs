@@ -205,6 +205,9 @@ fn why_charts(run: &Run, charts: &mut BTreeMap<String, Layers>) {
     {
         charts.insert(format!("states {}", row.cell), vec![]);
     }
+    for row in &why.wait_events {
+        charts.insert(format!("wait-events {}", row.cell), vec![]);
+    }
 }
 
 fn ratio_layers(run: &Run, cell: &str, metric: Metric) -> Layers {

@@ -100,7 +100,7 @@ fn json_is_what_the_record_has_of_the_chosen() {
         arms: Some(&["tls1.2"]),
     };
     let part: Why = serde_json::from_str(&why::json(&run, chosen)).unwrap();
-    assert!(!part.categories.is_empty() && !part.states.is_empty());
+    assert!(!part.categories.is_empty() && !part.states.is_empty() && part.wait_events.len() == 3);
     let is_chosen = |cell: &str, arm: &str| cell == "connect" && arm == "tls1.2";
     assert!(part.categories.iter().all(|row| is_chosen(&row.cell, &row.arm)));
     assert_eq!(part.bounds.len(), 1);

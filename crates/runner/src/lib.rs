@@ -49,6 +49,7 @@ mod sqlite;
 mod stored_cells;
 mod tpcc;
 mod trust;
+mod wait_events;
 mod whereabouts;
 
 #[cfg(test)]

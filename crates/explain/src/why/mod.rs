@@ -62,6 +62,7 @@ fn classified_by(
         why.categories.extend(differences.categories);
         why.differences.extend(differences.sides);
         why.states.extend(states::rows(index, cell, &seen)?);
+        why.wait_events.extend(states::by_wait_event(index, cell, &seen)?);
         let bounds = bound::of_cell(index, cell, &seen, &profiles, (head, results), confirming)?;
         why.bounds.extend(bounds);
         why.costs.extend(cost::of_cell(cell)?);

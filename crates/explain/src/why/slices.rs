@@ -5,7 +5,7 @@ use std::io;
 
 use ciphertax_model::Cell;
 use ciphertax_records::why::{Look, ProfiledSide};
-use ciphertax_records::{CpuTime, Head, Sample, Samples, ServerRecord, SliceId};
+use ciphertax_records::{CpuTime, Head, Sample, Samples, ServerRecord, SliceId, counter};
 
 /// What one valid slice yielded and took.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub(super) struct Slice {
     pub(super) server_wait_ns: Option<u64>,
     /// CPU time of this machine that nobody used.
     pub(super) idle_ns: Option<u64>,
+    /// Waits that the server counts, by its own names, in nanoseconds of all sessions together.
+    pub(super) waited_ns: Vec<(String, f64)>,
 }
 
 /// The slices of one cell that count. Arms are known by their index: 0 is the baseline, 1 the baseline again.
@@ -52,6 +54,10 @@ impl Slice {
                 .fold(0, u64::saturating_add),
             server_wait_ns: server.server_run_queue_wait_ns,
             idle_ns: server.cpu_idle_ns,
+            waited_ns: counter::waited_us(&server.server_counters)
+                .filter(|(_, us)| *us > 0)
+                .map(|(event, us)| (event.to_owned(), us as f64 * 1e3))
+                .collect(),
         }
     }
 

@@ -251,14 +251,10 @@ fn an_operation_waits_as_long_as_sessions_do_by_the_throughput() {
                 background,
             };
             run.looks.waits.push(Waits {
-                slice,
                 rounds: 20,
-                running: 0,
-                background_running: 0,
                 idle: 7,
-                inconsistent: 0,
-                unreadable: 0,
                 blocked: vec![blocked(seen, false), blocked(1_000, true)],
+                ..Waits::unseen(slice)
             });
         }
     }

@@ -48,14 +48,9 @@ pub(super) fn waits(
     }
     let roles = roles.of(&threads, &of_threads);
     let mut waits = Waits {
-        slice,
         rounds,
-        running: 0,
-        background_running: 0,
-        idle: 0,
-        inconsistent: 0,
-        unreadable: 0,
         blocked: blocked(copies, &roles, symbols),
+        ..Waits::unseen(slice)
     };
     for (thread, role) in threads.iter().zip(&roles) {
         if *role == Role::Background {

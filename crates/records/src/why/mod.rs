@@ -17,7 +17,7 @@ pub use profile::{Complete, Profile, ProfiledSide, SideProfile};
 pub use read::LookFiles;
 pub use rows::{Bound, BoundRow, CategoryRow, Confirmation, DifferenceOfSide, Look, LookCost, StateRow, Why};
 pub use symbols::{ModuleId, ModuleRecord, StackId, StackRecord, SymbolId, SymbolRecord, SymbolTable};
-pub use waits::{Blocked, Waits};
+pub use waits::{Blocked, WaitEvents, Waits};
 
 pub(crate) use written::LookWriter;
 

@@ -19,6 +19,11 @@ pub struct Why {
     /// The time of an operation by what its session did or waited for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateRow>,
+    /// The time of an operation by what the server itself says that its session waited for: the state is the type of its wait event,
+    /// the detail the event. PostgreSQL is asked for the events of sessions at work again and again; MongoDB sums up how long threads
+    /// waited for each thing, in whatever number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wait_events: Vec<StateRow>,
     /// What bounds each arm in each cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<BoundRow>,

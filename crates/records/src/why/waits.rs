@@ -1,5 +1,7 @@
 //! What the threads of a server waited for in a slice.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::symbols::StackId;
@@ -29,6 +31,36 @@ pub struct Waits {
     pub unreadable: u64,
     /// What the others waited for.
     pub blocked: Vec<Blocked>,
+    /// What the server itself said that its sessions waited for, where it says that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<WaitEvents>,
+}
+
+/// What a server itself said that its sessions waited for, asked again and again in one slice.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WaitEvents {
+    /// How often it was asked.
+    pub rounds: u64,
+    /// How many sessions at work it named for each event, over all rounds: by the server's names, type before event as in
+    /// `LWLock:WALWrite`. Those that waited for nothing are under the empty name.
+    pub sessions: BTreeMap<String, u64>,
+}
+
+impl Waits {
+    /// Of a slice in which nobody looked at threads.
+    pub fn unseen(slice: SliceId) -> Self {
+        Self {
+            slice,
+            rounds: 0,
+            running: 0,
+            background_running: 0,
+            idle: 0,
+            inconsistent: 0,
+            unreadable: 0,
+            blocked: Vec::new(),
+            events: None,
+        }
+    }
 }
 
 /// Threads that waited with one stack.

@@ -11,6 +11,11 @@ use crate::why::words::{
     difference_of, is_again, largest, microseconds_more, side_word, state_in_words,
 };
 
+/// What the tables of states say.
+const STATES: &str = "The time of an operation by what its session did or waited for, and what that is more than the baseline's";
+const WAIT_EVENTS: &str =
+    "The time of an operation by what the server itself says that its session waited for";
+
 /// Differences of a cell that the report has.
 const LARGEST: usize = 5;
 
@@ -107,7 +112,9 @@ fn of_cell(page: &mut Page, run: &Run, cell: &str, chosen: Chosen<'_>) {
             categories(page, run, (cell, arm, side));
         }
     }
-    states(page, run, cell, &is_shown);
+    let why = &run.results.why;
+    states(page, &why.states, STATES, cell, &is_shown);
+    states(page, &why.wait_events, WAIT_EVENTS, cell, &is_shown);
 }
 
 fn categories(page: &mut Page, run: &Run, (cell, arm, side): (&str, &str, ProfiledSide)) {
@@ -146,8 +153,8 @@ fn categories(page: &mut Page, run: &Run, (cell, arm, side): (&str, &str, Profil
 }
 
 /// States down, arms across.
-fn states(page: &mut Page, run: &Run, cell: &str, is_shown: &dyn Fn(&str) -> bool) {
-    let rows = run.results.why.states.iter();
+fn states(page: &mut Page, rows: &[StateRow], title: &str, cell: &str, is_shown: &dyn Fn(&str) -> bool) {
+    let rows = rows.iter();
     let rows: Vec<&StateRow> = rows
         .filter(|row| row.cell == cell && is_shown(&row.arm))
         .collect();
@@ -165,10 +172,7 @@ fn states(page: &mut Page, run: &Run, cell: &str, is_shown: &dyn Fn(&str) -> boo
         return;
     }
     page.blank();
-    page.paragraph(
-        "The time of an operation by what its session did or waited for, and what that is more than the baseline's",
-        Tone::Plain,
-    );
+    page.paragraph(title, Tone::Plain);
     let mut table = page.table(std::iter::once("").chain(arms.iter().copied()));
     for state in states {
         let of_arm = |arm: &&str| {

@@ -51,6 +51,7 @@ fn part(why: &Why, chosen: Chosen<'_>) -> Why {
     part.categories.retain(|row| chosen.has(&row.cell, &row.arm));
     part.differences.retain(|row| chosen.has(&row.cell, &row.arm));
     part.states.retain(|row| chosen.has(&row.cell, &row.arm));
+    part.wait_events.retain(|row| chosen.has(&row.cell, &row.arm));
     part.bounds.retain(|row| chosen.has(&row.cell, &row.arm));
     part.costs.retain(|row| chosen.has_cell(&row.cell));
     part

@@ -111,14 +111,12 @@ mod tests {
         };
         // Four sessions were looked at a hundred times; in a slice of 60 of these rounds they never waited for their client.
         let mut waits = Waits {
-            slice: SliceId::default(),
             rounds: 100,
             running: 180,
             background_running: 50,
             idle: 160,
-            inconsistent: 0,
-            unreadable: 0,
             blocked: vec![blocked(false, 60), blocked(true, 100)],
+            ..Waits::unseen(SliceId::default())
         };
         let times = (Duration::from_millis(100), Duration::from_millis(60));
         leave_out_the_way(&mut waits, times);

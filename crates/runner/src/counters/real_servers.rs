@@ -15,7 +15,7 @@ use ciphertax_wire::{mongodb, mysql};
 use crate::footprint::real_servers::{lies_between, rise, server};
 use crate::mongodb::MongoDb;
 use crate::mysql::MySql;
-use crate::postgresql::PostgreSql;
+use crate::postgresql::{ASKED, PostgreSql};
 use crate::server::{GroupServer, Server};
 
 const MEMORY_MB: u32 = 64;
@@ -272,6 +272,21 @@ fn postgresql_counts_commits(name: &str, counts: &[&str]) {
         0,
         TRANSACTIONS / 2,
     );
+
+    let mut said = None;
+    let asleep = rise(&mut server, |server| {
+        server.ask_for_wait_events();
+        run(server, "SELECT pg_sleep(1.5)");
+        said = server.wait_events();
+        drop(server.counters().unwrap());
+    });
+    let said = said.unwrap();
+    let rounds = said.rounds as i64;
+    lies_between("questions", rounds, 5, 40);
+    let asleep_in = said.sessions["Timeout:PgSleep"] as i64;
+    lies_between("sessions asleep", asleep_in, rounds - 2, rounds);
+    // The questions are none of the transactions.
+    lies_between("commits", commits(&asleep) - asleep[ASKED], 0, 4);
     server.close().unwrap();
 }
 
@@ -318,15 +333,21 @@ fn mongodb_counts_commits_flushes_and_waits_for_locks() {
         "wiredTiger.transaction.update conflicts",
     ];
     are_there(&all, &of_all);
+    let began = Instant::now();
     let rose = rise(&mut server, |server| {
         (0..TRANSACTIONS).for_each(|id| insert(server, id))
     });
+    let took = began.elapsed().as_micros() as i64;
     lies_between(
         "commits",
         rose[COMMITS],
         TRANSACTIONS,
         2 * TRANSACTIONS + OF_ITS_OWN,
     );
+    // One after the other, each of which waits for the log.
+    let waits: BTreeMap<&str, i64> = counter::waited_us(&rose).collect();
+    let synced = waits["wiredTiger.log:log sync time duration"];
+    lies_between("microseconds of syncs", synced, took / 20, took);
     // Since the journal is also flushed by itself, every 100 ms.
     lies_between(
         "flushes",

@@ -28,6 +28,7 @@ use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::tpcc::Examination;
+use crate::wait_events::WaitEventAsker;
 
 pub(crate) use clients::Clients;
 pub(crate) use control::{Control, Ways};
@@ -178,6 +179,11 @@ pub(crate) trait Database: Clients {
     /// # Errors
     /// When it does not answer.
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError>;
+
+    /// What asks it for its sessions' wait events; `None` for a server that has none.
+    fn wait_events(_control: &Control<Self>) -> Option<WaitEventAsker> {
+        None
+    }
 
     /// What a global variable of the server is.
     ///

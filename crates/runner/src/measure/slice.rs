@@ -85,13 +85,16 @@ impl SliceMeter<'_> {
             if let Some(agent) = self.server.agent() {
                 agent.begin_to_look();
             }
+            self.server.ask_for_wait_events();
         }
         let slice = self
             .load
             .slice(id.arm_index, id.duration, block_seed(self.seed, id.block));
         let mut looked = Duration::ZERO;
+        let mut wait_events = None;
         if let Some(looker) = &mut looker {
             looker.stop();
+            wait_events = self.server.wait_events();
             if let Some(agent) = self.server.agent() {
                 looked = agent.stop_looking();
             }
@@ -115,6 +118,9 @@ impl SliceMeter<'_> {
                 let seen = agent.seen(&measured.sample.slice, (looked, took), looker.symbols_mut());
                 measured.looked.add(seen);
             }
+            measured
+                .looked
+                .add_wait_events(&measured.sample.slice, wait_events);
         }
         Ok(measured)
     }

@@ -61,6 +61,19 @@ const SUMS: [(&str, &[&[&str]]); 1] = [(
     ],
 )];
 
+/// What threads that work for clients waited for, by WiredTiger's sections and its names, which all end in the unit.
+const WAITED: [(&str, &str); 8] = [
+    ("cache", "application threads page read from disk to cache time"),
+    ("cache", "application threads page write from cache to disk time"),
+    ("lock", "checkpoint lock application thread wait time"),
+    ("log", "log sync time duration"),
+    ("log", "slot joins yield time"),
+    ("thread-yield", "application thread time evicting"),
+    ("thread-yield", "application thread time waiting for cache"),
+    ("thread-yield", "page acquire time sleeping"),
+];
+const MICROSECONDS: &str = " (usecs)";
+
 /// What each kind of lock says of waiting for it, by the mode in which it was asked for. What nobody has waited for yet says
 /// nothing.
 const OF_LOCKS: [(&str, &str); 2] = [
@@ -105,6 +118,12 @@ impl Control<MongoDb> {
             Some((name.to_owned(), each?.into_iter().sum()))
         };
         counters.extend(SUMS.into_iter().filter_map(sum));
+        let waited_for = |(section, name): (&str, &str)| {
+            let path = ["wiredTiger", section, &format!("{name}{MICROSECONDS}")];
+            let us = number(&answer, &path)?;
+            Some((format!("{}wiredTiger.{section}:{name}", counter::WAITED_US), us))
+        };
+        counters.extend(WAITED.into_iter().filter_map(waited_for));
         let locks = names_in(&answer, &["locks"]);
         let of_locks = |(name, what): (&str, &str)| (name.to_owned(), waited(&answer, &locks, what));
         counters.extend(OF_LOCKS.into_iter().filter(|_| !locks.is_empty()).map(of_locks));

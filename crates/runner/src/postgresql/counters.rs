@@ -17,7 +17,7 @@ use crate::error::RunError;
 use crate::patience::PATIENCE;
 
 /// Transactions of ciphertax's own that are among those counted.
-pub(super) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
+pub(crate) const ASKED: &str = "pg_stat_database.asked_by_ciphertax";
 /// Transactions that were committed.
 pub(super) const COMMITTED: &str = counter::COMMITS;
 /// Transactions that were rolled back.

@@ -30,6 +30,7 @@ use crate::meter::ServedBy;
 use crate::server::TargetServers;
 use crate::stored_cells;
 use crate::tpcc::{self, Examination};
+use crate::wait_events::WaitEventAsker;
 
 /// How long a server may take to remove a data set of any size.
 const REMOVAL: Duration = Duration::from_secs(600);
@@ -210,6 +211,10 @@ impl Database for PostgreSql {
 
     fn counters(&self, control: &mut Control<Self>) -> Result<BTreeMap<String, i64>, RunError> {
         control.counters(&self.readings)
+    }
+
+    fn wait_events(control: &Control<Self>) -> Option<WaitEventAsker> {
+        control.wait_events()
     }
 
     fn prove_columns(

@@ -13,6 +13,9 @@ mod product;
 mod readings;
 mod removal;
 mod rights;
+mod wait_events;
 
 pub(crate) use clients::PostgreSql;
+#[cfg(test)]
+pub(crate) use counters::ASKED;
 pub(crate) use database::postgresql_target;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ciphertax_model::{Arm, Cell};
-use ciphertax_records::why::{Look, Profile, Waits};
+use ciphertax_records::why::{Look, Profile, WaitEvents, Waits};
 use ciphertax_records::{KeptOperation, Sample, SliceId};
 use serde::{Deserialize, Serialize};
 
@@ -61,5 +61,13 @@ impl Looked {
             (profile, other) => *profile = profile.take().or(other),
         }
         self.waits = self.waits.take().or(other.waits);
+    }
+
+    /// Adds what the server itself said, also where nobody saw its threads.
+    pub(crate) fn add_wait_events(&mut self, slice: &SliceId, events: Option<WaitEvents>) {
+        if events.is_some() {
+            let waits = self.waits.get_or_insert_with(|| Waits::unseen(slice.clone()));
+            waits.events = events;
+        }
     }
 }

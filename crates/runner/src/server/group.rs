@@ -34,11 +34,14 @@ use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
 use crate::tpcc::Examination;
+use crate::wait_events::WaitEventAsker;
 
 /// The server of a group of arms, with a session for what is not measured.
 pub(crate) struct GroupServer<D: Database> {
     pub(crate) database: D,
     pub(crate) control: Control<D>,
+    /// Absent until a slice is looked into.
+    wait_events: Option<WaitEventAsker>,
     // Goes before what leads to it: sockets of a killed server would hold the link's namespace.
     private: Option<PrivateServer>,
     route: Route,
@@ -110,6 +113,7 @@ impl<D: Database> GroupServer<D> {
             record: unseen(identity, &group.name),
             database,
             control,
+            wait_events: None,
             route,
             device: Storage::under(server.folder()).device(),
             private: Some(server),
@@ -152,6 +156,7 @@ impl<D: Database> GroupServer<D> {
             processes: Processes::looked_for(&route.control, D::SERVED_BY),
             database: target.database,
             control,
+            wait_events: None,
             route,
             device: None,
             private: None,
@@ -387,11 +392,12 @@ impl<D: Database> GroupServer<D> {
         };
         let Self {
             control,
+            wait_events,
             private,
             route,
             ..
         } = self;
-        drop(control);
+        drop((control, wait_events));
         let stopped = private.map_or(Ok(()), PrivateServer::stop);
         removed.and(stopped.and(route.stop()).map_err(RunError::from))
     }

@@ -6,6 +6,7 @@ use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{self as observe, Device, FileSystemMeter, Meter};
 use ciphertax_records::CpuTime;
+use ciphertax_records::why::WaitEvents;
 
 use crate::agent::AgentMeter;
 use crate::error::RunError;
@@ -43,6 +44,14 @@ pub(crate) trait Server {
     /// Who serves its connections.
     fn served_by(&self) -> ServedBy {
         ServedBy::Threads
+    }
+
+    /// Begins to ask it what its sessions wait for, until [`Server::wait_events`]; nothing for one that does not say.
+    fn ask_for_wait_events(&mut self) {}
+
+    /// Ends that, and gives what it said.
+    fn wait_events(&mut self) -> Option<WaitEvents> {
+        None
     }
 
     /// Changes it as the probe of an arm says, until [`Server::calm`]; nothing for an arm without one.

@@ -14,6 +14,6 @@ mod tests;
 
 pub(super) use blocked::Family;
 pub use blocked::waits_for;
-pub(super) use rows::rows;
+pub(super) use rows::{by_wait_event, rows};
 pub(super) use seen::{Block, InState, Seen, per_operation};
 pub(super) use state::State;

@@ -6,6 +6,7 @@ use ciphertax_records::why::StateRow;
 use ciphertax_stats::Interval;
 
 use super::seen::{Block, InState, Seen, per_operation};
+use super::state::State;
 use crate::cell::BASELINE;
 use crate::error::ExplainError;
 use crate::why::paired::{Pair, Paired};
@@ -20,12 +21,28 @@ pub(in crate::why) fn rows(
     cell: &CellSlices<'_>,
     seen: &Seen,
 ) -> Result<Vec<StateRow>, ExplainError> {
-    let mut arms = seen.blocks(index, cell);
+    rows_of(cell, seen.blocks(index, cell), |state: &State| state.name())
+}
+
+/// The same by what the server itself says.
+pub(in crate::why) fn by_wait_event(
+    index: usize,
+    cell: &CellSlices<'_>,
+    seen: &Seen,
+) -> Result<Vec<StateRow>, ExplainError> {
+    rows_of(cell, seen.blocks_by_wait_event(index, cell), |of_type| of_type)
+}
+
+fn rows_of<T: Ord + Clone>(
+    cell: &CellSlices<'_>,
+    mut arms: Vec<BTreeMap<u32, Block<T>>>,
+    name: impl Fn(&T) -> &str,
+) -> Result<Vec<StateRow>, ExplainError> {
     let small = too_small(&arms);
     for block in arms.iter_mut().flat_map(BTreeMap::values_mut) {
         block.states = folded(std::mem::take(&mut block.states), &small);
     }
-    let states: BTreeSet<&InState> = arms
+    let states: BTreeSet<&InState<T>> = arms
         .iter()
         .flat_map(BTreeMap::values)
         .flat_map(|block| block.states.keys())
@@ -33,7 +50,7 @@ pub(in crate::why) fn rows(
     let mut rows = Vec::new();
     for (arm, blocks) in arms.iter().enumerate().filter(|(_, blocks)| !blocks.is_empty()) {
         for state in &states {
-            let us = |block: &Block| block.states.get(*state).copied().unwrap_or(0.0);
+            let us = |block: &Block<T>| block.states.get(*state).copied().unwrap_or(0.0);
             let difference = match arm {
                 BASELINE => None,
                 _ => difference(&arms[BASELINE], blocks, us)?,
@@ -41,7 +58,7 @@ pub(in crate::why) fn rows(
             rows.push(StateRow {
                 cell: cell.cell.name.clone(),
                 arm: cell.arms[arm].clone(),
-                state: state.0.name().to_owned(),
+                state: name(&state.0).to_owned(),
                 detail: state.1.clone(),
                 us: per_operation(blocks.values(), us),
                 difference,
@@ -52,10 +69,10 @@ pub(in crate::why) fn rows(
 }
 
 /// Of blocks that both arms have: it is what lies between what is said of each.
-fn difference(
-    baseline: &BTreeMap<u32, Block>,
-    variant: &BTreeMap<u32, Block>,
-    us: impl Fn(&Block) -> f64,
+fn difference<T>(
+    baseline: &BTreeMap<u32, Block<T>>,
+    variant: &BTreeMap<u32, Block<T>>,
+    us: impl Fn(&Block<T>) -> f64,
 ) -> Result<Option<Interval>, ExplainError> {
     if !baseline.keys().eq(variant.keys()) {
         return Ok(None);
@@ -71,11 +88,11 @@ fn difference(
 }
 
 /// What is waited for that no arm spends much time on.
-fn too_small(arms: &[BTreeMap<u32, Block>]) -> BTreeSet<InState> {
-    let mut largest: BTreeMap<InState, f64> = BTreeMap::new();
+fn too_small<T: Ord + Clone>(arms: &[BTreeMap<u32, Block<T>>]) -> BTreeSet<InState<T>> {
+    let mut largest: BTreeMap<InState<T>, f64> = BTreeMap::new();
     for blocks in arms {
         let all = per_operation(blocks.values(), |block| block.states.values().sum());
-        let states: BTreeSet<&InState> = blocks.values().flat_map(|block| block.states.keys()).collect();
+        let states: BTreeSet<&InState<T>> = blocks.values().flat_map(|block| block.states.keys()).collect();
         for state in states {
             let us = per_operation(blocks.values(), |block| {
                 block.states.get(state).copied().unwrap_or(0.0)
@@ -88,7 +105,10 @@ fn too_small(arms: &[BTreeMap<u32, Block>]) -> BTreeSet<InState> {
     largest.into_keys().collect()
 }
 
-fn folded(states: BTreeMap<InState, f64>, small: &BTreeSet<InState>) -> BTreeMap<InState, f64> {
+fn folded<T: Ord>(
+    states: BTreeMap<InState<T>, f64>,
+    small: &BTreeSet<InState<T>>,
+) -> BTreeMap<InState<T>, f64> {
     let mut all = BTreeMap::new();
     for (state, us) in states {
         let state = match small.contains(&state) {

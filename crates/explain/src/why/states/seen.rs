@@ -12,20 +12,20 @@ use super::state::State;
 use crate::why::slices::{self, CellSlices, Slice, place};
 
 /// A state, and what is waited for in it.
-pub(in crate::why) type InState = (State, Option<String>);
+pub(in crate::why) type InState<T = State> = (T, Option<String>);
 
 /// One arm's half of a block that was looked into.
-pub(in crate::why) struct Block {
+pub(in crate::why) struct Block<T = State> {
     /// Microseconds of an operation by state.
-    pub(in crate::why) states: BTreeMap<InState, f64>,
+    pub(in crate::why) states: BTreeMap<InState<T>, f64>,
     /// Above zero.
     pub(in crate::why) operations: f64,
 }
 
 /// Microseconds of an operation, over all operations of some blocks: a block with few operations counts for little.
-pub(in crate::why) fn per_operation<'a>(
-    blocks: impl Iterator<Item = &'a Block>,
-    us: impl Fn(&Block) -> f64,
+pub(in crate::why) fn per_operation<'a, T: 'a>(
+    blocks: impl Iterator<Item = &'a Block<T>>,
+    us: impl Fn(&Block<T>) -> f64,
 ) -> f64 {
     let (sum, operations) = blocks.fold((0.0, 0.0), |(sum, operations), block| {
         (sum + us(block) * block.operations, operations + block.operations)
@@ -34,9 +34,13 @@ pub(in crate::why) fn per_operation<'a>(
 }
 
 /// Microseconds of an operation by state, in each slice that was looked at, by cell, block and arm.
+type Slices<T> = HashMap<(usize, u32, usize), BTreeMap<InState<T>, f64>>;
+
+/// What was seen in all of them.
 #[derive(Default)]
 pub(in crate::why) struct Seen {
-    slices: HashMap<(usize, u32, usize), BTreeMap<InState, f64>>,
+    by_state: Slices<State>,
+    by_wait_event: Slices<String>,
 }
 
 impl Seen {
@@ -53,42 +57,105 @@ impl Seen {
             let Some(slice) = of.get(block, arm).filter(|slice| slice.look.is_some()) else {
                 continue;
             };
-            if waits.rounds == 0 || slice.duration_ns <= 0.0 {
+            if slice.duration_ns <= 0.0 {
+                continue;
+            }
+            if let Some(events) = waits.events.as_ref().filter(|events| events.rounds > 0) {
+                let ns = |sessions: u64| slice.duration_ns * sessions as f64 / events.rounds as f64;
+                let sessions = events.sessions.iter();
+                let times = sessions.map(|(event, sessions)| (event.as_str(), ns(*sessions)));
+                all.by_wait_event
+                    .insert((cell, block, arm), by_wait_event(slice, times));
+            }
+            if waits.rounds == 0 {
                 continue;
             }
             let family = families
                 .entry((cell, arm))
                 .or_insert_with(|| Family::of(&slices::product(head, of.cell, &of.arms[arm])));
             let states = states(slice, f64::from(of.cell.load.connections), &waits, *family, looks);
-            all.slices.insert((cell, block, arm), states);
+            all.by_state.insert((cell, block, arm), states);
         }
+        all.add_counted(cells);
         Ok(all)
     }
 
-    /// Of each arm of a cell the blocks that say what it does: those that all arms with enough of them have in common, so that what
-    /// is said of two arms is of the same blocks. Where these are too few, and of an arm with too few, its own.
-    pub(in crate::why) fn blocks(&self, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block>> {
-        let of_arm = |arm: usize| -> BTreeMap<u32, Block> {
-            let of_block = |block: &u32| {
-                let block_of_arm = Block {
-                    states: self.slices.get(&(index, *block, arm))?.clone(),
-                    operations: cell.get(*block, arm)?.operations,
-                };
-                Some((*block, block_of_arm))
-            };
-            cell.blocks.keys().filter_map(of_block).collect()
-        };
-        let mut arms: Vec<BTreeMap<u32, Block>> = (0..cell.arms.len()).map(of_arm).collect();
-        let has_enough = |blocks: usize| blocks >= FEWEST_BLOCKS as usize;
-        let numbers = arms.iter().filter(|blocks| has_enough(blocks.len()));
-        let numbers = numbers.map(|blocks| blocks.keys().copied().collect::<BTreeSet<u32>>());
-        let common = numbers.reduce(|one, other| &one & &other).unwrap_or_default();
-        if has_enough(common.len()) {
-            let with_enough = arms.iter_mut().filter(|blocks| has_enough(blocks.len()));
-            with_enough.for_each(|blocks| blocks.retain(|block, _| common.contains(block)));
+    /// The waits of slices that were looked into, of a server that counts them itself.
+    fn add_counted(&mut self, cells: &[CellSlices<'_>]) {
+        for (cell, of) in cells.iter().enumerate() {
+            for (block, arms) in &of.blocks {
+                for (arm, slice) in arms.iter().enumerate() {
+                    let looked_into = slice.as_ref().filter(|slice| slice.look.is_some());
+                    let Some(slice) = looked_into.filter(|slice| !slice.waited_ns.is_empty()) else {
+                        continue;
+                    };
+                    let times = slice.waited_ns.iter().map(|(event, ns)| (event.as_str(), *ns));
+                    self.by_wait_event
+                        .insert((cell, *block, arm), by_wait_event(slice, times));
+                }
+            }
         }
-        arms
     }
+
+    /// Of each arm of a cell its [`blocks`] by state.
+    pub(in crate::why) fn blocks(&self, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block>> {
+        blocks(&self.by_state, index, cell)
+    }
+
+    /// The same by what the server itself says.
+    pub(in crate::why) fn blocks_by_wait_event(
+        &self,
+        index: usize,
+        cell: &CellSlices<'_>,
+    ) -> Vec<BTreeMap<u32, Block<String>>> {
+        blocks(&self.by_wait_event, index, cell)
+    }
+}
+
+/// Of each arm of a cell the blocks that say what it does: those that all arms with enough of them have in common, so that what
+/// is said of two arms is of the same blocks. Where these are too few, and of an arm with too few, its own.
+fn blocks<T: Clone>(slices: &Slices<T>, index: usize, cell: &CellSlices<'_>) -> Vec<BTreeMap<u32, Block<T>>> {
+    let of_arm = |arm: usize| -> BTreeMap<u32, Block<T>> {
+        let of_block = |block: &u32| {
+            let block_of_arm = Block {
+                states: slices.get(&(index, *block, arm))?.clone(),
+                operations: cell.get(*block, arm)?.operations,
+            };
+            Some((*block, block_of_arm))
+        };
+        cell.blocks.keys().filter_map(of_block).collect()
+    };
+    let mut arms: Vec<BTreeMap<u32, Block<T>>> = (0..cell.arms.len()).map(of_arm).collect();
+    let has_enough = |blocks: usize| blocks >= FEWEST_BLOCKS as usize;
+    let numbers = arms.iter().filter(|blocks| has_enough(blocks.len()));
+    let numbers = numbers.map(|blocks| blocks.keys().copied().collect::<BTreeSet<u32>>());
+    let common = numbers.reduce(|one, other| &one & &other).unwrap_or_default();
+    if has_enough(common.len()) {
+        let with_enough = arms.iter_mut().filter(|blocks| has_enough(blocks.len()));
+        with_enough.for_each(|blocks| blocks.retain(|block, _| common.contains(block)));
+    }
+    arms
+}
+
+/// What the server calls sessions that wait for nothing: it has no name for it.
+const NO_WAIT_EVENT: &str = "no wait event";
+
+/// From the time of all sessions together for each event, which for events that were asked for is known by Little's law as below.
+/// Sessions that are not at work are not among them.
+fn by_wait_event<'a>(
+    slice: &Slice,
+    times: impl Iterator<Item = (&'a str, f64)>,
+) -> BTreeMap<InState<String>, f64> {
+    let mut by_event = BTreeMap::new();
+    for (event, ns) in times {
+        let name = match event.split_once(':') {
+            Some((of_type, event)) => (of_type.to_owned(), Some(event.to_owned())),
+            None if event.is_empty() => (NO_WAIT_EVENT.to_owned(), None),
+            None => (event.to_owned(), None),
+        };
+        *by_event.entry(name).or_default() += slice.us_of(ns);
+    }
+    by_event
 }
 
 /// By Little's law a session's share of the time in a state, times the slice's length, is shared by its operations. What runs is

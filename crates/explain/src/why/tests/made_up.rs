@@ -262,14 +262,11 @@ impl MadeUp {
         });
         let blocked = blocked.collect();
         self.looks.waits.push(Waits {
-            slice: id.clone(),
             rounds: ROUNDS,
             running,
-            background_running: 0,
             idle,
-            inconsistent: 0,
-            unreadable: 0,
             blocked,
+            ..Waits::unseen(id.clone())
         });
     }
 }

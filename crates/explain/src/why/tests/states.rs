@@ -1,6 +1,6 @@
 //! The time of an operation by state.
 
-use ciphertax_records::why::{StateRow, Why};
+use ciphertax_records::why::{StateRow, WaitEvents, Waits, Why};
 
 use super::made_up::{MadeUp, STUDY, Truth};
 
@@ -136,4 +136,50 @@ fn values_and_differences_of_states_subtract() {
         differences += 1;
     }
     assert!(differences > 6, "{differences}");
+}
+
+#[test]
+fn a_servers_own_wait_events_are_told_by_littles_law_whether_or_not_threads_were_seen() {
+    let truth = durable();
+    let mut made = MadeUp::run(STUDY, [&truth, &truth, &truth], 40, 6);
+    for waits in &mut made.looks.waits {
+        let tls = u64::from(waits.slice.arm == "tls");
+        *waits = Waits::unseen(waits.slice.clone());
+        waits.events = Some(WaitEvents {
+            rounds: 10,
+            sessions: [("", 20), ("LWLock:WALWrite", 30 + 10 * tls), ("Lock:tuple", 0)]
+                .map(|(event, sessions)| (event.to_owned(), sessions))
+                .into(),
+        });
+    }
+    let why = made.why();
+    assert!(why.states.is_empty(), "no thread was seen");
+    let of = |arm: &str, of_type: &str, event: Option<&str>| {
+        let mut rows = why.wait_events.iter();
+        let is_it =
+            |row: &&StateRow| row.arm == arm && row.state == of_type && row.detail.as_deref() == event;
+        rows.find(is_it).unwrap()
+    };
+    // Two of eight sessions run, three wait for the log.
+    let (runs, waits) = (
+        of("plain", "no wait event", None),
+        of("plain", "LWLock", Some("WALWrite")),
+    );
+    let round_trip_us = truth.round_trip_us();
+    assert!(
+        (runs.us / (round_trip_us * 2.0 / 8.0) - 1.0).abs() < 0.05,
+        "{runs:?}"
+    );
+    assert!((waits.us / runs.us - 1.5).abs() < 1e-9, "{waits:?}");
+    let more = of("tls", "LWLock", Some("WALWrite")).difference.unwrap();
+    assert!(
+        more.low > 0.0 && (more.value / waits.us - 1.0 / 3.0).abs() < 0.05,
+        "{more:?}"
+    );
+    // What nobody waits for has no row of its own.
+    assert!(
+        !why.wait_events
+            .iter()
+            .any(|row| row.detail.as_deref() == Some("tuple"))
+    );
 }

@@ -34,6 +34,7 @@ struct CellWhy {
     /// Those of further variants.
     more: Vec<Categories>,
     states: Option<States>,
+    wait_events: Option<States>,
     flames: Vec<FlameView>,
     courses: Option<Courses>,
 }
@@ -92,6 +93,7 @@ impl CellWhy {
             categories,
             more,
             states: States::of(run, cell),
+            wait_events: States::wait_events(run, cell),
             flames: flames
                 .filter_map(|flame| FlameView::of(run, flame, boxes))
                 .collect(),
@@ -103,6 +105,7 @@ impl CellWhy {
         self.bounds.is_empty()
             && self.categories.is_empty()
             && self.states.is_none()
+            && self.wait_events.is_none()
             && self.flames.is_empty()
             && self.courses.is_none()
     }

@@ -11,12 +11,18 @@ use crate::why::words::{is_again, state_in_words};
 
 /// States that have a colour of their own, and the colour of all others together.
 const COLOURS: usize = 7;
-const OTHERS: &str = "other states";
+const OTHERS: &str = "others";
 
 /// All arms of a cell.
 #[derive(Serialize)]
 pub(super) struct States {
     cell: String,
+    /// What the picture is known by.
+    chart: &'static str,
+    /// By what the time is told apart, after "time of an operation".
+    by: &'static str,
+    /// What the rows are called.
+    of: &'static str,
     legend: Vec<StateName>,
     bars: Vec<StateBar>,
     rows: Vec<StateLine>,
@@ -63,10 +69,19 @@ struct StateLine {
 impl States {
     /// `None` where no session was watched.
     pub(super) fn of(run: &Run, cell: &str) -> Option<Self> {
-        let rows: Vec<&StateRow> = run
-            .results
-            .why
-            .states
+        let by = "by what its session did or waited for";
+        Self::of_rows(run, cell, &run.results.why.states, ["states", by, "state"])
+    }
+
+    /// The same by the server's own wait events; `None` where it has none.
+    pub(super) fn wait_events(run: &Run, cell: &str) -> Option<Self> {
+        let by = "by what the server itself says that its session waited for";
+        let words = ["wait-events", by, "wait event"];
+        Self::of_rows(run, cell, &run.results.why.wait_events, words)
+    }
+
+    fn of_rows(run: &Run, cell: &str, rows: &[StateRow], [chart, by, of]: [&'static str; 3]) -> Option<Self> {
+        let rows: Vec<&StateRow> = rows
             .iter()
             .filter(|row| row.cell == cell && !is_again(run, &row.arm))
             .collect();
@@ -110,6 +125,9 @@ impl States {
         let legend = named.iter().copied().chain(has_others.then_some(OTHERS));
         Some(Self {
             cell: cell.to_owned(),
+            chart,
+            by,
+            of,
             legend: legend
                 .map(|state| StateName {
                     label: state.to_owned(),

@@ -6,6 +6,7 @@ use ciphertax_lab::PrivateServer;
 use ciphertax_lab::page_cache::Dropped;
 use ciphertax_model::Arm;
 use ciphertax_observe::{Device, Meter};
+use ciphertax_records::why::WaitEvents;
 
 use super::GroupServer;
 use crate::agent::AgentMeter;
@@ -25,6 +26,19 @@ impl<D: Database> Server for GroupServer<D> {
 
     fn served_by(&self) -> ServedBy {
         self.processes.served_by()
+    }
+
+    fn ask_for_wait_events(&mut self) {
+        if self.wait_events.is_none() {
+            self.wait_events = D::wait_events(&self.control);
+        }
+        if let Some(asker) = &mut self.wait_events {
+            asker.begin();
+        }
+    }
+
+    fn wait_events(&mut self) -> Option<WaitEvents> {
+        self.wait_events.as_mut()?.stop()
     }
 
     fn perturb(&mut self, arm: &Arm) -> Result<(), RunError> {

@@ -42,7 +42,7 @@ pub fn flames(
             )
         })
         .collect();
-    slices.each(looks, |place, of, seen| {
+    slices.each(looks, |place, of, of_slice| {
         for comparison in &mut comparisons {
             if comparison.cell != place.cell || comparison.of != of {
                 continue;
@@ -53,7 +53,7 @@ pub fn flames(
                 arm if arm == comparison.variant => Role::Variant,
                 _ => continue,
             };
-            comparison.add(role, place.block, seen);
+            comparison.add(role, place.block, of_slice);
         }
     })?;
     let made = comparisons.into_iter().filter_map(|comparison| {
@@ -73,10 +73,11 @@ struct Overview {
 /// Cell, what is shown, and arm.
 type ArmKey = (usize, What, usize);
 
-/// How much of what was seen of an arm, in microseconds of an operation, and in which blocks.
+/// How much of what was seen of an arm, in microseconds of all operations, and in which blocks.
 #[derive(Debug, Default)]
 struct OfArm {
     us: HashMap<Seen, f64>,
+    operations: f64,
     blocks: BTreeSet<u32>,
 }
 
@@ -94,14 +95,16 @@ struct Compared {
 impl Overview {
     fn of(slices: &Slices<'_>, looks: &dyn Looks) -> Result<Self, ExplainError> {
         let mut overview = Self::default();
-        slices.each(looks, |place, of, seen| {
+        slices.each(looks, |place, of, of_slice| {
             let arm = overview.by_arm.entry((place.cell, of, place.arm)).or_default();
             arm.blocks.insert(place.block);
-            for (seen, amount) in seen {
+            arm.operations += of_slice.operations;
+            for (seen, amount) in &of_slice.amounts {
+                let us = amount.us * of_slice.operations;
                 match arm.us.get_mut(seen) {
-                    Some(us) => *us += amount.us,
+                    Some(sum) => *sum += us,
                     None => {
-                        arm.us.insert(seen.clone(), amount.us);
+                        arm.us.insert(seen.clone(), us);
                     }
                 }
             }
@@ -126,12 +129,12 @@ impl Overview {
     }
 }
 
-/// What was seen of two arms, as the means of their blocks.
+/// What was seen of two arms, over all their operations.
 fn together(arms: [&OfArm; 2]) -> BTreeMap<Seen, [f64; 2]> {
     let mut together: BTreeMap<Seen, [f64; 2]> = BTreeMap::new();
     for (place, arm) in arms.into_iter().enumerate() {
         for (seen, us) in &arm.us {
-            together.entry(seen.clone()).or_default()[place] += us / arm.blocks.len() as f64;
+            together.entry(seen.clone()).or_default()[place] += us / arm.operations;
         }
     }
     together

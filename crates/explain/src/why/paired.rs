@@ -64,7 +64,7 @@ impl Paired {
 }
 
 /// The interval of a mean of blocks around a value, no narrower than the standard error of counting allows.
-pub(super) fn no_narrower(value: f64, of_blocks: &MeanEstimate, by_counting: f64) -> Interval {
+fn no_narrower(value: f64, of_blocks: &MeanEstimate, by_counting: f64) -> Interval {
     let half_width = (of_blocks.high - of_blocks.mean).max(NORMAL_QUANTILE * by_counting);
     Interval {
         value,

@@ -234,6 +234,24 @@ fn what_the_baseline_differs_from_itself_is_no_difference() {
 }
 
 #[test]
+fn a_slice_with_few_operations_weighs_little_as_in_the_tables() {
+    let mut run = Run::default();
+    for block in 0..6 {
+        for (arm, us) in [("plain", 20.0), ("tls", 30.0)] {
+            run.slice(block, arm, us, &[("main", 100)]);
+            // It stood still for most of the time.
+            if (block, arm) == (5, "tls") {
+                run.samples.last_mut().unwrap().load.operations[0].count /= 100;
+            }
+        }
+    }
+    let root = run.server();
+    near(root.baseline_us, 20.0);
+    near(root.variant_us, 6.0 * 30.0 / 5.01);
+    near(root.difference.unwrap().value, root.variant_us - 20.0);
+}
+
+#[test]
 fn an_operation_waits_as_long_as_sessions_do_by_the_throughput() {
     let mut run = Run::default();
     let mut slice_ns = [0; 2];

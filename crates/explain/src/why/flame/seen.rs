@@ -34,6 +34,13 @@ pub(super) struct Seen {
     pub(super) call: Option<String>,
 }
 
+/// What was seen in a slice.
+pub(super) struct OfSlice {
+    /// Above zero.
+    pub(super) operations: f64,
+    pub(super) amounts: Vec<(Seen, Amount)>,
+}
+
 /// How much of it there was in a slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Amount {
@@ -65,15 +72,15 @@ impl<'a> Slices<'a> {
     pub(super) fn each(
         &self,
         looks: &dyn Looks,
-        mut each: impl FnMut(Place, What, &[(Seen, Amount)]),
+        mut each: impl FnMut(Place, What, &OfSlice),
     ) -> Result<(), ExplainError> {
         let mut had = HashSet::new();
         for profile in looks.profiles() {
             let profile = profile?;
             if let Some((place, slice)) = self.find(&profile.slice) {
-                for (side, seen) in self.cpu(&profile, place, slice) {
+                for (side, amounts) in self.cpu(&profile, place, slice) {
                     if had.insert((place, Some(side))) {
-                        each(place, Some(side), &seen);
+                        each(place, Some(side), &OfSlice::new(slice, amounts));
                     }
                 }
             }
@@ -84,7 +91,7 @@ impl<'a> Slices<'a> {
                 && waits.rounds > 0
                 && had.insert((place, None))
             {
-                each(place, None, &waited(&waits, slice));
+                each(place, None, &OfSlice::new(slice, waited(&waits, slice)));
             }
         }
         Ok(())
@@ -126,6 +133,15 @@ impl<'a> Slices<'a> {
         };
         let found = self.cells[cell].get(slice.block, arm);
         Some((place, found.filter(|slice| slice.look.is_some())?))
+    }
+}
+
+impl OfSlice {
+    fn new(slice: &Slice, amounts: Vec<(Seen, Amount)>) -> Self {
+        Self {
+            operations: slice.operations,
+            amounts,
+        }
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ciphertax_records::why::{Flame, FlameFrame, FlameOf};
-use ciphertax_stats::{FEWEST_BLOCKS, Interval, MeanEstimate};
+use ciphertax_stats::Interval;
 
-use super::seen::{Amount, Seen, What};
+use super::seen::{OfSlice, What};
 use super::tree::Tree;
 use crate::error::ExplainError;
-use crate::why::paired::{excludes_zero, floor, no_narrower};
+use crate::why::paired::{Pair, Paired, excludes_zero, floor};
 
 /// Values of a series. Of more blocks than that, neighbours become one: memory has a bound, and more values would make no interval
 /// any narrower.
@@ -31,12 +31,14 @@ pub(super) struct Comparison<'a> {
     tree: Tree<'a>,
     /// Which value of a series a block belongs to.
     value_of: BTreeMap<u32, usize>,
-    /// Blocks of each value.
-    blocks: Vec<f64>,
-    /// Microseconds of an operation by role, node and value; sums over the blocks of a value.
+    /// Blocks that became one value each.
+    values: usize,
+    /// By role and value, of all their operations.
+    operations: [Vec<f64>; 3],
+    /// Microseconds of all operations by role, node and value.
     us: [Vec<f64>; 3],
-    /// What counting adds to the variance of a node's difference, summed over blocks.
-    variance: Vec<f64>,
+    /// What counting adds to the variance of these.
+    variance: [Vec<f64>; 3],
     /// Blocks that have the baseline again too.
     again: usize,
 }
@@ -45,39 +47,36 @@ impl<'a> Comparison<'a> {
     /// Of these blocks, which both arms have.
     pub(super) fn new([cell, variant]: [usize; 2], of: What, tree: Tree<'a>, blocks: &[u32]) -> Self {
         let values = blocks.len().min(MOST);
-        let mut count = vec![0.0; values];
-        let value_of = blocks.iter().enumerate().map(|(index, block)| {
-            let value = index * values / blocks.len();
-            count[value] += 1.0;
-            (*block, value)
-        });
-        let value_of = value_of.collect();
-        let size = tree.nodes.len() * values;
+        let value_of = blocks.iter().enumerate();
+        let value_of = value_of.map(|(index, block)| (*block, index * values / blocks.len()));
+        let of_each_role = |size: usize| [vec![0.0; size], vec![0.0; size], vec![0.0; size]];
         Self {
             cell,
             variant,
             of,
-            value_of,
-            blocks: count,
-            us: [vec![0.0; size], vec![0.0; size], vec![0.0; size]],
-            variance: vec![0.0; tree.nodes.len()],
+            value_of: value_of.collect(),
+            values,
+            operations: of_each_role(values),
+            us: of_each_role(tree.nodes.len() * values),
+            variance: of_each_role(tree.nodes.len() * values),
             again: 0,
             tree,
         }
     }
 
     /// Takes what was seen in a slice of one of its arms.
-    pub(super) fn add(&mut self, role: Role, block: u32, seen: &[(Seen, Amount)]) {
+    pub(super) fn add(&mut self, role: Role, block: u32, of_slice: &OfSlice) {
         let Some(value) = self.value_of.get(&block) else {
             return;
         };
         self.again += usize::from(role == Role::Again);
-        for (seen, amount) in seen {
+        let (role, operations) = (role as usize, of_slice.operations);
+        self.operations[role][*value] += operations;
+        for (seen, amount) in &of_slice.amounts {
             if let Some(node) = self.tree.node_of.get(seen) {
-                self.us[role as usize][node * self.blocks.len() + value] += amount.us;
-                if role != Role::Again {
-                    self.variance[*node] += amount.variance;
-                }
+                let at = node * self.values + value;
+                self.us[role][at] += amount.us * operations;
+                self.variance[role][at] += amount.variance * operations * operations;
             }
         }
     }
@@ -96,15 +95,14 @@ impl<'a> Comparison<'a> {
 
     /// Adds what a function calls to what it takes itself. What is called has a higher number.
     fn add_up(&mut self) {
-        let values = self.blocks.len();
+        let values = self.values;
         for node in (1..self.tree.nodes.len()).rev() {
             let Some(parent) = self.tree.nodes[node].parent else {
                 continue;
             };
-            self.variance[parent] += self.variance[node];
-            for us in &mut self.us {
+            for sums in self.us.iter_mut().chain(&mut self.variance) {
                 for value in 0..values {
-                    us[parent * values + value] += us[node * values + value];
+                    sums[parent * values + value] += sums[node * values + value];
                 }
             }
         }
@@ -112,13 +110,13 @@ impl<'a> Comparison<'a> {
 
     fn frame(&self, node: usize) -> Result<FlameFrame, ExplainError> {
         let of = &self.tree.nodes[node];
-        let mean = |role: Role| self.sum(role, node) / self.all_blocks();
-        let difference = self.difference(node, Role::Variant)?;
+        let (us, difference) = self.compared(node, Role::Variant)?;
         // What the baseline differs from itself is noise.
         let noise = match self.again == self.value_of.len() {
-            true => self
-                .difference(node, Role::Again)?
-                .map_or(0.0, |again| floor(&again)),
+            true => {
+                let (_, again) = self.compared(node, Role::Again)?;
+                again.map_or(0.0, |again| floor(&again))
+            }
             false => 0.0,
         };
         let is_significant =
@@ -126,8 +124,8 @@ impl<'a> Comparison<'a> {
         Ok(FlameFrame {
             name: of.name.to_owned(),
             module: of.module.to_owned(),
-            baseline_us: mean(Role::Baseline),
-            variant_us: mean(Role::Variant),
+            baseline_us: us[0],
+            variant_us: us[1],
             difference,
             is_significant,
             calls: of
@@ -138,33 +136,27 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// An arm less the baseline, as the mean of the blocks. The interval is that of a mean of blocks, by Student's t and widened for
-    /// serial correlation, and never narrower than counting allows: where little was seen a few blocks may agree by chance.
-    fn difference(&self, node: usize, role: Role) -> Result<Option<Interval>, ExplainError> {
-        if self.value_of.len() < FEWEST_BLOCKS as usize {
-            return Ok(None);
-        }
-        let (baseline, arm) = (self.series(Role::Baseline, node), self.series(role, node));
-        let values = baseline.iter().zip(arm).zip(&self.blocks);
-        let series: Vec<f64> = values
-            .map(|((baseline, arm), blocks)| (arm - baseline) / blocks)
-            .collect();
-        let estimate = MeanEstimate::of(&series)?;
-        let value = (self.sum(role, node) - self.sum(Role::Baseline, node)) / self.all_blocks();
-        let by_counting = self.variance[node].sqrt() / self.all_blocks();
-        Ok(Some(no_narrower(value, &estimate, by_counting)))
-    }
-
-    fn series(&self, role: Role, node: usize) -> &[f64] {
-        let values = self.blocks.len();
-        &self.us[role as usize][node * values..(node + 1) * values]
-    }
-
-    fn sum(&self, role: Role, node: usize) -> f64 {
-        self.series(role, node).iter().sum()
-    }
-
-    fn all_blocks(&self) -> f64 {
-        self.value_of.len() as f64
+    /// Microseconds of an operation of the baseline and of an arm, each over all its operations, and their difference, as the tables
+    /// have them.
+    fn compared(&self, node: usize, role: Role) -> Result<([f64; 2], Option<Interval>), ExplainError> {
+        let roles = [Role::Baseline as usize, role as usize];
+        let pair = |value: usize| {
+            let operations = roles.map(|role| self.operations[role][value]);
+            let at = node * self.values + value;
+            let of = |sums: &[Vec<f64>; 3], power: i32| {
+                [0, 1].map(|arm| sums[roles[arm]][at] / operations[arm].powi(power))
+            };
+            let is_whole = operations.iter().all(|operations| *operations > 0.0);
+            is_whole.then(|| Pair {
+                values: of(&self.us, 1),
+                weights: operations,
+                variances: of(&self.variance, 2),
+            })
+        };
+        let pairs: Vec<Pair> = (0..self.values).filter_map(pair).collect();
+        let paired = Paired::of(&pairs)?;
+        Ok(paired.map_or(([0.0; 2], None), |paired| {
+            ([paired.baseline, paired.variant], paired.difference)
+        }))
     }
 }

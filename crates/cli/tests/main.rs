@@ -39,6 +39,7 @@ mod safety;
 mod server_agent;
 mod server_counter;
 mod servers;
+mod slow_write;
 mod sqlite;
 mod studies;
 mod targets;

@@ -1,85 +1,16 @@
 //! Why: what a report says of a server in which it is known what takes how long.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ciphertax_explain::why::categories::Rules;
 use ciphertax_records::why::{CategoryRow, Looks, ProfiledSide};
-use ciphertax_records::{Recorded, Run, Samples};
+use ciphertax_records::{Recorded, Samples};
 use ciphertax_stats::MeanEstimate;
 use ciphertax_testkit::not_tested;
 
-use crate::common::{Running, Sandbox, record};
-use crate::preloaded::Preloaded;
-
-pub(crate) const STUDY: &str = r#"
-name = "slowed"
-question = "Where does the time go?"
-time_s = 45
-slice_s = 0.25
-precision = { cpu = 0.001, throughput = 0.001 }
-
-[[arm]]
-name = "plain"
-transport = "plain"
-
-[[arm]]
-name = "tls"
-transport = "tls1.3"
-
-[[cell]]
-name = "select"
-workload = "oltp_point_select"
-load = { connections = 2 }
-"#;
-
-/// What makes every `SSL_write` of a server slower, and where it counts.
-pub(crate) struct SlowWrite {
-    preloaded: Preloaded,
-}
-
-impl SlowWrite {
-    pub(crate) fn build() -> Self {
-        let slow = Self {
-            preloaded: Preloaded::build("slow_write.c"),
-        };
-        fs::write(slow.truth(), [0; 16]).unwrap();
-        fs::set_permissions(slow.truth(), fs::Permissions::from_mode(0o666)).unwrap();
-        slow
-    }
-
-    /// A run whose server is slower by so many nanoseconds.
-    pub(crate) fn run(&self, sandbox: &Sandbox, ns: u32) -> Run {
-        fs::write(sandbox.work().join("study.toml"), STUDY).unwrap();
-        let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
-        command.envs(self.environment(ns));
-        Running::start(command).finish().measured();
-        record(&sandbox.run())
-    }
-
-    /// What a run's environment has for its server to be slower by so many nanoseconds.
-    pub(crate) fn environment(&self, ns: u32) -> Vec<(&'static str, OsString)> {
-        vec![
-            ("LD_PRELOAD", self.preloaded.library().into()),
-            ("SLOW_WRITE_NS", ns.to_string().into()),
-            ("SLOW_WRITE_TRUTH", self.truth().into()),
-        ]
-    }
-
-    fn truth(&self) -> PathBuf {
-        self.preloaded.folder().join("truth")
-    }
-
-    /// Microseconds of CPU time that it took each time.
-    pub(crate) fn us(&self) -> f64 {
-        let counts = fs::read(self.truth()).unwrap();
-        let count = |at: usize| u64::from_ne_bytes(counts[at..at + 8].try_into().unwrap());
-        count(8) as f64 / 1e3 / count(0) as f64
-    }
-}
+use crate::common::{Running, Sandbox};
+use crate::slow_write::{SLOW_ARM, SlowWrite};
 
 #[test]
 fn a_function_that_is_slower_by_a_known_time_is_found_in_its_category_with_that_time() {
@@ -118,17 +49,18 @@ impl Slowed {
     /// Or why nothing could be looked into.
     fn measure() -> Result<Self, String> {
         let (slow, sandbox) = (SlowWrite::build(), Sandbox::new());
-        let run = slow.run(&sandbox, 60_000);
-        if let Some(reason) = run.head.not_explained {
+        let slowed = slow.run(&sandbox, 60_000);
+        if let Some(reason) = slowed.run.head.not_explained {
             return Err(reason);
         }
-        let rows = run.results.why.categories.into_iter();
+        let truth = slowed.us_where_looked();
+        let rows = slowed.run.results.why.categories.into_iter();
         let row = rows
-            .filter(|row| row.arm == "tls" && row.side == ProfiledSide::Server)
+            .filter(|row| row.arm == SLOW_ARM && row.side == ProfiledSide::Server)
             .max_by(|one, other| one.variant_us.total_cmp(&other.variant_us));
         Ok(Self {
             found: spent_slowed(&sandbox.run()),
-            truth: slow.us(),
+            truth,
             row: row.unwrap(),
             sandbox,
         })
@@ -185,7 +117,7 @@ fn every_format_is_written(sandbox: &Sandbox) {
 
 /// Microseconds that an operation over TLS spends in what was made slower, which counts as the record protocol.
 pub(crate) fn spent_slowed(run: &Path) -> MeanEstimate {
-    spent_in(run, "tls", "slowed_by_the_test", "TLS record: protocol")
+    spent_in(run, SLOW_ARM, "slowed_by_the_test", "TLS record: protocol")
 }
 
 /// Microseconds of the server's CPU time that an operation of an arm spends in a function, block by block, of which all stacks must
@@ -193,23 +125,20 @@ pub(crate) fn spent_slowed(run: &Path) -> MeanEstimate {
 fn spent_in(run: &Path, arm: &str, function: &str, category: &str) -> MeanEstimate {
     let recorded = Recorded::open(run).unwrap();
     let rules = Rules::of_server("10.11.0-MariaDB");
-    let cpu_of_an_operation: BTreeMap<u32, f64> = (0..recorded.samples.count())
+    let of_block: BTreeMap<u32, [f64; 2]> = (0..recorded.samples.count())
         .map(|index| recorded.samples.get(index).unwrap())
         .filter(|sample| sample.slice.arm == arm && sample.is_valid())
         .map(|sample| {
-            let cpu_ns = sample.server.server_cpu.unwrap().total_ns as f64;
-            (
-                sample.slice.block,
-                cpu_ns / 1e3 / sample.load.operation_count() as f64,
-            )
+            let cpu_us = sample.server.server_cpu.unwrap().total_ns as f64 / 1e3;
+            (sample.slice.block, [cpu_us, sample.load.operation_count() as f64])
         })
         .collect();
     let looks = recorded.looks().unwrap();
     let profiles = looks.profiles().map(|profile| profile.unwrap().into_owned());
-    let spent: Vec<f64> = profiles
+    let spent: Vec<[f64; 2]> = profiles
         .filter(|profile| profile.slice.arm == arm)
         .filter_map(|profile| {
-            let cpu = cpu_of_an_operation.get(&profile.slice.block)?;
+            let [cpu_us, operations] = of_block.get(&profile.slice.block)?;
             let server = &profile.sides[&ProfiledSide::Server];
             let mut seen = 0;
             for (stack, count) in &server.stacks {
@@ -223,9 +152,19 @@ fn spent_in(run: &Path, arm: &str, function: &str, category: &str) -> MeanEstima
                     }
                 }
             }
-            Some(seen as f64 / server.samples as f64 * cpu)
+            Some([seen as f64 / server.samples as f64 * cpu_us, *operations])
         })
         .collect();
     assert!(spent.len() > 5, "{spent:?}");
-    MeanEstimate::of(&spent).unwrap()
+    of_all_operations(&spent)
+}
+
+/// Microseconds of an operation over all operations of some blocks, of which each has microseconds and operations: what a function
+/// takes is counted over all of its calls too.
+fn of_all_operations(blocks: &[[f64; 2]]) -> MeanEstimate {
+    let sum = |of: usize| blocks.iter().map(|block| block[of]).sum::<f64>();
+    let ratio = sum(0) / sum(1);
+    let operations = sum(1) / blocks.len() as f64;
+    let pull = |[us, of_block]: &[f64; 2]| ratio + (us - ratio * of_block) / operations;
+    MeanEstimate::of(&blocks.iter().map(pull).collect::<Vec<f64>>()).unwrap()
 }

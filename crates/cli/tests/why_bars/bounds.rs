@@ -10,7 +10,7 @@ use ciphertax_records::why::{Bound, BoundRow};
 
 use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record};
 use crate::preloaded::Preloaded;
-use crate::why::SlowWrite;
+use crate::slow_write::SlowWrite;
 
 /// Runs of each, where the environment does not say.
 const RUNS: &str = "100";

@@ -27,7 +27,8 @@ fn functions_that_are_slower_by_a_known_time_are_found_with_that_time() {
     println!("# Functions that were made slower\n");
     println!(
         "Each run loads a library into its private MariaDB whose `SSL_write` computes longer, and which counts its own CPU time: the \
-         truth, of the slices that were looked into. Found is what the samples of the arm over TLS spend in that function, with its 95 % interval, in µs an operation.\n"
+         truth, of the slices that were looked into. Found is what the samples of the arm over TLS spend in that function, with its \
+         95 % interval, in µs an operation.\n"
     );
     println!("| run | asked | truth | found | within 10 % or the interval | category's row |");
     println!("|--:|--:|--:|--:|---|--:|");

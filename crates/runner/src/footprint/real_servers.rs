@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use ciphertax_model::Study;
+use ciphertax_model::{Arm, Study};
 use ciphertax_records::{ServerId, counter};
 use ciphertax_testkit::{PATIENCE, fetched, within};
 use ciphertax_wire::mongodb::bson::spec::BinarySubtype;
@@ -22,11 +22,21 @@ ciphertax_testkit::plays_roles!();
 
 /// A server with this much memory for data; `None` if it is not available here.
 pub(crate) fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupServer<D>> {
+    let (server, _) = server_beside::<D>(name, memory_mb, "")?;
+    Some(server)
+}
+
+/// The same with an arm beside the plain one, which has these settings too, and that arm.
+pub(crate) fn server_beside<D: Database>(
+    name: &str,
+    memory_mb: u32,
+    settings: &str,
+) -> Option<(GroupServer<D>, Arm)> {
     fetched(entry(name).unwrap())?;
     let text = format!(
         "name = \"s\"\nquestion = \"?\"\nserver = \"{name}\"\ntime_s = 1\n\
          storage = {{ memory_mb = {memory_mb} }}\n[[arm]]\nname = \"plain\"\ntransport = \"plain\"\n\
-         [[arm]]\nname = \"again\"\ntransport = \"plain\"\n[[cell]]\nname = \"only\"\n\
+         [[arm]]\nname = \"beside\"\ntransport = \"plain\"\n{settings}\n[[cell]]\nname = \"only\"\n\
          workload = \"ycsb_c\"\nload = {{ connections = 1 }}\n"
     );
     let study = Study::from_toml(&text).unwrap();
@@ -37,7 +47,8 @@ pub(crate) fn server<D: Database>(name: &str, memory_mb: u32) -> Option<GroupSer
         id: ServerId::numbered(1),
         cells: Vec::new(),
     };
-    Some(GroupServer::private(&study, &spec, group, identity, None).unwrap())
+    let server = GroupServer::private(&study, &spec, group, identity, None).unwrap();
+    Some((server, study.arms[1].clone()))
 }
 
 /// What counters rise by while something is done.

@@ -22,6 +22,8 @@ const QUESTION: &str = "\
 const LOOK_ANEW: &str = "SELECT pg_catalog.pg_stat_clear_snapshot()";
 /// All questions are one transaction, which ends with the session: a server counts transactions, and so counts none of them.
 const BEGIN: &str = "BEGIN READ ONLY";
+/// Which session of the server answers: behind a pooler none of that number, which would be kept from all others for the whole run.
+const WHO: &str = "SELECT pg_catalog.pg_backend_pid()";
 /// It is idle between slices for longer than a server may allow.
 const STAY: &str = "\
     SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings \
@@ -42,6 +44,10 @@ fn asking(options: &ConnectOptions) -> Option<Ask> {
     let reactor = Reactor::new().ok()?;
     let connecting = async {
         let (mut session, _) = Session::connect(&reactor, options).await.ok()?;
+        let rows = session.query(WHO).await.ok()?;
+        if rows.first()?.text(0) != session.id().to_string() {
+            return None;
+        }
         session.query(BEGIN).await.ok()?;
         session.query(STAY).await.ok()?;
         Some(session)
@@ -58,4 +64,30 @@ fn asking(options: &ConnectOptions) -> Option<Ask> {
         };
         reactor.run_one(asking, Instant::now() + ANSWER).ok()??
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use ciphertax_testkit::unpacked_tunnels;
+
+    use super::*;
+    use crate::footprint::real_servers::server_beside;
+
+    #[test]
+    fn a_pooler_before_the_server_is_not_asked() {
+        let pooled = "pooler = { pgbouncer = \"transaction\" }";
+        let Some((server, arm)) = unpacked_tunnels().and_then(|_| server_beside("postgresql", 64, pooled))
+        else {
+            return;
+        };
+        let direct = server.control.ways[0].clone();
+        let mut ask = asking(&direct).unwrap();
+        assert!(ask().is_some());
+        let pooled = server.arm(&arm).unwrap();
+        assert_ne!(pooled.endpoint.port, direct.port);
+        let pooled = pooled.options(&server.database, &arm).unwrap();
+        assert!(asking(&pooled).is_none());
+        drop(ask);
+        server.close().unwrap();
+    }
 }

@@ -4,5 +4,5 @@ set -euo pipefail
 file=$1
 shift
 mkdir -p record
-"$@" | tee /dev/stderr | sed -n '/^# /,/^test result/p' | grep -v -e '^test ' -e '^ok$' > "record/.$file.new"
+"$@" | tee -a /dev/stderr | sed -n '/^# /,/^test result/p' | grep -v -e '^test ' -e '^ok$' > "record/.$file.new"
 mv "record/.$file.new" "record/$file"

@@ -88,8 +88,11 @@ fn study_of(server: &str) -> String {
         "mongodb" => "ycsb_c",
         _ => "oltp_point_select",
     };
+    // What all of them have.
+    let settings = format!("server = \"{server}\"\ncertificate = \"rsa-2048\"\ntime_s = 20");
     STUDY
-        .replace("time_s = 45", &format!("server = \"{server}\"\ntime_s = 20"))
+        .replace("time_s = 45", &settings)
+        .replace("\"tls1.3\"", "\"tls\"")
         .replace("oltp_point_select", workload)
 }
 

@@ -8,10 +8,12 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_lab::catalogue;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_records::Run;
 use ciphertax_records::why::{Bound, ProfiledSide, Why};
 use ciphertax_stats::Interval;
+use ciphertax_testkit::{cache, fetched};
 
 use crate::common::{PATIENCE, Running, Sandbox, peak_memory, record};
 use crate::slow_write::{STUDY, SlowWrite};
@@ -145,8 +147,10 @@ fn a_baseline_beside_itself_differs_in_no_category_and_is_bound_by_the_cpu() {
 fn same(server: &str) -> Why {
     let sandbox = Sandbox::new();
     fs::write(sandbox.work().join("study.toml"), study_of(server)).unwrap();
-    let running = Running::start(sandbox.command(&["run", "study.toml", "--out", "run"]));
-    running.finish_within(2 * PATIENCE).measured();
+    fetched(catalogue::find(server).unwrap()).unwrap();
+    let mut command = sandbox.command(&["run", "study.toml", "--out", "run"]);
+    command.env("XDG_CACHE_HOME", cache());
+    Running::start(command).finish_within(2 * PATIENCE).measured();
     let run = record(&sandbox.run());
     assert_eq!(run.head.not_explained, None, "{server}");
     run.results.why

@@ -85,6 +85,30 @@ impl Run {
         let mut servers = self.head.servers.iter();
         servers.find(|server| server.id.is_same(&server.name, &cell.server_id, &cell.server))
     }
+
+    /// The server in as few words as tell it from the others of the run: its product, or that with its release, or its name.
+    pub fn short_name(&self, server: &ServerRecord) -> String {
+        let product = |server: &ServerRecord| server.product.clone();
+        let with_release = |server: &ServerRecord| format!("{} {}", server.product, release(&server.version));
+        let is_alone = |name: &dyn Fn(&ServerRecord) -> String| {
+            let mut others = self.head.servers.iter().filter(|other| *other != server);
+            !server.product.is_empty() && others.all(|other| name(other) != name(server))
+        };
+        if is_alone(&product) {
+            return product(server);
+        }
+        match is_alone(&with_release) {
+            true => with_release(server),
+            false => server.name.clone(),
+        }
+    }
+}
+
+/// The number that a version begins with.
+fn release(version: &str) -> &str {
+    let is_number = |character: char| character.is_ascii_digit() || character == '.';
+    let end = version.find(|character| !is_number(character));
+    version[..end.unwrap_or(version.len())].trim_end_matches('.')
 }
 
 impl CellRecord {

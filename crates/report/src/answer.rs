@@ -102,7 +102,7 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer<'_>> {
                 answers.push(Answer {
                     arm,
                     place: if places.len() > 1 {
-                        place(cells[0])
+                        place(run, cells[0])
                     } else {
                         String::new()
                     },
@@ -145,10 +145,12 @@ fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
     places
 }
 
-fn place(cell: MeasuredCell<'_>) -> String {
+fn place(run: &Run, cell: MeasuredCell<'_>) -> String {
+    let server = run.server_of(cell.found);
+    let server = server.map_or_else(|| cell.found.server.clone(), |server| run.short_name(server));
     match cell.link {
-        Some(link) => format!("{}, {} ms away", cell.found.server, link.rtt_ms),
-        None => cell.found.server.clone(),
+        Some(link) => format!("{server}, {} ms away", link.rtt_ms),
+        None => server,
     }
 }
 

@@ -91,6 +91,24 @@ fn hostile_names_are_text_in_a_flame_graph() {
 }
 
 #[test]
+fn cells_of_which_nobody_can_say_what_looking_cost_are_named_together() {
+    let (mut run, _) = fixture::why::with_why();
+    run.results
+        .why
+        .costs
+        .iter_mut()
+        .for_each(|row| row.server_cpu = None);
+    let text = terminal::why(&run, why::Chosen::default(), Style { width: 1000, ..STYLE });
+    assert!(
+        text.contains(
+            "Too few blocks to say what profiling both sides and watching what threads wait for cost in \
+             oltp_point_select, connect."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn json_is_what_the_record_has_of_the_chosen() {
     let (run, _) = fixture::why::with_why();
     let all: Why = serde_json::from_str(&why::json(&run, why::Chosen::default())).unwrap();

@@ -103,23 +103,12 @@ pub(super) fn payers<'a>(
     metric: Metric,
     is_wanted: impl Fn(&EstimateRow) -> bool,
 ) -> Vec<Payer<'a>> {
-    let servers: Vec<&ServerRecord> = group
-        .iter()
-        .filter_map(|(cell, _)| run.server_of(cell.found))
-        .collect();
-    let name = |server: &ServerRecord| {
-        let of_product = servers.iter().filter(|other| other.product == server.product);
-        match of_product.count() {
-            1 => server.product.clone(),
-            _ => server.name.clone(),
-        }
-    };
     let payer = |(cell, samples): &(MeasuredCell<'a>, &'a CellSamples<'a>)| {
         let row = run.results.estimate(&cell.asked.name, arm, metric)?;
         let server = run.server_of(cell.found)?;
         let more_us = row.difference.filter(|_| is_wanted(row))?;
         Some(Payer {
-            name: name(server),
+            name: run.short_name(server),
             server,
             cell: *cell,
             row,

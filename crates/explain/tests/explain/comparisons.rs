@@ -2,8 +2,8 @@
 
 use ciphertax_model::Study;
 use ciphertax_records::{
-    AuthenticationFacts, CertificateFacts, Finding, Head, LoginPath, Sample, ServerId, ServerRecord,
-    SessionFacts, SessionRecord, TlsFacts, Verified,
+    AuthenticationFacts, CertificateFacts, Finding, Head, LoginPath, Results, Run, Sample, ServerId,
+    ServerRecord, SessionFacts, SessionRecord, TlsFacts, Verified,
 };
 
 use crate::made_up::{explain, head, sample};
@@ -148,6 +148,28 @@ pub(crate) fn cost_of_servers(cell: &str, arm: &str) -> [f64; 2] {
         "mariadb-read" => [8.0, 30.0 + if is_tls { 12.0 } else { 0.0 }],
         _ => [8.0, 30.0 + if is_tls { 12.01 } else { 0.0 }],
     }
+}
+
+#[test]
+fn servers_of_one_product_are_told_apart_by_their_release_or_else_by_their_names() {
+    let mut head = two_servers();
+    let names = |head: &Head| -> Vec<String> {
+        let run = Run::new(head.clone(), Results::default());
+        let servers = run.head.servers.iter();
+        servers.map(|server| run.short_name(server)).collect()
+    };
+    assert_eq!(names(&head), ["MariaDB", "PostgreSQL"]);
+    head.servers[1].product = "MariaDB".into();
+    head.servers[0].version = "10.11.19-MariaDB-0+deb12u1-log".into();
+    head.servers[1].version = "10.2.11-MariaDB-log".into();
+    assert_eq!(names(&head), ["MariaDB 10.11.19", "MariaDB 10.2.11"]);
+    // The same server with other settings.
+    head.servers[1].version = "10.11.19-MariaDB".into();
+    assert_eq!(names(&head), ["mariadb", "postgresql"]);
+    // A server of which nobody knows what it is.
+    head.servers.pop();
+    head.servers[0].product = String::new();
+    assert_eq!(names(&head), ["mariadb"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ciphertax_stats::format::{self, ABSENT};
 use super::page::{Page, Style, Tone, left, right};
 use crate::why::Chosen;
 use crate::why::words::{
-    account_in_words, basis_in_words, bound_in_words, confirmation_word, cost_in_words, difference_in_words,
+    account_in_words, basis_in_words, bound_in_words, confirmation_word, costs_in_words, difference_in_words,
     difference_of, is_again, largest, microseconds_more, side_word, state_in_words,
 };
 
@@ -72,8 +72,8 @@ fn bounds_in_a_line(run: &Run, cell: &str) -> String {
 /// What looking cost, and why the run was not looked into further.
 fn costs(page: &mut Page, run: &Run, chosen: Chosen<'_>) {
     let rows = run.results.why.costs.iter();
-    for row in rows.filter(|row| chosen.has_cell(&row.cell)) {
-        page.paragraph(&cost_in_words(row), Tone::Plain);
+    for words in costs_in_words(rows.filter(|row| chosen.has_cell(&row.cell))) {
+        page.paragraph(&words, Tone::Plain);
     }
     if let Some(reason) = &run.head.not_explained {
         page.paragraph(reason, Tone::Plain);

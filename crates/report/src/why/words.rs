@@ -1,5 +1,7 @@
 //! Words of what says why: of bounds, differences and what looking cost.
 
+use std::collections::BTreeMap;
+
 use ciphertax_records::why::{
     Bound, BoundRow, CategoryRow, Complete, Confirmation, CourseOf, DifferenceOfSide, Look, LookCost,
     ProfiledSide, StateRow,
@@ -139,26 +141,35 @@ pub(crate) fn basis_in_words(row: &DifferenceOfSide) -> String {
 }
 
 /// What looking into slices cost the server.
-pub(crate) fn cost_in_words(row: &LookCost) -> String {
-    let look = match row.look {
+pub(crate) fn costs_in_words<'a>(rows: impl Iterator<Item = &'a LookCost>) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut unknown: BTreeMap<Look, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        match row.server_cpu {
+            Some(change) => told.push(format!(
+                "{} changed the server's CPU time per operation in {} by {} ({} blocks).",
+                look_in_words(row.look),
+                row.cell,
+                format::change_with_interval(change),
+                row.blocks
+            )),
+            None => unknown.entry(row.look).or_default().push(&row.cell),
+        }
+    }
+    told.extend(unknown.into_iter().map(|(look, cells)| {
+        format!(
+            "Too few blocks to say what {} cost in {}.",
+            look_in_words(look).to_lowercase(),
+            cells.join(", ")
+        )
+    }));
+    told
+}
+
+fn look_in_words(look: Look) -> &'static str {
+    match look {
         Look::Waits => "Watching what threads wait for",
         Look::Full => "Profiling both sides and watching what threads wait for",
-    };
-    let (blocks, are) = match row.blocks {
-        1 => ("1 block".to_owned(), "is"),
-        blocks => (format!("{blocks} blocks"), "are"),
-    };
-    match row.server_cpu {
-        Some(change) => format!(
-            "{look} changed the server's CPU time per operation in {} by {} ({blocks}).",
-            row.cell,
-            format::change_with_interval(change)
-        ),
-        None => format!(
-            "{blocks} {are} too few to say what {} cost in {}.",
-            look.to_lowercase(),
-            row.cell
-        ),
     }
 }
 

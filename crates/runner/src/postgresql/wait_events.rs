@@ -68,7 +68,7 @@ fn asking(options: &ConnectOptions) -> Option<Ask> {
 
 #[cfg(test)]
 mod tests {
-    use ciphertax_testkit::unpacked_tunnels;
+    use ciphertax_testkit::{not_tested, unpacked_tunnels};
 
     use super::*;
     use crate::footprint::real_servers::server_beside;
@@ -76,8 +76,10 @@ mod tests {
     #[test]
     fn a_pooler_before_the_server_is_not_asked() {
         let pooled = "pooler = { pgbouncer = \"transaction\" }";
-        let Some((server, arm)) = unpacked_tunnels().and_then(|_| server_beside("postgresql", 64, pooled))
-        else {
+        if unpacked_tunnels().is_none() {
+            return not_tested("pgbouncer is not unpacked");
+        }
+        let Some((server, arm)) = server_beside::<PostgreSql>("postgresql", 64, pooled) else {
             return;
         };
         let direct = server.control.ways[0].clone();

@@ -10,7 +10,7 @@ use ciphertax_records::why::Pictures;
 use serde::Serialize;
 
 use super::figure::ArmName;
-use crate::why::words::{bound_in_words, confirmation_word, cost_in_words, is_again};
+use crate::why::words::{bound_in_words, confirmation_word, costs_in_words, is_again};
 use categories::Categories;
 use courses::Courses;
 use flame::FlameView;
@@ -64,7 +64,7 @@ impl WhyView {
             .map(|cell| CellWhy::of(run, &cell.found.name, pictures, boxes));
         let view = Self {
             cells: cells.filter(|cell| !cell.is_empty()).collect(),
-            costs: why.costs.iter().map(cost_in_words).collect(),
+            costs: costs_in_words(why.costs.iter()),
             not_explained: run.head.not_explained.clone(),
         };
         let is_empty = view.cells.is_empty() && view.costs.is_empty() && view.not_explained.is_none();

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_records::{Recorded, Results, Run, RunFolder, Sample, write_run};
 
-use crate::common::{Sandbox, peak_memory};
+use crate::common::{Sandbox, end_and_peak_memory};
 
 /// Ten hours of two slices a second.
 const SLICES: usize = 72_000;
@@ -42,15 +41,7 @@ fn the_report_of_ten_hours_is_made_in_300_megabytes() {
 fn used_by(sandbox: &Sandbox, arguments: &[&str]) -> (Duration, u64) {
     let began = Instant::now();
     let mut command = sandbox.command(arguments);
-    let mut running = command.stdout(Stdio::null()).spawn().unwrap();
-    let mut peak = 0;
-    let ended = loop {
-        peak = peak.max(peak_memory(running.id()).unwrap_or(0));
-        if let Some(ended) = running.try_wait().unwrap() {
-            break ended;
-        }
-        thread::sleep(Duration::from_millis(20));
-    };
+    let (ended, peak) = end_and_peak_memory(command.stdout(Stdio::null()).spawn().unwrap());
     // Where nothing can be said of two runs that are alike, that is no failure.
     assert!(matches!(ended.code(), Some(0 | 3)), "{arguments:?}: {ended}");
     (began.elapsed(), peak)

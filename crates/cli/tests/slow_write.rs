@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_records::{Run, Sample};
 
-use crate::common::{Running, Sandbox, record, samples};
+use crate::common::{Running, Sandbox, SetAtTheEnd, record, samples};
 use crate::preloaded::Preloaded;
 
 pub(crate) const STUDY: &str = r#"
@@ -36,7 +36,7 @@ load = { connections = 2 }
 
 /// The arm of the study that is slower.
 pub(crate) const SLOW_ARM: &str = "tls";
-/// So seldom is a call timed: the library says why.
+/// One call of a thread in so many is timed, as the library does it.
 const CALLS_A_TIMED_ONE: f64 = 32.0;
 /// How often the truth is read while a run goes on, and how exactly its slices are found in what was read.
 const READ_EVERY: Duration = Duration::from_millis(1);
@@ -174,13 +174,4 @@ impl Slowed {
 fn times(sample: &Sample) -> [f64; 2] {
     let begin = sample.start_ns as f64 / 1e9;
     [begin, begin + sample.load.duration_ns as f64 / 1e9]
-}
-
-/// Set when this is dropped, also by a panic.
-struct SetAtTheEnd<'a>(&'a AtomicBool);
-
-impl Drop for SetAtTheEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }

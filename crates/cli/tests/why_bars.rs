@@ -5,8 +5,6 @@ mod bounds;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use ciphertax_lab::catalogue;
 use ciphertax_model::study::BASELINE_AGAIN;
@@ -15,7 +13,7 @@ use ciphertax_records::why::{Bound, ProfiledSide, Why};
 use ciphertax_stats::Interval;
 use ciphertax_testkit::{cache, fetched};
 
-use crate::common::{PATIENCE, Running, Sandbox, peak_memory, record};
+use crate::common::{PATIENCE, Running, Sandbox, end_and_peak_memory, record};
 use crate::slow_write::{STUDY, SlowWrite};
 use crate::why::spent_slowed;
 
@@ -173,19 +171,8 @@ fn ten_minutes_of_looking_need_little_memory_and_disk() {
         "--out=run",
     ];
     let mut command = sandbox.command(&arguments);
-    let mut running = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut peak = 0;
-    let ended = loop {
-        peak = peak.max(peak_memory(running.id()).unwrap_or(0));
-        if let Some(ended) = running.try_wait().unwrap() {
-            break ended;
-        }
-        thread::sleep(Duration::from_millis(50));
-    };
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (ended, peak) = end_and_peak_memory(command.spawn().unwrap());
     assert!(ended.success(), "{ended}");
     let (run, disk) = (record(&sandbox.run()), bytes_in(&sandbox.run()));
     println!("# Ten minutes of looking\n");

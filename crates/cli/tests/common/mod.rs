@@ -11,6 +11,9 @@ mod traces;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use ciphertax_lab::certificates::Authority;
@@ -34,11 +37,32 @@ pub(crate) use traces::{poolers_of, servers_of};
 pub(crate) const CLEANED_UP: Duration = Duration::from_secs(30);
 
 /// The most memory that a process has had so far, in bytes; `None` once it has ended.
-pub(crate) fn peak_memory(process: u32) -> Option<u64> {
+fn peak_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kilobytes << 10)
+}
+
+/// Waits for a command's end, and tells how it ended and the most memory that it has had, in bytes.
+pub(crate) fn end_and_peak_memory(mut running: Child) -> (ExitStatus, u64) {
+    let mut peak = 0;
+    loop {
+        peak = peak.max(peak_memory(running.id()).unwrap_or(0));
+        if let Some(ended) = running.try_wait().unwrap() {
+            return (ended, peak);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Set when this is dropped, by a panic too: whoever waits for it does not wait for ever.
+pub(crate) struct SetAtTheEnd<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A study of PostgreSQL with so many rows in its table.

@@ -1,8 +1,7 @@
 /* Loaded into a server before its TLS library: every SSL_write computes for some SLOW_WRITE_NS nanoseconds more. For how many
  * nanoseconds of CPU time is read of one call of a thread in 32, and how often that was and how many they were is counted in the
  * file SLOW_WRITE_TRUTH. Reading the clock takes a microsecond, which is none of that: what it takes is seen by reading it twice.
- * It is not read of every call, because a sample that falls due within the kernel, while that lets nobody interrupt it, is taken as
- * the kernel returns: it would count as what was made slower, and so would add to it what is no part of the truth. */
+ * It is not read of every call, so that most calls are what is measured and nothing else. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

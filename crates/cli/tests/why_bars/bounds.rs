@@ -8,7 +8,7 @@ use std::{env, fs, thread};
 
 use ciphertax_records::why::{Bound, BoundRow};
 
-use crate::common::{OwnServer, PATIENCE, Running, Sandbox, record};
+use crate::common::{OwnServer, PATIENCE, Running, Sandbox, SetAtTheEnd, record};
 use crate::preloaded::Preloaded;
 use crate::slow_write::SlowWrite;
 
@@ -219,8 +219,8 @@ impl Made {
                 let is_over = AtomicBool::new(false);
                 thread::scope(|scope| {
                     scope.spawn(|| hold(&server, &is_over));
+                    let _over = SetAtTheEnd(&is_over);
                     finish(&sandbox, &[&server.url_with(server.password())], vec![]);
-                    is_over.store(true, Ordering::Relaxed);
                 });
             }
         }

@@ -31,7 +31,7 @@ pub(super) struct Comparison<'a> {
     tree: Tree<'a>,
     /// Which value of a series a block belongs to.
     value_of: BTreeMap<u32, usize>,
-    /// Blocks that became one value each.
+    /// Values of a series.
     values: usize,
     /// By role and value, of all their operations.
     operations: [Vec<f64>; 3],

@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN := target/release/ciphertax
 
-.PHONY: help demo build test lint unit bench slow studies servers deny package
+.PHONY: help demo build mpi test lint unit bench slow studies servers deny package
 
 help: ## Show these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -17,6 +17,11 @@ build: ## Build the ciphertax command
 	./scripts/setup.sh build
 	$(CARGO) build --release --locked -p ciphertax
 
+mpi: build ## Build ciphertax-mpi too, for load from many machines: see docs/many-machines.md
+	./scripts/setup.sh mpi
+	$(CARGO) build --release --locked --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi
+	install -m 755 target/mpi/release/ciphertax-mpi target/release/
+
 test: ## All tests: unit, property, and end to end against the real servers of the catalogue (200 MB that are kept, 18 GB of disk)
 	./scripts/setup.sh test
 	$(MAKE) lint
@@ -25,7 +30,9 @@ test: ## All tests: unit, property, and end to end against the real servers of t
 lint:
 	./scripts/lines.pl
 	$(CARGO) fmt --all -- --check
+	$(CARGO) fmt --manifest-path crates/ranks/Cargo.toml -- --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	! command -v mpirun >/dev/null || $(CARGO) clippy --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi --locked -- -D warnings
 
 unit:
 	$(CARGO) test --workspace --locked --no-fail-fast
@@ -59,3 +66,4 @@ package: ## A Debian package and a tarball, tried on new root file systems of De
 deny: ## Licences, sources and duplicates of all dependencies
 	command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
+	$(CARGO) deny --manifest-path crates/ranks/Cargo.toml check --config deny.toml licenses bans sources

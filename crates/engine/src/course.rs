@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::part::Part;
+
 /// The course of a slice, the same for all load threads.
 #[derive(Debug, Clone)]
 pub(crate) enum Course {
@@ -18,19 +20,23 @@ pub(crate) enum Course {
 /// A number of operations that the connections take one by one, or that are dealt to them.
 #[derive(Debug)]
 pub(crate) struct Batch {
+    /// Of all processes.
     operations: u64,
+    /// Those of this one.
+    own: u64,
     taken: AtomicU64,
 }
 
 impl Batch {
-    pub(crate) fn of(operations: u32) -> Self {
+    pub(crate) fn of(operations: u32, part: Part) -> Self {
         Self {
             operations: operations.into(),
+            own: part.share_of(operations).into(),
             taken: AtomicU64::new(0),
         }
     }
 
-    /// How many of them are dealt to a connection, of as many.
+    /// How many of them are dealt to a connection, of as many of all processes.
     pub(crate) fn dealt(&self, connection: u32, of: u32) -> u64 {
         let (connection, of) = (u64::from(connection), u64::from(of));
         self.operations / of + u64::from(connection < self.operations % of)
@@ -38,12 +44,12 @@ impl Batch {
 
     /// Takes one; false when none is left.
     pub(crate) fn take(&self) -> bool {
-        self.taken.fetch_add(1, Ordering::Relaxed) < self.operations
+        self.taken.fetch_add(1, Ordering::Relaxed) < self.own
     }
 
     /// Lets no further one begin.
     pub(crate) fn cut(&self) {
-        self.taken.store(self.operations, Ordering::Relaxed);
+        self.taken.store(self.own, Ordering::Relaxed);
     }
 }
 
@@ -53,28 +59,32 @@ impl Batch {
 pub(crate) struct Schedule {
     start: Instant,
     rate: u64,
-    operations: u64,
+    /// Of all processes, which take turns.
+    all: u64,
+    part: Part,
     next: AtomicU64,
 }
 
 impl Schedule {
     /// As many operations per second as `rate` for so long, but one at least. The first `connections` of them are not
     /// for [`Schedule::take`]: each connection begins with the one that is dealt to it.
-    pub(crate) fn new(start: Instant, rate: u32, duration: Duration, connections: u32) -> Self {
+    pub(crate) fn new(start: Instant, rate: u32, duration: Duration, connections: u32, part: Part) -> Self {
         let rate = u64::from(rate);
         let operations = (duration.as_secs_f64() * rate as f64).round() as u64;
         Self {
             start,
             rate,
-            operations: operations.max(1),
+            all: operations.max(1),
+            part,
             next: AtomicU64::new(connections.into()),
         }
     }
 
     /// When an operation is to begin; `None` after the last.
     pub(crate) fn intended(&self, operation: u64) -> Option<Instant> {
-        let nanos = operation.checked_mul(1_000_000_000)? / self.rate;
-        (operation < self.operations).then(|| self.start + Duration::from_nanos(nanos))
+        let number = self.part.in_turn(operation)?;
+        let nanos = number.checked_mul(1_000_000_000)? / self.rate;
+        (number < self.all).then(|| self.start + Duration::from_nanos(nanos))
     }
 
     /// The number of the next operation that nobody has.
@@ -84,7 +94,7 @@ impl Schedule {
 
     /// How many operations there are.
     pub(crate) fn operations(&self) -> u64 {
-        self.operations
+        self.part.turns_in(self.all)
     }
 
     /// When the first operation is to begin.
@@ -94,7 +104,7 @@ impl Schedule {
 
     /// When the time of the slice is over.
     pub(crate) fn end(&self) -> Instant {
-        self.start + Duration::from_nanos(self.operations.saturating_mul(1_000_000_000) / self.rate)
+        self.start + Duration::from_nanos(self.all.saturating_mul(1_000_000_000) / self.rate)
     }
 }
 
@@ -105,7 +115,7 @@ mod tests {
     #[test]
     fn a_schedule_begins_its_operations_at_even_distances_and_ends_with_its_time() {
         let start = Instant::now();
-        let schedule = Schedule::new(start, 200, Duration::from_millis(100), 3);
+        let schedule = Schedule::new(start, 200, Duration::from_millis(100), 3, Part::WHOLE);
         let offsets: Vec<u128> = (0..)
             .map_while(|operation| schedule.intended(operation))
             .map(|instant| (instant - start).as_millis())
@@ -117,14 +127,44 @@ mod tests {
 
     #[test]
     fn a_slice_too_short_for_its_rate_has_one_operation() {
-        let schedule = Schedule::new(Instant::now(), 1, Duration::from_millis(1), 1);
+        let schedule = Schedule::new(Instant::now(), 1, Duration::from_millis(1), 1, Part::WHOLE);
         assert_eq!(schedule.operations(), 1);
+    }
+
+    #[test]
+    fn processes_that_share_a_schedule_take_turns_at_the_whole_rate() {
+        let start = Instant::now();
+        let schedule = |index| {
+            let part = Part::new(index, 3).unwrap();
+            Schedule::new(start, 100, Duration::from_millis(100), 1, part)
+        };
+        let mut offsets: Vec<u128> = (0..3)
+            .flat_map(|index| {
+                let schedule = schedule(index);
+                assert_eq!(schedule.end() - start, Duration::from_millis(100));
+                let intended: Vec<Instant> = (0..).map_while(|own| schedule.intended(own)).collect();
+                assert_eq!(intended.len() as u64, schedule.operations());
+                intended
+            })
+            .map(|intended| (intended - start).as_millis())
+            .collect();
+        offsets.sort_unstable();
+        assert_eq!(offsets, (0..10).map(|number| number * 10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn processes_that_share_a_batch_do_all_of_it_once() {
+        let done = |index| {
+            let batch = Batch::of(11, Part::new(index, 4).unwrap());
+            (0..20).filter(|_| batch.take()).count()
+        };
+        assert_eq!((0..4).map(done).collect::<Vec<_>>(), [3, 3, 3, 2]);
     }
 
     #[test]
     fn a_batch_is_dealt_evenly_and_whole() {
         for operations in [0, 1, 6, 7, 8, 1000] {
-            let batch = Batch::of(operations);
+            let batch = Batch::of(operations, Part::WHOLE);
             let dealt: Vec<u64> = (0..7).map(|connection| batch.dealt(connection, 7)).collect();
             assert_eq!(dealt.iter().sum::<u64>(), u64::from(operations));
             assert!(dealt[0] - dealt[6] <= 1, "{dealt:?}");
@@ -133,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_batch_is_taken_once() {
-        let batch = Batch::of(3);
+        let batch = Batch::of(3, Part::WHOLE);
         assert_eq!((0..5).filter(|_| batch.take()).count(), 3);
-        let cut = Batch::of(3);
+        let cut = Batch::of(3, Part::WHOLE);
         assert!(cut.take());
         cut.cut();
         assert!(!cut.take());

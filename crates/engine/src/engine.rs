@@ -11,6 +11,7 @@ use ciphertax_reactor::{PollDelay, stop};
 
 use crate::course::{Batch, Course, Schedule};
 use crate::operation::Failure;
+use crate::part::Part;
 use crate::slice_yield::{SliceYield, merge};
 use crate::worker::{self, Command, Reply, Share};
 use crate::workload::Workload;
@@ -38,7 +39,9 @@ pub enum EngineError {
 pub struct Engine {
     workers: Vec<Handle>,
     replies: Receiver<Reply>,
+    /// Of this process.
     connections: u32,
+    part: Part,
     pace: Pace,
     keeps_operations: bool,
 }
@@ -67,15 +70,33 @@ impl Engine {
         load: &Load,
         seed: u64,
     ) -> Result<Self, EngineError> {
+        Self::start_part(Part::WHOLE, cpu, arms, load, seed)
+    }
+
+    /// As [`Engine::start_on`], for a load that several processes share; `load` is that of all of them.
+    ///
+    /// # Errors
+    /// As [`Engine::start_on`].
+    pub fn start_part<W: Workload>(
+        part: Part,
+        cpu: Option<usize>,
+        arms: Vec<W>,
+        load: &Load,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
         let arms = Arc::new(arms);
         let (reply, replies) = mpsc::channel();
-        let threads = worker_count(load, cpu) as usize;
+        let of_part = Load {
+            connections: part.share_of(load.connections),
+            ..*load
+        };
+        let threads = worker_count(&of_part, cpu) as usize;
         let pace = load.pace();
         let mut workers = Vec::with_capacity(threads);
-        let mut first_slot = 0;
+        let mut first_slot = part.before(load.connections);
         for index in 0..threads {
             let (commands, inbox) = mpsc::channel();
-            let connections = share_of(load.connections as usize, threads, index);
+            let connections = share_of(of_part.connections as usize, threads, index);
             let share = Share {
                 arms: Arc::clone(&arms),
                 connections,
@@ -84,7 +105,7 @@ impl Engine {
                 thread: (index, threads),
                 is_punctual: matches!(pace, Pace::Open { .. }),
                 poll_delay: PollDelay::micros(load.poll_delay_us),
-                seed: seed ^ ((index as u64) << 32),
+                seed: part.seed(seed) ^ ((index as u64) << 32),
                 cpu,
             };
             first_slot += connections as u32;
@@ -105,7 +126,8 @@ impl Engine {
         Ok(Self {
             workers,
             replies,
-            connections: load.connections,
+            connections: of_part.connections,
+            part,
             pace,
             keeps_operations: false,
         })
@@ -160,7 +182,22 @@ impl Engine {
     /// # Errors
     /// For an engine that cannot go on; what goes wrong with operations is in the yield.
     pub fn slice_of(&mut self, seed: u64, arm: usize, duration: Duration) -> Result<SliceYield, EngineError> {
-        let course = self.course(duration);
+        self.slice_from(Instant::now(), seed, arm, duration)
+    }
+
+    /// As [`Engine::slice_of`], from a time on that has been agreed on with others.
+    ///
+    /// # Errors
+    /// Those of [`Engine::slice_of`].
+    pub fn slice_from(
+        &mut self,
+        start: Instant,
+        seed: u64,
+        arm: usize,
+        duration: Duration,
+    ) -> Result<SliceYield, EngineError> {
+        thread::sleep(start.saturating_duration_since(Instant::now()));
+        let course = self.course(start, duration);
         for index in 0..self.workers.len() {
             let course = course.clone();
             let keep = self.keeps_operations;
@@ -195,13 +232,14 @@ impl Engine {
         })
     }
 
-    fn course(&self, duration: Duration) -> Course {
+    fn course(&self, start: Instant, duration: Duration) -> Course {
         match self.pace {
             Pace::Closed => Course::Closed(duration),
-            Pace::Batch { operations } => Course::Batch(Arc::new(Batch::of(operations))),
+            Pace::Batch { operations } => Course::Batch(Arc::new(Batch::of(operations, self.part))),
             Pace::Open { rate } => {
-                let start = Instant::now() + LEAD;
-                Course::Open(Arc::new(Schedule::new(start, rate, duration, self.connections)))
+                let (start, part) = (start + LEAD, self.part);
+                let schedule = Schedule::new(start, rate, duration, self.connections, part);
+                Course::Open(Arc::new(schedule))
             }
         }
     }

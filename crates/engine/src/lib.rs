@@ -8,6 +8,7 @@
 mod course;
 mod engine;
 mod operation;
+mod part;
 mod recorder;
 mod responses;
 mod slice_yield;
@@ -16,6 +17,7 @@ mod workload;
 
 pub use engine::{Engine, EngineError, THREAD_NAME};
 pub use operation::{Failure, Operation};
+pub use part::Part;
 pub use recorder::Recorder;
 pub use responses::LATE;
 pub use slice_yield::SliceYield;

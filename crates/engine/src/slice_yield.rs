@@ -118,6 +118,7 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
             phases: recorder.phases(),
             open_loop,
             client_bound: saturation > SATURATED,
+            ranks: Vec::new(),
         },
         kept: recorder.take_kept(),
         failures: recorder.failures,

@@ -97,7 +97,7 @@ pub(crate) struct Share<W> {
     pub(crate) connections: usize,
     /// Number of the first of them among all of an arm.
     pub(crate) first_slot: u32,
-    /// An arm's connections, all load threads together.
+    /// An arm's connections, all load threads of all processes together.
     pub(crate) slots: u32,
     /// Number of this load thread, and how many there are.
     pub(crate) thread: (usize, usize),

@@ -8,6 +8,7 @@ use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{Phase, Round, Sample, Samples};
 
 use crate::looked::Looked;
+use crate::ranks::Ranks;
 use crate::rounds::{OfRound, Pages, Rounds};
 use crate::totals::Totals;
 
@@ -24,6 +25,8 @@ pub(crate) struct CellSamples<'a> {
     pub(crate) rounds: Rounds,
     /// The blocks that say why.
     looked: Looked,
+    /// Where several load generators made the load.
+    pub(crate) ranks: Ranks,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -88,6 +91,7 @@ impl<'a> CellSamples<'a> {
             totals: arms.iter().map(|_| Totals::default()).collect(),
             rounds: Rounds::default(),
             looked: Looked::default(),
+            ranks: Ranks::default(),
             arms,
         }
     }
@@ -110,6 +114,7 @@ impl<'a> CellSamples<'a> {
             }
         }
         self.rounds.add_slice(sample);
+        self.ranks.add(sample);
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();

@@ -26,6 +26,7 @@ mod percentiles;
 mod phases;
 mod precision;
 mod published;
+mod ranks;
 mod rates;
 mod rounds;
 mod sentence;

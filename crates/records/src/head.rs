@@ -50,6 +50,9 @@ pub struct Head {
     /// How the load threads waited for their sockets, all alike; absent in records of former releases, which did so by epoll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_loop: Option<EventLoop>,
+    /// The load generators that made the load together; empty for a run that was alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankRecord>,
     /// Why none of its figures means anything: what its tables hold is not what was asked of them. Absent where they are what they
     /// must be, and where nobody can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +80,7 @@ impl Head {
             left_out: Vec::new(),
             kernel_cipher: None,
             event_loop: None,
+            ranks: Vec::new(),
             inconsistent: None,
             not_explained: None,
         }
@@ -111,6 +115,21 @@ pub struct Tool {
     pub version: String,
     /// Commit it was built from; `unknown` outside a checkout.
     pub commit: String,
+}
+
+/// One of several load generators.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RankRecord {
+    /// Its number: 0 for the one that conducted.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// The CPUs it was bound to, as the kernel writes lists: `0-3,8`.
+    pub cpus: String,
+    /// How far its clock was ahead of the conductor's, in nanoseconds; 0 for those under the same kernel, who share it.
+    pub clock_offset_ns: i64,
+    /// By how much that may be wrong, in nanoseconds.
+    pub clock_error_ns: u64,
 }
 
 /// An interface of the kernel for waiting for many sockets.

@@ -29,6 +29,7 @@ mod gate;
 mod harmless;
 mod head;
 mod history;
+mod merged;
 mod operations;
 mod results;
 mod resume;
@@ -64,7 +65,8 @@ pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
 pub use harmless::{harmless, harmless_lines};
 pub use head::{
     AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, EventLoop, Head, Host, LeftOut, LeftOutReason,
-    LinkRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool, is_of_mysqls_family,
+    LinkRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
+    is_of_mysqls_family,
 };
 pub use history::{
     ChangePoint, Differs, HISTORY_SCHEMA, History, HistoryFigure, HistoryPoint, HistoryRun, NotInHistory,
@@ -79,8 +81,8 @@ pub use resume::{CutOff, Destination, Earlier};
 pub use round::{Round, RoundOfArm};
 pub use run::{FormatError, MeasuredCell, READABLE, Run, SCHEMA};
 pub use sample::{
-    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, Sample, ServerSide,
-    SliceId, VoidReason, Yield,
+    CpuTime, Handshakes, OpenLoopSample, OperationSample, PhaseSample, QuietPhase, RankShare, Sample,
+    ServerSide, SliceId, VoidReason, Yield,
 };
 pub use samples::{SAMPLES_SCHEMA, SampleFile, SampleLog, Samples};
 pub use server_id::ServerId;

@@ -161,6 +161,27 @@ pub struct Yield {
     /// client's figures, not the server's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client_bound: bool,
+    /// What each load generator did, where several made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankShare>,
+}
+
+/// What one of several load generators did in a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankShare {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// CPU time of its load threads.
+    pub client_cpu: CpuTime,
+    /// True if it was the bottleneck, as in [`Yield::client_bound`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client_bound: bool,
+    /// When it began, in nanoseconds after the first of them, by the conductor's clock.
+    pub began_after_ns: u64,
+    /// When it ended, likewise.
+    pub ended_after_ns: u64,
 }
 
 impl Yield {
@@ -246,6 +267,13 @@ pub struct Handshakes {
     pub offered: u64,
     /// Those in which the server agreed.
     pub resumed: u64,
+}
+
+impl AddAssign for CpuTime {
+    fn add_assign(&mut self, more: Self) {
+        self.total_ns += more.total_ns;
+        self.system_ns += more.system_ns;
+    }
 }
 
 impl AddAssign for Handshakes {
@@ -361,6 +389,16 @@ pub enum VoidReason {
         /// What was seen.
         detail: String,
     },
+    /// A load generator is gone.
+    RankLost {
+        /// Which, and what was seen.
+        detail: String,
+    },
+    /// The load generators did not work at the same time.
+    RanksApart {
+        /// By how much.
+        detail: String,
+    },
     /// The hypervisor took more CPU time than the bound allows.
     Steal {
         /// Stolen share of all CPU time in the slice, as a fraction.
@@ -393,6 +431,10 @@ impl fmt::Display for VoidReason {
             Self::PoolerDied { detail } => write!(f, "the pooler died: {detail}"),
             Self::ColumnRelayDied { detail } => write!(f, "the relay that encrypts columns died: {detail}"),
             Self::AgentLost { detail } => write!(f, "the server's CPU could not be read: {detail}"),
+            Self::RankLost { detail } => write!(f, "a load generator is lost: {detail}"),
+            Self::RanksApart { detail } => {
+                write!(f, "the load generators did not work at the same time: {detail}")
+            }
             Self::Steal { fraction } => {
                 write!(f, "the hypervisor took {:.0} % of the CPU time", fraction * 100.0)
             }

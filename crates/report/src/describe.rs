@@ -474,6 +474,8 @@ fn void_kind(reason: &VoidReason) -> &'static str {
         VoidReason::ServerDied { .. } => "server died",
         VoidReason::PoolerDied { .. } => "pooler died",
         VoidReason::ColumnRelayDied { .. } => "relay died",
+        VoidReason::RankLost { .. } => "load generator lost",
+        VoidReason::RanksApart { .. } => "load generators apart",
         VoidReason::AgentLost { .. } => "server's CPU not read",
         VoidReason::Steal { .. } => "CPU taken by the hypervisor",
         VoidReason::Empty => "no operation completed",

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::{Engine, Part};
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Arm, Cell, ServerSpec, Study, TlsVersion};
@@ -20,6 +21,7 @@ use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::plan::EncdbAccount;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::private_database::PrivateDatabase;
+use crate::ranks::{self, Start};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::sqlite::Sqlite;
@@ -44,6 +46,48 @@ pub(crate) fn measured_target(
             Box::new(encdb_target(target, account, key.clone()))
         }
         _ => self::target(target),
+    }
+}
+
+/// The load threads of one of several load generators, on a private server of the study's kind or on the user's own.
+///
+/// # Errors
+/// When they cannot be started, or nothing is known of the server.
+pub(crate) fn engine_of_rank(target: Option<&Target>, start: &Start, part: Part) -> Result<Engine, RunError> {
+    let protocol = match target {
+        Some(target) => self::target(target).protocol(),
+        None => {
+            let cell = start.cell()?;
+            let protocol = entry(&start.study.server_spec(cell).server)?.protocol();
+            protocol
+                .ok_or_else(|| RunError::Rank("a database in its client has one load generator".into()))?
+        }
+    };
+    match protocol {
+        catalogue::Protocol::MySql => ranks::engine::<MySql>(
+            || match target {
+                Some(Target::MySql(target)) => Some(mysql_target(target)),
+                _ => None,
+            },
+            start,
+            part,
+        ),
+        catalogue::Protocol::MongoDb => ranks::engine::<MongoDb>(
+            || match target {
+                Some(Target::MongoDb(target)) => Some(mongodb_target(target)),
+                _ => None,
+            },
+            start,
+            part,
+        ),
+        catalogue::Protocol::PostgreSql => ranks::engine::<PostgreSql>(
+            || match target {
+                Some(Target::PostgreSql(target)) => Some(postgresql_target(target)),
+                _ => None,
+            },
+            start,
+            part,
+        ),
     }
 }
 

@@ -63,6 +63,9 @@ pub enum RunError {
         /// What is wrong, with the remedy where there is one.
         problem: String,
     },
+    /// Another load generator, or what carries messages between them.
+    #[error("{0}")]
+    Rank(String),
     /// The load engine.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -4,6 +4,8 @@ use ciphertax_model::{Secret, Study};
 use ciphertax_records::Tool;
 use ciphertax_wire::Target;
 
+use crate::ranks::Ranks;
+
 /// What is to be played.
 #[derive(Clone)]
 pub struct Plan {
@@ -13,6 +15,8 @@ pub struct Plan {
     pub target: Option<Target>,
     /// The account whose results the user's own server encrypts; `None` where it encrypts none.
     pub encdb: Option<EncdbAccount>,
+    /// The load generators that make the load together; `None` for this one alone.
+    pub ranks: Option<Ranks>,
     /// Seed of the order of the slices.
     pub seed: u64,
     /// Who measures.

@@ -31,6 +31,7 @@ use crate::not_looked_into::not_looked_into;
 use crate::own_limits::{make_room, refuse_beyond};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
+use crate::ranks::Ranks;
 use crate::refusals::refuse_impossible;
 use crate::same_servers::{not_resumable, refuse_other_servers};
 use crate::schedule::{Course, Rounds, time_of};
@@ -343,6 +344,7 @@ fn open(
         arms,
         servers: 0,
         column_key,
+        ranks: plan.ranks.clone(),
         progress,
         go_on: &go_on,
     };
@@ -459,6 +461,7 @@ fn head(plan: &Plan, arms: &[Arm], servers: &[Box<dyn Servers>], before: Option<
         arms: arms.collect(),
         kernel_cipher: kernel_cipher(&plan.study),
         event_loop: Some(event_loop()),
+        ranks: plan.ranks.as_ref().map(Ranks::records).unwrap_or_default(),
         ..Head::begin(
             plan.tool.clone(),
             ciphertax_observe::host(),

@@ -9,12 +9,14 @@ use ciphertax_model::{
 use ciphertax_wire::Target;
 
 use crate::column_key::column_key;
+use crate::connections::needed;
 use crate::databases;
 use crate::encdb_refusals::of_encdb;
 use crate::entry::entry;
 use crate::error::RunError;
-use crate::own_limits::{OwnLimits, too_few};
+use crate::own_limits::{OWN_FILES, OwnLimits, too_few};
 use crate::plan::Plan;
+use crate::ranks::{Ranks, cannot_be_spread};
 
 /// Looks through the whole study.
 ///
@@ -27,6 +29,12 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
         None => of_private_servers(&plan.study)?,
     };
     refusals.extend(of_encdb(plan));
+    refusals.extend(
+        plan.ranks
+            .as_ref()
+            .map(|ranks| of_ranks(plan, ranks))
+            .unwrap_or_default(),
+    );
     if plan.target.is_none() {
         refusals.extend(too_few(&plan.study, None, &OwnLimits::found())?);
     }
@@ -35,6 +43,17 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
     } else {
         Err(RunError::Impossible(refusals))
     }
+}
+
+/// What the load generators cannot do together.
+fn of_ranks(plan: &Plan, ranks: &Ranks) -> Vec<String> {
+    let mut refusals = cannot_be_spread(&plan.study, ranks.count());
+    if plan.target.is_none() {
+        refusals.extend(ranks.elsewhere());
+    }
+    let share = needed(&plan.study).div_ceil(u64::from(ranks.count()));
+    refusals.extend(ranks.too_few_files(share + OWN_FILES));
+    refusals
 }
 
 /// Settings that need a server which ciphertax can start, or a place on the server's side.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::Part;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
@@ -18,6 +19,7 @@ use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
+use crate::ranks::{ArmReach, Ranks, SpreadLoad, Start};
 use crate::schedule::PlannedSlice;
 use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
 use crate::tpcc;
@@ -123,6 +125,8 @@ pub(crate) struct GroupServers<D: Database> {
     arms: Vec<OpenArm<D>>,
     /// What their cells are encrypted with; `None` where none are.
     column_key: Option<MasterKey>,
+    /// The load generators; `None` for this one alone.
+    ranks: Option<Ranks>,
 }
 
 /// The server of a group of arms.
@@ -150,6 +154,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) servers: usize,
     /// What the cells of arms are encrypted with; `None` where none are.
     pub(crate) column_key: Option<MasterKey>,
+    /// The load generators; `None` for this one alone.
+    pub(crate) ranks: Option<Ranks>,
     pub(crate) progress: &'a mut dyn Progress,
     pub(crate) go_on: &'a dyn Fn() -> Result<(), RunError>,
 }
@@ -198,6 +204,7 @@ impl<D: Database> GroupServers<D> {
         Self {
             spec,
             column_key: opening.column_key.clone(),
+            ranks: opening.ranks.clone(),
             groups: Vec::new(),
             arms: Vec::new(),
         }
@@ -243,6 +250,17 @@ impl<D: Database> GroupServers<D> {
 
     fn arm(&self, name: &str) -> Option<&OpenArm<D>> {
         self.arms.iter().find(|arm| arm.name == name)
+    }
+
+    /// How other load generators reach these arms, of which all are measured here.
+    fn reach_of(&self, arms: &[Arm]) -> Result<Vec<ArmReach>, RunError> {
+        let here = arms.iter().filter_map(|arm| Some((arm, self.arm(&arm.name)?)));
+        here.map(|(arm, open)| {
+            self.groups[open.group]
+                .server
+                .reach_of(arm, &open.proved.expectation)
+        })
+        .collect()
     }
 
     /// One run of a program on an arm that is not measured.
@@ -361,6 +379,7 @@ impl<D: Database> Servers for GroupServers<D> {
         let job = Job {
             study,
             cell,
+            part: self.ranks.as_ref().map_or(Part::WHOLE, Ranks::own_part),
             keys: arms
                 .iter()
                 .map(|arm| Arc::clone(&self.group(&arm.name).keys))
@@ -371,7 +390,18 @@ impl<D: Database> Servers for GroupServers<D> {
         };
         let accesses = arms.iter().filter_map(|arm| self.arm(&arm.name));
         let accesses = accesses.map(|arm| arm.proved.access.clone());
-        Ok(Box::new(load::start(&job, accesses)?))
+        let own = load::start(&job, accesses)?;
+        let Some(ranks) = &self.ranks else {
+            return Ok(Box::new(own));
+        };
+        let start = Start {
+            load: 0,
+            study: study.clone(),
+            cell: cell.name.clone(),
+            arms: self.reach_of(arms)?,
+            seed,
+        };
+        Ok(Box::new(SpreadLoad::start(own, ranks, cell.load.pace(), start)?))
     }
 
     fn heard(&mut self, study: &Study, slice: &PlannedSlice<'_>, load: &Yield, unfinished: u64) {

@@ -68,6 +68,7 @@ fn plan(number: u32) -> Plan {
         study: study.validated().unwrap(),
         target: None,
         encdb: None,
+        ranks: None,
         seed: number.into(),
         tool: Tool {
             name: "ciphertax".into(),

@@ -103,6 +103,7 @@ fn plan(number: u32) -> Plan {
         study: Study::from_toml(STUDY).unwrap().validated().unwrap(),
         target: None,
         encdb: None,
+        ranks: None,
         seed: number.into(),
         tool: Tool {
             name: "ciphertax".into(),

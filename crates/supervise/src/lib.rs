@@ -10,6 +10,7 @@
 
 pub mod child;
 mod conversation;
+mod envelope;
 mod error;
 mod folder;
 pub mod guard;
@@ -24,6 +25,7 @@ pub mod supervisor;
 mod sweep;
 
 pub use conversation::Conversation;
+pub use envelope::Envelope;
 pub use error::{Error, Result};
 pub use folder::{LONGEST_SOCKET_NAME, MARKER, PrivateFolder, create_private_file, free_mb};
 pub use guard::GuardProgram;

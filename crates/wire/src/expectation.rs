@@ -2,12 +2,13 @@
 
 use ciphertax_model::{Arm, AuthenticationMethod, Group, PasswordCache, Resumption, TlsVersion, Transport};
 use ciphertax_records::{AuthenticationFacts, ChainCertificate, LoginPath, SessionFacts};
+use serde::{Deserialize, Serialize};
 
 use crate::error::WireError;
 use crate::tls::{TlsSummary, cipher};
 
 /// What every session of an arm must be. Plain is an expectation like any other.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectation {
     /// Plaintext, or TLS; of any version only until the arm is proved.
     pub transport: Transport,
@@ -22,7 +23,7 @@ pub struct Expectation {
 }
 
 /// How a login must go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedLogin {
     /// The plugin or mechanism, by the server's name for it; `none` where there is no login.
     pub method: String,

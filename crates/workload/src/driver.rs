@@ -107,6 +107,7 @@ mod tests {
         let job = Job {
             study: &study,
             cell,
+            part: ciphertax_engine::Part::WHOLE,
             keys: vec![Arc::new(KeySpace::new(&study.ycsb))],
             columns: vec![ArmColumns::default()],
             cpu: None,

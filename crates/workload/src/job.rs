@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ciphertax_engine::{Engine, EngineError, Workload};
+use ciphertax_engine::{Engine, EngineError, Part, Workload};
 use ciphertax_model::{Cell, Study};
 
 use crate::arm_columns::ArmColumns;
@@ -14,6 +14,8 @@ pub struct Job<'a> {
     pub study: &'a Study,
     /// Its cell.
     pub cell: &'a Cell,
+    /// What this process does of the load, which several may share.
+    pub part: Part,
     /// Which records YCSB's table has, by arm.
     pub keys: Vec<Arc<KeySpace>>,
     /// Which tables each arm asks, and what its client encrypts in them.
@@ -31,7 +33,7 @@ impl Job<'_> {
         arms: impl IntoIterator<Item = W>,
     ) -> Result<Option<Engine>, EngineError> {
         let arms = arms.into_iter().collect();
-        let mut engine = Engine::start_on(self.cpu, arms, &self.cell.load, self.seed)?;
+        let mut engine = Engine::start_part(self.part, self.cpu, arms, &self.cell.load, self.seed)?;
         engine.keep_operations(self.cell.keep_operations);
         Ok(Some(engine))
     }

@@ -253,6 +253,7 @@ impl File {
         let job = Job {
             study: &study,
             cell: &study.cells[0],
+            part: ciphertax_engine::Part::WHOLE,
             keys: vec![Arc::clone(&self.keys)],
             columns: vec![ArmColumns::default()],
             cpu: None,

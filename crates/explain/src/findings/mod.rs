@@ -20,6 +20,7 @@ mod key_derivation;
 mod late_links;
 mod lateness;
 mod layers;
+mod load_generators;
 mod login_against_tls;
 mod login_rate;
 mod looking;
@@ -75,7 +76,8 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     let churn = run.results.churn.iter();
     findings.extend(churn.filter_map(|row| keep_connections::keep_connections(run, row)));
     findings.extend(shared_cpus::shared_cpus(run));
-    findings.extend(client_bound::client_bound(run));
+    findings.extend(load_generators::load_generators(run, cells));
+    findings.extend(client_bound::client_bound(run, cells));
     findings.extend(cells.iter().filter_map(lateness::lateness));
     findings.extend(gains::gains(run));
     findings.extend(late_links::late_links(run));

@@ -27,6 +27,7 @@ use crate::connections::Limit;
 use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
+use crate::ranks::ServerState;
 use crate::tpcc::Examination;
 use crate::wait_events::WaitEventAsker;
 
@@ -60,6 +61,12 @@ pub(crate) trait Database: Clients {
 
     /// Of private servers, which reach each other at these endpoints.
     fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
+
+    /// What its clients must know of a server, which was found out; for other load generators.
+    fn state(&self) -> ServerState;
+
+    /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
+    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;
 
     /// Makes sure that no other ciphertax measures a server of the user's own; of several that form one database it is asked of
     /// the one that takes writes, where all runs meet whichever servers they were given. The claim ends with the session.

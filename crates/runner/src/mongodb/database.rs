@@ -23,6 +23,7 @@ use crate::error::RunError;
 use crate::fields;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
+use crate::ranks::ServerState;
 use crate::server::TargetServers;
 
 /// Servers of the user's own.
@@ -115,6 +116,24 @@ impl Database for MongoDb {
                 true => among_themselves.iter().map(address).collect(),
                 false => Vec::new(),
             },
+        }
+    }
+
+    fn state(&self) -> ServerState {
+        let endpoint = |member: &Address| Endpoint::new(&member.host, member.port);
+        ServerState {
+            members: self
+                .is_replica_set
+                .then(|| self.members.iter().map(endpoint).collect()),
+        }
+    }
+
+    fn elsewhere(own: Option<Self>, state: &ServerState) -> Self {
+        let members = state.members.iter().flatten().map(address);
+        Self {
+            is_replica_set: state.members.is_some(),
+            members: members.collect(),
+            set_name: own.and_then(|own| own.set_name),
         }
     }
 

@@ -29,6 +29,7 @@ use crate::error::RunError;
 use crate::footprint::Footprint;
 use crate::meter::ServedBy;
 use crate::plan::EncdbAccount;
+use crate::ranks::ServerState;
 use crate::server::TargetServers;
 use crate::stored_cells;
 use crate::tpcc::{self, Examination};
@@ -102,6 +103,14 @@ impl Database for MySql {
             columns: server.at_rest().columns.map(Columns::new),
             ..Self::default()
         }
+    }
+
+    fn state(&self) -> ServerState {
+        ServerState::default()
+    }
+
+    fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
+        own.unwrap_or_default()
     }
 
     fn claim(control: &mut Control<Self>) -> Result<(), RunError> {

@@ -257,7 +257,7 @@ pub(super) fn passes(sample: &Sample) -> bool {
             .is_some_and(|open_loop| open_loop.not_begun > 0)
     };
     match &sample.void {
-        Some(VoidReason::Steal { .. } | VoidReason::AgentLost { .. }) => true,
+        Some(VoidReason::Steal { .. } | VoidReason::AgentLost { .. } | VoidReason::RanksApart { .. }) => true,
         Some(VoidReason::ScheduleMissed { .. }) => !is_beyond_reach(),
         _ => false,
     }

@@ -204,6 +204,7 @@ impl<'a> Rounds<'a> {
                 VoidReason::ServerDied { .. }
                     | VoidReason::PoolerDied { .. }
                     | VoidReason::ColumnRelayDied { .. }
+                    | VoidReason::RankLost { .. }
             ) {
                 return Ok(BlockEnd::RunEnds(partial(reason.to_string())));
             }

@@ -12,6 +12,7 @@ use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Link, ServerSpec, 
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
+use ciphertax_wire::Expectation;
 use ciphertax_wire::tls::Verification;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
@@ -33,6 +34,7 @@ use crate::far::Far;
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
+use crate::ranks::{ArmReach, PrivateReach};
 use crate::tpcc::Examination;
 use crate::wait_events::WaitEventAsker;
 
@@ -70,6 +72,8 @@ pub(crate) struct GroupServer<D: Database> {
 /// An arm that is what it says.
 pub(crate) struct ProvedArm<D: Database> {
     pub(crate) access: D::Access,
+    /// What each of its sessions must be.
+    pub(crate) expectation: Expectation,
     pub(crate) session: SessionRecord,
 }
 
@@ -294,6 +298,7 @@ impl<D: Database> GroupServer<D> {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
         Ok(ProvedArm {
+            expectation: proved.expectation.clone(),
             access: self
                 .database
                 .access(arm, options, proved.expectation, &self.route.measured),
@@ -315,6 +320,20 @@ impl<D: Database> GroupServer<D> {
     /// When the arm verifies the server, and no authority is known.
     pub(crate) fn arm(&self, arm: &Arm) -> Result<ReachedArm<D>, RunError> {
         reached(&self.route, self.private.as_ref(), &self.login, arm)
+    }
+
+    /// How other load generators reach an arm whose sessions must be so.
+    pub(crate) fn reach_of(&self, arm: &Arm, expectation: &Expectation) -> Result<ArmReach, RunError> {
+        let private = self.private.as_ref();
+        Ok(ArmReach {
+            arm: arm.clone(),
+            endpoint: self.arm(arm)?.endpoint,
+            measured: self.route.measured.clone(),
+            expectation: expectation.clone(),
+            state: self.database.state(),
+            releases_buffers: self.route.trust.releases_buffers,
+            private: private.map(|server| PrivateReach::of(server, &self.route.trust, arm)),
+        })
     }
 
     /// Makes the data sets that the study's cells ask; `key` is that of stored cells.

@@ -9,6 +9,7 @@ use ciphertax_wire::tls::TlsConnector;
 use super::route::Route;
 use crate::database::{Clients, Control, Endpoint, ReachedArm, Ways};
 use crate::error::RunError;
+use crate::ranks::account_of;
 
 /// How an arm reaches it, before any proof.
 ///
@@ -25,12 +26,7 @@ pub(super) fn reached<D: Clients>(
         .is_encrypted()
         .then(|| route.trust.policy(arm))
         .transpose()?;
-    let account = private
-        .zip(arm.authentication.method)
-        .and_then(|(server, method)| match arm.authentication.scram_iterations {
-            None => server.account(method),
-            Some(iterations) => server.scram_account(method, iterations),
-        });
+    let account = private.map(|server| account_of(server, arm));
     let mut endpoint = route.endpoint_of(arm);
     if D::is_over_socket(arm)
         && let Some(socket) = private.and_then(PrivateServer::socket)

@@ -156,6 +156,7 @@ impl Servers for SqliteServers {
         let job = Job {
             study,
             cell,
+            part: ciphertax_engine::Part::WHOLE,
             keys: keys.collect(),
             columns: vec![ArmColumns::default(); arms.len()],
             cpu: None,

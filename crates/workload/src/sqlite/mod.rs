@@ -46,6 +46,7 @@ impl Driver for SqliteAccess {
         let job = &Job {
             study: job.study,
             cell: &cell,
+            part: ciphertax_engine::Part::WHOLE,
             keys: job.keys.clone(),
             columns: job.columns.clone(),
             cpu: job.cpu,

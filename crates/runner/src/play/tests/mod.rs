@@ -34,6 +34,7 @@ fn played(study: &str, time_variable: &str, options: Vec<(&'static str, &'static
         study: study.validated().unwrap(),
         target: None,
         encdb: None,
+        ranks: None,
         seed: 1,
         tool: Tool {
             name: "ciphertax".into(),

@@ -1,0 +1,370 @@
+//! Several load generators that MPI starts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
+use ciphertax_records::{Run, RunStatus, Sample, VoidReason};
+use ciphertax_testkit::{cache, fetched, not_tested};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{CLEANED_UP, OwnServer, PATIENCE, Running, Sandbox, record, samples, within};
+
+/// How soon a run that has lost a load generator must have written what it measured.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Three databases, closed and open loops, connections that stay and that do not.
+const THREE_DATABASES: &str = r#"
+    name = "three"
+    question = "What does TLS cost?"
+    time_s = 12
+    dataset = { table_size = 1000 }
+    ycsb = { record_count = 1000 }
+    arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+
+    [[cell]]
+    name = "mariadb"
+    workload = "oltp_point_select"
+    load = { connections = 7 }
+
+    [[cell]]
+    name = "scheduled"
+    workload = "oltp_point_select"
+    load = { connections = 8, rate = 2000 }
+
+    [[cell]]
+    name = "postgresql"
+    server = "postgresql"
+    workload = "connect"
+    load = { connections = 4 }
+
+    [[cell]]
+    name = "mongodb"
+    server = "mongodb"
+    workload = "ycsb_c"
+    load = { connections = 4 }
+"#;
+
+/// One cell, for as long as nobody stops it.
+const LONG: &str = r#"
+    name = "long"
+    question = "What does TLS cost?"
+    time_s = 300
+    precision = { cpu = 0.0005, throughput = 0.0005 }
+    dataset = { table_size = 1000 }
+    arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+    cell = [{ name = "queries", workload = "oltp_point_select", load = { connections = 6 } }]
+"#;
+
+/// The program that MPI starts, beside the command; `None` where there is no MPI.
+fn ciphertax_mpi() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        Command::new("mpirun").arg("--version").output().ok()?;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let target = root.join("target/mpi");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--locked", "--manifest-path"])
+            .arg(root.join("crates/ranks/Cargo.toml"))
+            .arg("--target-dir")
+            .arg(&target)
+            .status();
+        assert!(built.unwrap().success());
+        let beside = Path::new(env!("CARGO_BIN_EXE_ciphertax")).with_file_name("ciphertax-mpi");
+        fs::copy(target.join("debug/ciphertax-mpi"), &beside).unwrap();
+        Some(beside)
+    });
+    if built.is_none() {
+        not_tested(
+            "load from several load generators: mpirun is missing (openmpi-bin libopenmpi-dev libclang-dev)",
+        );
+    }
+    built.as_deref()
+}
+
+/// So many load generators with these arguments; `None` where there is no MPI.
+fn start(sandbox: &Sandbox, ranks: u32, arguments: &[&str]) -> Option<Running> {
+    let program = ciphertax_mpi()?;
+    let mut command = sandbox.command_of(
+        Path::new("mpirun"),
+        &["--oversubscribe", "--bind-to", "none", "-np"],
+    );
+    command
+        .arg(ranks.to_string())
+        .arg(program)
+        .args(arguments)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        // Servers that were fetched before.
+        .env("XDG_CACHE_HOME", cache());
+    Some(Running::start(command))
+}
+
+fn with_study(study: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("study.toml"), study).unwrap();
+    sandbox
+}
+
+/// The process of a load generator, or of what carries its messages.
+fn process_of(sandbox: &Sandbox, rank: u32, program: &str) -> Pid {
+    let is_it = |pid: &i32| {
+        let of = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&of("environ")).into_owned();
+        let rank = match program {
+            "ciphertax" => format!("CIPHERTAX_RANK={rank}/"),
+            _ => format!("OMPI_COMM_WORLD_RANK={rank}\0"),
+        };
+        of("comm") == format!("{program}\n").into_bytes()
+            && environment.contains(&rank)
+            && environment.contains(sandbox.root().to_str().unwrap())
+            && of("cmdline").windows(4).any(|word| word == b"\0run")
+    };
+    let all = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let found: Vec<i32> = all.filter(is_it).collect();
+    assert_eq!(found.len(), 1, "{program} {rank}: {found:?}");
+    Pid::from_raw(found[0]).unwrap()
+}
+
+/// Waits until so many slices are measured.
+fn measures(sandbox: &Sandbox, slices: usize) {
+    let file = sandbox.run().join("samples.jsonl");
+    let count = || fs::read_to_string(&file).unwrap_or_default().lines().count();
+    assert!(within(PATIENCE, || count() >= slices), "{} slices", count());
+}
+
+/// Waits until a run has been written down as ended early, and tells why.
+fn partial(sandbox: &Sandbox, patience: Duration) -> String {
+    let file = sandbox.run().join("run.json");
+    let reason = || {
+        let text = fs::read_to_string(&file).ok()?;
+        match Run::from_json(&text).ok()?.head.status {
+            RunStatus::Partial { reason } => Some(reason),
+            _ => None,
+        }
+    };
+    assert!(within(patience, || reason().is_some()), "{file:?}");
+    reason().unwrap()
+}
+
+fn no_slice_is_lost(run: &Run, samples: &[Sample], ranks: u32) {
+    assert_eq!(run.head.ranks.len(), ranks as usize);
+    for sample in samples.iter().filter(|sample| sample.void.is_none()) {
+        let shares = &sample.load.ranks;
+        assert_eq!(shares.len(), ranks as usize, "{:?}", sample.slice);
+        let operations: u64 = shares.iter().map(|share| share.operations).sum();
+        assert_eq!(operations, sample.load.operation_count(), "{:?}", sample.slice);
+        let cpu: u64 = shares.iter().map(|share| share.client_cpu.total_ns).sum();
+        assert_eq!(cpu, sample.load.client_cpu.total_ns, "{:?}", sample.slice);
+        let last = shares.iter().map(|share| share.ended_after_ns).max().unwrap();
+        assert_eq!(last, sample.load.duration_ns, "{:?}", sample.slice);
+        assert!(shares.iter().all(|share| share.operations > 0), "{shares:?}");
+    }
+}
+
+#[test]
+fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
+    if fetched(&MONGODB).is_none() || fetched(&POSTGRESQL).is_none() {
+        return;
+    }
+    let sandbox = with_study(THREE_DATABASES);
+    let Some(running) = start(&sandbox, 4, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    let finished = running.finish_within(2 * PATIENCE);
+    finished.measured();
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    no_slice_is_lost(&run, &samples, 4);
+    for cell in ["mariadb", "scheduled", "postgresql", "mongodb"] {
+        let valid = samples
+            .iter()
+            .filter(|sample| sample.slice.cell == cell && sample.is_valid());
+        assert!(valid.count() >= 3, "{cell}: {:?}", run.results.void);
+    }
+    // The schedule of all of them has the rate of the study, and not that of each.
+    let scheduled = samples
+        .iter()
+        .filter_map(|sample| Some((sample, sample.load.open_loop.as_ref()?)));
+    for (sample, open_loop) in scheduled.filter(|(sample, _)| sample.is_valid()) {
+        let seconds = sample.load.duration_ns as f64 / 1e9;
+        let rate = open_loop.planned as f64 / seconds;
+        assert!((1_500.0..2_100.0).contains(&rate), "{rate} in {seconds} s");
+        assert_eq!(
+            open_loop.planned,
+            sample.load.operation_count() + open_loop.not_begun
+        );
+    }
+    assert!(
+        finished
+            .stdout
+            .contains("The load came from 4 load generators on one machine"),
+        "{}",
+        finished.stdout
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_message() {
+    let server = OwnServer::start();
+    let sandbox = with_study(LONG);
+    let url = server.url();
+    let Some(program) = ciphertax_mpi() else { return };
+    let mut command = sandbox.command_of(
+        Path::new("mpirun"),
+        &["--oversubscribe", "--bind-to", "none", "-np", "3"],
+    );
+    command
+        .args(["-x", "CIPHERTAX_PASSWORD"])
+        .arg(program)
+        .args(["run", "study.toml", &url, "--time", "4", "--out", "run"])
+        .env("CIPHERTAX_PASSWORD", server.password())
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let finished = Running::start(command).finish_within(2 * PATIENCE);
+    finished.measured();
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    no_slice_is_lost(&run, &samples, 3);
+    assert!(
+        !fs::read_to_string(sandbox.run().join("run.json"))
+            .unwrap()
+            .contains(server.password())
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn what_one_process_alone_knows_is_refused_before_anything_starts() {
+    let sandbox = with_study(&LONG.replace("oltp_point_select", "ycsb_d"));
+    let Some(running) = start(&sandbox, 2, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    let finished = running.finish_within(PATIENCE);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let refusal = "cell queries: which records there are is known to the process that inserts them";
+    assert!(finished.stderr.contains(refusal), "{}", finished.stderr);
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_load_generator_that_dies_ends_the_run_with_what_was_measured() {
+    let sandbox = with_study(LONG);
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 16);
+    let killed = Instant::now();
+    kill_process(process_of(&sandbox, 2, "ciphertax"), Signal::KILL).unwrap();
+    let finished = running.finish_within(SOON);
+    assert!(killed.elapsed() < SOON);
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    let reason = partial(&sandbox, Duration::ZERO);
+    assert!(
+        reason.contains("rank 2 on ") && reason.contains("is gone"),
+        "{reason}"
+    );
+    assert!(record(&sandbox.run()).results.cells[0].blocks >= 3);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_load_generator_that_hangs_ends_the_run_with_what_was_measured() {
+    let sandbox = with_study(LONG);
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 16);
+    let stopped = Instant::now();
+    kill_process(process_of(&sandbox, 1, "ciphertax"), Signal::STOP).unwrap();
+    let finished = running.finish_within(2 * SOON);
+    assert!(
+        stopped.elapsed() < SOON + Duration::from_secs(2),
+        "{:?}",
+        stopped.elapsed()
+    );
+    assert_eq!(finished.code, Some(4), "{}", finished.stderr);
+    let reason = partial(&sandbox, Duration::ZERO);
+    assert!(
+        reason.contains("rank 1 on ") && reason.contains("does not answer"),
+        "{reason}"
+    );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn the_report_is_written_also_where_mpi_kills_all_that_it_started() {
+    for whom in [1, 0] {
+        let sandbox = with_study(LONG);
+        let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+            return;
+        };
+        measures(&sandbox, 16);
+        kill_process(process_of(&sandbox, whom, "ciphertax-mpi"), Signal::KILL).unwrap();
+        let reason = partial(&sandbox, SOON);
+        assert!(
+            reason.contains("load generators is gone") || reason.contains("stopped"),
+            "{whom}: {reason}"
+        );
+        assert_ne!(running.finish_within(PATIENCE).code, Some(0));
+        assert!(record(&sandbox.run()).results.cells[0].blocks >= 3);
+        sandbox.expect_nothing_left();
+    }
+}
+
+#[test]
+fn ctrl_c_is_heard_by_all() {
+    let sandbox = with_study(LONG);
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 16);
+    running.signal(Signal::INT);
+    let reason = partial(&sandbox, SOON);
+    assert!(reason.contains("stopped"), "{reason}");
+    let _ = running.finish_within(CLEANED_UP);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_slice_that_one_began_late_does_not_count() {
+    let sandbox = with_study(LONG);
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--time", "8", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 6);
+    let late = process_of(&sandbox, 2, "ciphertax");
+    for _ in 0..5 {
+        kill_process(late, Signal::STOP).unwrap();
+        thread::sleep(Duration::from_millis(400));
+        kill_process(late, Signal::CONT).unwrap();
+        thread::sleep(Duration::from_millis(400));
+    }
+    let finished = running.finish_within(2 * PATIENCE);
+    finished.measured();
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    no_slice_is_lost(&run, &samples, 3);
+    let apart = |sample: &&Sample| matches!(sample.void, Some(VoidReason::RanksApart { .. }));
+    let apart: Vec<&Sample> = samples.iter().filter(apart).collect();
+    assert!(!apart.is_empty(), "{:?}", run.results.void);
+    // Those that count began together.
+    let worst = samples.iter().filter(|sample| sample.is_valid()).map(|sample| {
+        let last = sample
+            .load
+            .ranks
+            .iter()
+            .map(|share| share.began_after_ns)
+            .max()
+            .unwrap();
+        last as f64 / sample.load.duration_ns as f64
+    });
+    assert!(worst.fold(0.0, f64::max) <= 0.02);
+    sandbox.expect_nothing_left();
+}

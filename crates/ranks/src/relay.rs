@@ -1,0 +1,140 @@
+//! Carries messages until the load generator that conducts has ended.
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use ciphertax_supervise::Envelope;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level;
+
+use crate::generator::{Generator, Wish};
+use crate::messages::{Arrived, Kind, Messages};
+
+/// How long nothing is looked for where a message has just come or gone, and where none has for a while: MPI does not wake who waits.
+const SOON: Duration = Duration::from_micros(100);
+const LATER: Duration = Duration::from_millis(2);
+const A_WHILE: Duration = Duration::from_millis(20);
+/// How long the others may take to end.
+const ENDING: Duration = Duration::from_secs(4);
+/// How a program ends that a signal ended, besides the signal's number; and one that measured a part.
+const SIGNALLED: u8 = 128;
+const PARTIAL: u8 = 4;
+
+/// How it ends.
+pub(crate) enum End {
+    /// With all others, and this exit code.
+    Together(u8),
+    /// Without some of them.
+    Alone(u8),
+}
+
+/// Carries messages to and from a load generator until the run is over.
+pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result<End, String> {
+    let signal =
+        heed_signals().map_err(|error| format!("ciphertax-mpi: signals cannot be heeded: {error}"))?;
+    let conducts = messages.rank() == 0;
+    let mut traffic = Instant::now();
+    let mut is_lost = false;
+    loop {
+        let pause = match traffic.elapsed() < A_WHILE {
+            true => SOON,
+            false => LATER,
+        };
+        match generator.wish(pause) {
+            Wish::Carry(envelope) => {
+                traffic = Instant::now();
+                let bytes = serde_json::to_vec(&envelope.body).unwrap_or_default();
+                if !messages.send(envelope.rank, Kind::Message, &bytes) {
+                    is_lost = true;
+                    generator.tell(&Envelope::lost(envelope.rank, "it takes no message"));
+                }
+            }
+            Wish::Over if conducts => {
+                let code = generator.wait().map(code).unwrap_or(PARTIAL);
+                return Ok(end_all(messages, code, is_lost));
+            }
+            Wish::Over => {
+                let why = generator.last_words();
+                messages.send(0, Kind::Lost, why.as_bytes());
+            }
+            Wish::Nothing => {}
+        }
+        while let Some(Arrived { from, kind, bytes }) = messages.receive() {
+            traffic = Instant::now();
+            match kind {
+                Kind::Message => {
+                    let body = serde_json::from_slice(&bytes).unwrap_or_default();
+                    generator.tell(&Envelope::new(from, body));
+                }
+                Kind::Lost => {
+                    let why = String::from_utf8_lossy(&bytes).into_owned();
+                    generator.tell(&Envelope::lost(from, why));
+                }
+                Kind::End => {
+                    generator.end();
+                    messages.send(0, Kind::Ended, &[]);
+                    return Ok(End::Together(0));
+                }
+                Kind::Ended => {}
+            }
+        }
+        let caught = signal.swap(0, Ordering::Relaxed);
+        if caught != 0 && conducts {
+            // The run ends in order. The followers end with it.
+            pass_on(caught, generator.pid());
+        }
+    }
+}
+
+/// Ends all others; those that do not say so are not waited for.
+fn end_all(messages: &Messages<'_>, code: u8, is_lost: bool) -> End {
+    let mut left: Vec<u32> = messages.others().collect();
+    left.retain(|other| messages.send(*other, Kind::End, &[]));
+    let is_complete = left.len() == messages.others().count();
+    let deadline = Instant::now() + ENDING;
+    while !left.is_empty() && Instant::now() < deadline {
+        match messages.receive() {
+            Some(arrived) if arrived.kind == Kind::Ended => left.retain(|other| *other != arrived.from),
+            Some(_) => {}
+            None => std::thread::sleep(SOON),
+        }
+    }
+    match left.is_empty() && is_complete && !is_lost {
+        true => End::Together(code),
+        false => End::Alone(code),
+    }
+}
+
+/// What a signal said; 0 before it.
+fn heed_signals() -> io::Result<Arc<AtomicI32>> {
+    let caught = Arc::new(AtomicI32::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let caught = Arc::clone(&caught);
+        // SAFETY: storing a number is all that it does.
+        unsafe { low_level::register(signal, move || caught.store(signal, Ordering::Relaxed)) }?;
+    }
+    Ok(caught)
+}
+
+fn pass_on(signal: i32, pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let signal = rustix::process::Signal::from_named_raw(signal);
+    if let (Some(pid), Some(signal)) = (pid, signal) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.unwrap_or_else(|| {
+        SIGNALLED
+            + status
+                .signal()
+                .and_then(|signal| u8::try_from(signal).ok())
+                .unwrap_or(0)
+    })
+}

@@ -1,0 +1,334 @@
+//! The conductor's side: who follows, what their clocks say, and what all of them are asked.
+
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::Part;
+use ciphertax_records::{RankRecord, harmless};
+
+use super::channel::{Arrival, Channel};
+use super::clock::{Offset, now_ns};
+use super::hello::Hello;
+use super::protocol::{Answer, Request};
+use crate::error::RunError;
+
+/// How long all load generators may take to begin.
+const BEGINNING: Duration = Duration::from_secs(60);
+/// How long one of them may take to say what its clock says.
+const PROMPT: Duration = Duration::from_secs(5);
+/// How often each is asked what its clock says.
+const QUESTIONS: usize = 20;
+/// How long before it begins a slice is called, besides what a message takes.
+const LEAD: Duration = Duration::from_millis(1);
+/// But no longer.
+const LONGEST_LEAD: Duration = Duration::from_secs(1);
+/// So many characters of what another machine calls itself are kept.
+const LONGEST_NAME: usize = 80;
+
+/// The load generators of a run, as the one sees them that conducts.
+#[derive(Clone)]
+pub struct Ranks {
+    all: Arc<Mutex<All>>,
+    of: u32,
+}
+
+struct All {
+    channel: Channel,
+    /// What this one says of itself.
+    own: Hello,
+    /// In the order of their numbers, which begin at 1.
+    followers: Vec<Follower>,
+    lead: Duration,
+    /// Loads started so far.
+    loads: u32,
+    /// Why nobody can be asked any more.
+    lost: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Follower {
+    rank: u32,
+    hello: Hello,
+    offset: Offset,
+}
+
+impl Ranks {
+    /// Waits for all load generators, and asks their clocks. `build` tells builds of one release apart.
+    ///
+    /// # Errors
+    /// Names the host of one that is not as this one, or does not come.
+    pub fn gather(mut channel: Channel, build: &str) -> Result<Self, String> {
+        let of = channel.of;
+        let own = Hello::of_this_process(build);
+        let hellos = hellos(&mut channel)?;
+        let refusals: Vec<String> = hellos
+            .iter()
+            .filter_map(|(rank, hello)| hello.differs_from(*rank, &own))
+            .collect();
+        if !refusals.is_empty() {
+            return Err(refusals.join("\n"));
+        }
+        let boot = own.boot.clone();
+        let mut all = All {
+            channel,
+            own,
+            followers: hellos
+                .into_iter()
+                .map(|(rank, hello)| Follower {
+                    rank,
+                    hello,
+                    offset: Offset::NONE,
+                })
+                .collect(),
+            lead: LEAD,
+            loads: 0,
+            lost: None,
+        };
+        all.ask_clocks(&boot)?;
+        Ok(Self {
+            all: Arc::new(Mutex::new(all)),
+            of,
+        })
+    }
+
+    /// How many load generators there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.of
+    }
+
+    /// What the conductor does of a load.
+    pub(crate) fn own_part(&self) -> Part {
+        Part::new(0, self.of).unwrap_or(Part::WHOLE)
+    }
+
+    /// For the report: where they ran, and how far their clocks were apart.
+    pub(crate) fn records(&self) -> Vec<RankRecord> {
+        let record = |rank, hello: &Hello, offset: Offset| RankRecord {
+            rank,
+            host: hello.host.clone(),
+            cpus: hello.cpus.clone(),
+            clock_offset_ns: offset.ns,
+            clock_error_ns: offset.error_ns,
+        };
+        let all = self.lock();
+        let followers = all.followers.iter();
+        std::iter::once(record(0, &all.own, Offset::NONE))
+            .chain(followers.map(|follower| record(follower.rank, &follower.hello, follower.offset)))
+            .collect()
+    }
+
+    /// Why followers cannot reach a private server, which listens on this machine alone; `None` where all are on it.
+    pub(crate) fn elsewhere(&self) -> Option<String> {
+        let all = self.lock();
+        let other = all
+            .followers
+            .iter()
+            .find(|other| other.hello.boot != all.own.boot)?;
+        Some(format!(
+            "{} runs on another machine, and private servers are reached from this one alone; name a server by its URL",
+            other.name()
+        ))
+    }
+
+    /// Who may not have as many files open as its share of the connections needs.
+    pub(crate) fn too_few_files(&self, wanted: u64) -> Vec<String> {
+        let all = self.lock();
+        let lacks = |follower: &Follower| follower.hello.lacks_files(follower.rank, wanted);
+        all.followers.iter().filter_map(lacks).collect()
+    }
+
+    /// A number for a load that is to be started.
+    pub(super) fn next_load(&self) -> u32 {
+        let mut all = self.lock();
+        all.loads += 1;
+        all.loads
+    }
+
+    /// How long before it begins a slice has to be called.
+    pub(super) fn lead(&self) -> Duration {
+        self.lock().lead
+    }
+
+    /// Calls the slices to come earlier, since one was heard too late.
+    pub(super) fn call_earlier(&self) {
+        let mut all = self.lock();
+        all.lead = (all.lead * 2).min(LONGEST_LEAD);
+    }
+
+    /// Tells every follower something.
+    ///
+    /// # Errors
+    /// Who is gone.
+    pub(super) fn tell(&self, request: impl Fn(Offset) -> Request) -> Result<(), RunError> {
+        self.lock().tell(request).map_err(RunError::Rank)
+    }
+
+    /// What every follower answers to what it was told last, with its name and its clock, in their order.
+    ///
+    /// # Errors
+    /// Who is gone, or does not answer within `patience`, or cannot go on.
+    pub(super) fn answers(&self, patience: Duration) -> Result<Vec<Answered>, RunError> {
+        self.lock().answers(patience).map_err(RunError::Rank)
+    }
+
+    /// [`Ranks::tell`] and [`Ranks::answers`].
+    ///
+    /// # Errors
+    /// Those of both.
+    pub(super) fn ask(
+        &self,
+        request: impl Fn(Offset) -> Request,
+        patience: Duration,
+    ) -> Result<Vec<Answered>, RunError> {
+        let mut all = self.lock();
+        let answers = all.tell(request).and_then(|()| all.answers(patience));
+        answers.map_err(RunError::Rank)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a follower answered.
+pub(super) struct Answered {
+    pub(super) rank: u32,
+    pub(super) name: String,
+    pub(super) offset: Offset,
+    pub(super) answer: Answer,
+}
+
+impl Follower {
+    fn name(&self) -> String {
+        self.hello.name(self.rank)
+    }
+}
+
+impl All {
+    fn tell(&mut self, request: impl Fn(Offset) -> Request) -> Result<(), String> {
+        self.still_there()?;
+        for index in 0..self.followers.len() {
+            let (rank, offset) = (self.followers[index].rank, self.followers[index].offset);
+            self.channel.send(rank, &request(offset)).map_err(|error| {
+                let why = format!("what carries messages between load generators is gone: {error}");
+                self.lost.insert(why).clone()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn answers(&mut self, patience: Duration) -> Result<Vec<Answered>, String> {
+        self.still_there()?;
+        let deadline = Instant::now() + patience;
+        let mut answers: Vec<Option<Answer>> = self.followers.iter().map(|_| None).collect();
+        while let Some(silent) = answers.iter().position(Option::is_none) {
+            let arrival = self.channel.receive(Some(deadline));
+            let why = match arrival {
+                Ok(Some(Arrival::Message {
+                    from,
+                    message: Answer::Refused(why),
+                })) => format!("{}: {}", self.name_of(from), harmless(&why)),
+                Ok(Some(Arrival::Message { from, message })) => {
+                    match (from as usize).checked_sub(1).and_then(|at| answers.get_mut(at)) {
+                        Some(answer @ None) => {
+                            *answer = Some(message);
+                            continue;
+                        }
+                        _ => format!("rank {from} answers what it was not asked"),
+                    }
+                }
+                Ok(Some(Arrival::Lost { rank, why })) => {
+                    format!("{} is gone: {}", self.name_of(rank), harmless(&why))
+                }
+                Ok(None) => "what carries messages between load generators is gone".to_owned(),
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    format!("{} does not answer", self.followers[silent].name())
+                }
+                Err(error) => format!("a load generator says what is no message: {error}"),
+            };
+            return Err(self.lost.insert(why).clone());
+        }
+        let answered = |(follower, answer): (&Follower, Option<Answer>)| {
+            Some(Answered {
+                rank: follower.rank,
+                name: follower.name(),
+                offset: follower.offset,
+                answer: answer?,
+            })
+        };
+        Ok(self.followers.iter().zip(answers).filter_map(answered).collect())
+    }
+
+    fn still_there(&self) -> Result<(), String> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    fn name_of(&self, rank: u32) -> String {
+        let found = self.followers.iter().find(|follower| follower.rank == rank);
+        found.map_or_else(|| format!("rank {rank}"), Follower::name)
+    }
+
+    /// Asks each in turn, so that no answer waits behind another's. A slice is called as long before as the slowest answer took.
+    fn ask_clocks(&mut self, boot: &str) -> Result<(), String> {
+        let mut slowest = Duration::ZERO;
+        for index in 0..self.followers.len() {
+            let rank = self.followers[index].rank;
+            let mut answers = Vec::with_capacity(QUESTIONS);
+            for _ in 0..QUESTIONS {
+                let asked = now_ns();
+                let sent = self.channel.send(rank, &Request::Clock);
+                sent.map_err(|error| format!("{} is gone: {error}", self.name_of(rank)))?;
+                let theirs = match self.channel.receive(Some(Instant::now() + PROMPT)) {
+                    Ok(Some(Arrival::Message {
+                        from,
+                        message: Answer::Clock(theirs),
+                    })) if from == rank => theirs,
+                    Ok(Some(Arrival::Lost { rank, why })) => {
+                        return Err(format!("{} is gone: {}", self.name_of(rank), harmless(&why)));
+                    }
+                    _ => return Err(format!("{} does not say what its clock says", self.name_of(rank))),
+                };
+                answers.push((asked, now_ns(), theirs));
+            }
+            let took = answers.iter().map(|(asked, answered, _)| answered - asked).max();
+            slowest = slowest.max(Duration::from_nanos(took.unwrap_or(0)));
+            let follower = &mut self.followers[index];
+            follower.offset = match follower.hello.boot == boot && !boot.is_empty() {
+                true => Offset::NONE,
+                false => Offset::from_answers(&answers).unwrap_or(Offset::NONE),
+            };
+        }
+        self.lead = (LEAD + slowest).min(LONGEST_LEAD);
+        Ok(())
+    }
+}
+
+/// What all followers say of themselves, in the order of their numbers.
+fn hellos(channel: &mut Channel) -> Result<Vec<(u32, Hello)>, String> {
+    let deadline = Instant::now() + BEGINNING;
+    let mut hellos: Vec<Option<Hello>> = (1..channel.of).map(|_| None).collect();
+    while let Some(missing) = hellos.iter().position(Option::is_none) {
+        match channel.receive::<Hello>(Some(deadline)) {
+            Ok(Some(Arrival::Message { from, message })) => {
+                let at = (from as usize).checked_sub(1);
+                if let Some(hello) = at.and_then(|at| hellos.get_mut(at)) {
+                    *hello = Some(Hello {
+                        host: harmless(&message.host).chars().take(LONGEST_NAME).collect(),
+                        cpus: harmless(&message.cpus).chars().take(LONGEST_NAME).collect(),
+                        ..message
+                    });
+                }
+            }
+            Ok(Some(Arrival::Lost { rank, why })) => {
+                return Err(format!("rank {rank} did not begin: {}", harmless(&why)));
+            }
+            Ok(None) => return Err("what carries messages between load generators is gone".into()),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                return Err(format!("rank {} did not begin within a minute", missing + 1));
+            }
+            Err(error) => return Err(format!("a load generator is another ciphertax: {error}")),
+        }
+    }
+    Ok((1..).zip(hellos.into_iter().flatten()).collect())
+}

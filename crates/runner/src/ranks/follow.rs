@@ -1,0 +1,130 @@
+//! A follower: it opens its share of the connections, and works the slices that it is called to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ciphertax_engine::{Engine, Part};
+use ciphertax_reactor::stop;
+use ciphertax_wire::Target;
+use ciphertax_workload::Job;
+use ciphertax_workload::ycsb::KeySpace;
+
+use super::channel::{Arrival, Channel};
+use super::clock::{instant_of, now_ns, ns_of};
+use super::hello::Hello;
+use super::protocol::{Answer, CalledSlice, Failed, Request, Start, Yielded};
+use crate::arm_columns::arm_columns;
+use crate::database::Database;
+use crate::databases;
+use crate::error::RunError;
+use crate::load;
+use crate::own_limits::make_room;
+use crate::server::TargetServers;
+
+/// Works until nobody calls any more. `target` is the user's own server; `build` tells builds of one release apart.
+///
+/// # Errors
+/// When what is said to it is no message, or nobody takes an answer.
+pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Result<(), String> {
+    let part = Part::new(channel.rank, channel.of).unwrap_or(Part::WHOLE);
+    let gone =
+        |error: std::io::Error| format!("what carries messages between load generators is gone: {error}");
+    channel.send(0, &Hello::of_this_process(build)).map_err(gone)?;
+    let mut follower = Follower {
+        target,
+        part,
+        loads: BTreeMap::new(),
+    };
+    loop {
+        let request = match channel.receive::<Request>(None).map_err(gone)? {
+            Some(Arrival::Message { message, .. }) => message,
+            // That of another follower; the conductor hears it too.
+            Some(Arrival::Lost { rank: 1.., .. }) => continue,
+            Some(Arrival::Lost { rank: 0, .. }) | None => return Ok(()),
+        };
+        let answer = follower
+            .answer(request)
+            .unwrap_or_else(|error| Answer::Refused(error.to_string()));
+        channel.send(0, &answer).map_err(gone)?;
+    }
+}
+
+struct Follower<'a> {
+    target: Option<&'a Target>,
+    part: Part,
+    loads: BTreeMap<u32, Engine>,
+}
+
+impl Follower<'_> {
+    fn answer(&mut self, request: Request) -> Result<Answer, RunError> {
+        Ok(match request {
+            Request::Clock => Answer::Clock(now_ns()),
+            Request::Start(start) => {
+                make_room(&start.study).map_err(RunError::Files)?;
+                let engine = databases::engine_of_rank(self.target, &start, self.part)?;
+                let workers = engine.workers();
+                self.loads.insert(start.load, engine);
+                Answer::Started { workers }
+            }
+            Request::Prepare { load, arm } => {
+                let prepared = self.load(load)?.prepare(arm)?;
+                Answer::Prepared(prepared.err().as_ref().map(Failed::from))
+            }
+            Request::Slice(called) => Answer::Yielded(Box::new(self.slice(called)?)),
+        })
+    }
+
+    fn slice(&mut self, called: CalledSlice) -> Result<Yielded, RunError> {
+        let CalledSlice {
+            load,
+            arm,
+            start_ns,
+            duration_ns,
+            seed,
+        } = called;
+        let engine = self.load(load)?;
+        let duration = Duration::from_nanos(duration_ns);
+        let yielded = engine.slice_from(instant_of(start_ns), seed, arm, duration)?;
+        Ok(Yielded {
+            began_ns: ns_of(yielded.began),
+            failures: yielded.failures,
+            first_failure: yielded.first_failure.as_ref().map(Failed::from),
+            unfinished: yielded.unfinished,
+            interrupted: yielded.interrupted || stop::is_requested(),
+            recorded: yielded.recorded,
+        })
+    }
+
+    fn load(&mut self, number: u32) -> Result<&mut Engine, RunError> {
+        let unknown = || RunError::Rank("it was called to a load that it has not".into());
+        self.loads.get_mut(&number).ok_or_else(unknown)
+    }
+}
+
+/// The load threads of a part of a cell's load, on a database of this kind; `own` is the user's own server.
+///
+/// # Errors
+/// When they cannot be started, or nothing is known of the server.
+pub(crate) fn engine<D: Database>(
+    own: impl Fn() -> Option<TargetServers<D>>,
+    start: &Start,
+    part: Part,
+) -> Result<Engine, RunError> {
+    let Start { study, arms, .. } = start;
+    let cell = start.cell()?;
+    let accesses = arms.iter().map(|reach| reach.access::<D>(own()));
+    let accesses = accesses.collect::<Result<Vec<_>, _>>()?;
+    let keys = Arc::new(KeySpace::new(&study.ycsb));
+    let measured: Vec<_> = arms.iter().map(|reach| reach.arm.clone()).collect();
+    let job = Job {
+        study,
+        cell,
+        part,
+        keys: arms.iter().map(|_| Arc::clone(&keys)).collect(),
+        columns: arm_columns(study, &measured, None),
+        cpu: None,
+        seed: start.seed,
+    };
+    load::start(&job, accesses.into_iter())
+}

@@ -1,0 +1,125 @@
+//! What a load generator says of itself.
+
+use std::fs;
+
+use ciphertax_supervise::child::limit_of_files;
+use serde::{Deserialize, Serialize};
+
+/// Of the messages between load generators. All are of the same build, and this tells apart what is between two releases.
+const PROTOCOL: u32 = 1;
+
+/// Who takes part, and where it runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// The protocol.
+    pub(super) ciphertax_rank: u32,
+    /// The release, and what it was built from.
+    pub(super) version: String,
+    /// OpenSSL's own name for its release.
+    pub(super) openssl: String,
+    /// The host's name.
+    pub(super) host: String,
+    /// What tells whether two processes run under the same kernel.
+    pub(super) boot: String,
+    /// The CPUs it may run on, as the kernel writes lists: `0-3,8`.
+    pub(super) cpus: String,
+    /// How many files it may have open; `None` for as many as wanted.
+    pub(super) files: Option<u64>,
+}
+
+impl Hello {
+    /// What this process says. `build` tells builds of one release apart.
+    pub(super) fn of_this_process(build: &str) -> Self {
+        Self {
+            ciphertax_rank: PROTOCOL,
+            version: format!("{} ({build})", env!("CARGO_PKG_VERSION")),
+            openssl: openssl::version::version().to_owned(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            boot: trimmed("/proc/sys/kernel/random/boot_id"),
+            cpus: cpus(),
+            files: limit_of_files(),
+        }
+    }
+
+    /// By what messages call it.
+    pub(super) fn name(&self, rank: u32) -> String {
+        format!("rank {rank} on {}", self.host)
+    }
+
+    /// Why it cannot measure beside that of another process, which conducts; `None` if it can.
+    pub(super) fn differs_from(&self, rank: u32, conductor: &Self) -> Option<String> {
+        let both = |own: &str, theirs: &str| {
+            format!(
+                "{} has {own}, and {} has {theirs}; install the same ciphertax on both",
+                self.name(rank),
+                conductor.name(0)
+            )
+        };
+        if (self.ciphertax_rank, &self.version) != (conductor.ciphertax_rank, &conductor.version) {
+            let [own, theirs] =
+                [&self.version, &conductor.version].map(|version| format!("ciphertax {version}"));
+            return Some(both(&own, &theirs));
+        }
+        (self.openssl != conductor.openssl).then(|| both(&self.openssl, &conductor.openssl))
+    }
+
+    /// Why it cannot have so many files open, with the remedy; `None` if it can.
+    pub(super) fn lacks_files(&self, rank: u32, wanted: u64) -> Option<String> {
+        let allowed = self.files.filter(|files| *files < wanted)?;
+        Some(format!(
+            "{} would have {wanted} files open, and may have {allowed}; raise that there with ulimit -n {}, start more load generators, \
+             or take fewer connections",
+            self.name(rank),
+            wanted.next_power_of_two()
+        ))
+    }
+}
+
+fn cpus() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap_or_default().trim().to_owned()
+}
+
+fn trimmed(file: &str) -> String {
+    fs::read_to_string(file).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_release_another_openssl_and_too_low_a_limit_are_refused_by_the_hosts_name() {
+        let own = Hello::of_this_process("abc");
+        assert!(!own.cpus.is_empty() && !own.host.is_empty() && !own.boot.is_empty());
+        assert_eq!(own.differs_from(3, &own), None);
+        let there = |change: fn(&mut Hello)| {
+            let mut hello = Hello {
+                host: "db7".into(),
+                ..own.clone()
+            };
+            change(&mut hello);
+            hello
+        };
+        let other = there(|hello| hello.version = "0.0.9 (abc)".into());
+        let refusal = other.differs_from(3, &own).unwrap();
+        assert!(
+            refusal.starts_with("rank 3 on db7 has ciphertax 0.0.9 (abc), and rank 0 on "),
+            "{refusal}"
+        );
+        let other = there(|hello| hello.openssl = "OpenSSL 1.1.1".into());
+        assert!(
+            other
+                .differs_from(3, &own)
+                .unwrap()
+                .contains("rank 3 on db7 has OpenSSL 1.1.1")
+        );
+        let other = there(|hello| hello.files = Some(1024));
+        assert_eq!(other.lacks_files(3, 1024), None);
+        assert!(other.lacks_files(3, 1025).unwrap().contains("ulimit -n 2048"));
+        assert_eq!(there(|hello| hello.files = None).lacks_files(3, 1 << 40), None);
+    }
+}

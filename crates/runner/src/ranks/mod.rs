@@ -1,0 +1,28 @@
+//! A load that several load generators make together, on one machine or many. One of them conducts: it has the servers, proves and
+//! loads them, reads their clocks and writes the run folder, as a run does that is alone. The others, its followers, open their share
+//! of the connections and work the slices that it calls.
+//!
+//! How their messages travel is somebody else's: each has a line of JSON a message on its standard input, which `ciphertax-mpi` carries.
+
+mod channel;
+mod clock;
+mod conduct;
+mod follow;
+mod hello;
+mod merge;
+mod protocol;
+mod reach;
+mod refusals;
+mod role;
+mod spread;
+
+pub use channel::Channel;
+pub use conduct::Ranks;
+pub use follow::follow;
+pub use role::{Role, role};
+
+pub(crate) use follow::engine;
+pub(crate) use protocol::Start;
+pub(crate) use reach::{ArmReach, PrivateReach, ServerState, account_of};
+pub(crate) use refusals::cannot_be_spread;
+pub(crate) use spread::SpreadLoad;

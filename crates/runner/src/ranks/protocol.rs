@@ -1,0 +1,118 @@
+//! What load generators say to each other: the conductor asks, a follower answers, in turns. A follower begins with
+//! [`Hello`](super::hello::Hello).
+
+use ciphertax_engine::Failure;
+use ciphertax_model::{Cell, Study};
+use ciphertax_records::Yield;
+use serde::{Deserialize, Serialize};
+
+use super::reach::ArmReach;
+use crate::error::RunError;
+
+/// What a follower is asked.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Request {
+    /// What its clock says.
+    Clock,
+    /// To start its load threads for a cell.
+    Start(Box<Start>),
+    /// To open its connections to an arm, and to check them.
+    Prepare { load: u32, arm: usize },
+    /// To work a slice.
+    Slice(CalledSlice),
+}
+
+/// A cell, and what is needed to make its part of the load.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// The number by which its slices are called.
+    pub(crate) load: u32,
+    pub(crate) study: Study,
+    /// The name of the cell.
+    pub(crate) cell: String,
+    /// In the order of the cell.
+    pub(crate) arms: Vec<ArmReach>,
+    pub(crate) seed: u64,
+}
+
+impl Start {
+    /// The cell.
+    ///
+    /// # Errors
+    /// If its study has none of that name.
+    pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
+        let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
+        found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
+    }
+}
+
+/// A slice that all work together.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct CalledSlice {
+    pub(super) load: u32,
+    pub(super) arm: usize,
+    /// When it begins, by the follower's clock.
+    pub(super) start_ns: u64,
+    pub(super) duration_ns: u64,
+    pub(super) seed: u64,
+}
+
+/// What a follower answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Answer {
+    /// What its clock says, in nanoseconds.
+    Clock(u64),
+    /// Its load threads have started.
+    Started { workers: u32 },
+    /// Its connections are open, or why not.
+    Prepared(Option<Failed>),
+    /// What it did in the slice.
+    Yielded(Box<Yielded>),
+    /// It cannot go on, and why.
+    Refused(String),
+}
+
+/// What one of them did in a slice.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Yielded {
+    /// When its first load thread began, or its schedule did, by its own clock.
+    pub(super) began_ns: u64,
+    pub(super) recorded: Yield,
+    pub(super) failures: u64,
+    pub(super) first_failure: Option<Failed>,
+    pub(super) unfinished: u64,
+    pub(super) interrupted: bool,
+}
+
+/// An operation or a connection that failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Failed {
+    Error(String),
+    Disconnected(String),
+    FactsDiffer(String),
+}
+
+impl From<&Failure> for Failed {
+    fn from(failure: &Failure) -> Self {
+        match failure {
+            Failure::Error(message) => Self::Error(message.clone()),
+            Failure::Disconnected(message) => Self::Disconnected(message.clone()),
+            Failure::FactsDiffer(message) => Self::FactsDiffer(message.clone()),
+        }
+    }
+}
+
+impl Failed {
+    /// The same, with the name of the load generator that it happened to.
+    pub(super) fn of(self, rank: &str) -> Failure {
+        let said = |message: String| format!("{rank}: {message}");
+        match self {
+            Self::Error(message) => Failure::Error(said(message)),
+            Self::Disconnected(message) => Failure::Disconnected(said(message)),
+            Self::FactsDiffer(message) => Failure::FactsDiffer(said(message)),
+        }
+    }
+}

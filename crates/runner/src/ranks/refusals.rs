@@ -1,0 +1,96 @@
+//! What several load generators cannot measure together.
+
+use ciphertax_model::workload::Tables;
+use ciphertax_model::{Arm, Cell, PasswordCache, Study, Workload};
+
+/// What of a study so many load generators cannot share, with the remedy.
+pub(crate) fn cannot_be_spread(study: &Study, of: u32) -> Vec<String> {
+    let cells = study.cells.iter().filter_map(|cell| refused_cell(cell, of));
+    let arms = study.arms.iter().filter_map(refused_arm);
+    cells.chain(arms).collect()
+}
+
+fn refused_cell(cell: &Cell, of: u32) -> Option<String> {
+    let tables = cell.workload.descriptor().tables;
+    let why = if cell.command.is_some() {
+        "a program of your own makes its load in one process".to_owned()
+    } else if tables == Some(Tables::Tpcc) {
+        "TPC-C's tables are checked against what one process has heard".to_owned()
+    } else if cell.ycsb_mix().is_some_and(|mix| mix.insert > 0.0) || cell.workload == Workload::YcsbLoad {
+        "which records there are is known to the process that inserts them".to_owned()
+    } else if cell.keep_operations {
+        "single operations are kept by one process".to_owned()
+    } else if cell.load.connections < of {
+        format!(
+            "it has {} connections for {of} load generators, and each needs one; take more with --set load.connections={of}, or start \
+             fewer",
+            cell.load.connections
+        )
+    } else {
+        return None;
+    };
+    Some(format!(
+        "cell {}: {why}; measure it with `ciphertax run`, without mpirun",
+        cell.name
+    ))
+}
+
+fn refused_arm(arm: &Arm) -> Option<String> {
+    let what = [
+        (arm.columns.is_some(), "cells that its clients encrypt"),
+        (
+            arm.at_rest.columns.is_some(),
+            "columns whose key its sessions give the server",
+        ),
+        (
+            arm.authentication.password_cache == PasswordCache::Cold,
+            "logins that the server must not remember",
+        ),
+    ];
+    let (_, what) = what.into_iter().find(|(is, _)| *is)?;
+    Some(format!(
+        "arm {}: {what} are known to one load generator alone; leave the arm out, or measure it without mpirun",
+        arm.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_process_alone_knows_is_refused_by_name_and_all_else_is_not() {
+        let refused = |cell: &str, arm: &str, of| {
+            let text = format!(
+                "name = \"s\"\nquestion = \"?\"\ntime_s = 60\n\
+                 arm = [{{ name = \"plain\", transport = \"plain\" }}, {{ name = \"other\", {arm} }}]\n\
+                 cell = [{{ name = \"c\", {cell} }}]\n"
+            );
+            cannot_be_spread(&Study::from_toml(&text).unwrap(), of)
+        };
+        let tls = "transport = \"tls\"";
+        let point_select = "workload = \"oltp_point_select\", load = { connections = 4 }";
+        assert_eq!(refused(point_select, tls, 4), [""; 0]);
+        for (cell, of, says) in [
+            (point_select, 5, "4 connections for 5 load generators"),
+            (
+                "workload = \"ycsb_d\", load = { connections = 4 }",
+                2,
+                "which records there are",
+            ),
+            ("workload = \"tpcc\", load = { connections = 4 }", 2, "TPC-C"),
+            (
+                "workload = \"oltp_point_select\", keep_operations = true, load = { connections = 4 }",
+                2,
+                "single operations",
+            ),
+        ] {
+            let refusals = refused(cell, tls, of);
+            assert!(refusals.len() == 1 && refusals[0].contains(says), "{refusals:?}");
+            assert!(refusals[0].starts_with("cell c: "), "{refusals:?}");
+        }
+        let cold = "transport = \"plain\", authentication = { method = \"caching_sha2_password\", password_cache = \"cold\" }";
+        let refusals = refused("workload = \"connect\", load = { connections = 4 }", cold, 2);
+        assert!(refusals[0].starts_with("arm other: logins"), "{refusals:?}");
+    }
+}

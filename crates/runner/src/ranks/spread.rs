@@ -1,0 +1,123 @@
+//! The load of a cell that all load generators make together.
+
+use std::time::{Duration, Instant};
+
+use ciphertax_engine::{Engine, Failure};
+use ciphertax_model::Pace;
+use ciphertax_records::VoidReason;
+
+use super::clock::ns_of;
+use super::conduct::{Answered, Ranks};
+use super::merge::{Share, merged};
+use super::protocol::{Answer, CalledSlice, Request, Start};
+use crate::error::RunError;
+use crate::load::{Load, Slice};
+
+/// How long a follower may take to start its load threads.
+const STARTING: Duration = Duration::from_secs(30);
+/// How long it may take to open its connections, of which each has some seconds of its own.
+const OPENING: Duration = Duration::from_secs(60);
+/// How long it may take after the conductor has finished. A server that stalls one of them stalls all.
+const FINISHING: Duration = Duration::from_secs(5);
+
+/// The load of a cell, of which this process makes a part and calls the others.
+pub(crate) struct SpreadLoad {
+    own: Engine,
+    ranks: Ranks,
+    number: u32,
+    workers: u32,
+    pace: Pace,
+}
+
+impl SpreadLoad {
+    /// Has every follower start its part beside `own`.
+    ///
+    /// # Errors
+    /// Who cannot.
+    pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, mut start: Start) -> Result<Self, RunError> {
+        let number = ranks.next_load();
+        start.load = number;
+        let answers = ranks.ask(|_| Request::Start(Box::new(start.clone())), STARTING)?;
+        let mut workers = own.workers();
+        for Answered { name, answer, .. } in answers {
+            match answer {
+                Answer::Started { workers: more } => workers += more,
+                _ => return Err(nonsense(&name)),
+            }
+        }
+        Ok(Self {
+            own,
+            ranks: ranks.clone(),
+            number,
+            workers,
+            pace,
+        })
+    }
+}
+
+impl Load for SpreadLoad {
+    fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
+        let load = self.number;
+        self.ranks.tell(|_| Request::Prepare { load, arm })?;
+        let mut prepared = self.own.prepare(arm)?;
+        for Answered { name, answer, .. } in self.ranks.answers(OPENING)? {
+            match answer {
+                Answer::Prepared(None) => {}
+                Answer::Prepared(Some(failed)) => prepared = prepared.and(Err(failed.of(&name))),
+                _ => return Err(nonsense(&name)),
+            }
+        }
+        Ok(prepared)
+    }
+
+    fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
+        let start = Instant::now() + self.ranks.lead();
+        let start_ns = ns_of(start);
+        self.ranks.tell(|offset| {
+            Request::Slice(CalledSlice {
+                load: self.number,
+                arm,
+                start_ns: offset.there(start_ns),
+                duration_ns: duration.as_nanos() as u64,
+                seed,
+            })
+        })?;
+        let own = self.own.slice_from(start, seed, arm, duration)?;
+        let answers = match self.ranks.answers(FINISHING) {
+            Ok(answers) => answers,
+            Err(RunError::Rank(detail)) => {
+                return Ok(Slice {
+                    yielded: own,
+                    void: Some(VoidReason::RankLost { detail }),
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let mut shares = Vec::with_capacity(answers.len());
+        for Answered {
+            rank,
+            name,
+            offset,
+            answer,
+        } in answers
+        {
+            match answer {
+                Answer::Yielded(yielded) => shares.push(Share::of_follower((rank, name), *yielded, offset)),
+                _ => return Err(nonsense(&name)),
+            }
+        }
+        let slice = merged(own, shares, duration, self.pace)?;
+        if let Some(VoidReason::RanksApart { .. }) = slice.void {
+            self.ranks.call_earlier();
+        }
+        Ok(slice)
+    }
+}
+
+fn nonsense(name: &str) -> RunError {
+    RunError::Rank(format!("{name} answers what it was not asked"))
+}

@@ -6,8 +6,7 @@
 #SBATCH --job-name=ciphertax
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=4
-#SBATCH --cpu-bind=cores
 #SBATCH --time=00:15:00
 set -euo pipefail
 # Slurm must know the MPI that ciphertax-mpi was built with: `srun --mpi=list` says which it knows.
-exec srun --mpi=pmix ciphertax-mpi run "$@"
+exec srun --mpi=pmix --cpu-bind=cores ciphertax-mpi run "$@"

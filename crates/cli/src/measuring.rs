@@ -48,6 +48,9 @@ pub(crate) fn measure(
         ..plan(study, arguments, words)?
     };
     if arguments.dry_run {
+        if let Some(Role::Follower(_)) = role()? {
+            return Ok(Exit::Done);
+        }
         return dry_run(&plan, arguments);
     }
     let destination = match &arguments.out {
@@ -68,7 +71,12 @@ pub(crate) fn play_and_show(
 ) -> Result<Exit, String> {
     let plan = match role()? {
         None => plan.clone(),
-        Some(Role::Conductor(channel)) => conducting(plan, channel)?,
+        Some(_) if matches!(destination, Destination::Resumed(_)) => {
+            return Err(
+                "several load generators cannot go on with a run that one began; leave mpirun out".into(),
+            );
+        }
+        Some(Role::Conductor(channel)) => conducting(plan, channel, arguments.confirm)?,
         Some(Role::Follower(channel)) => {
             follow(channel, plan.target.as_ref(), &plan.tool.commit)?;
             return Ok(Exit::Done);
@@ -100,8 +108,11 @@ pub(crate) fn play_and_show(
 ///
 /// # Errors
 /// Names the host of one that cannot measure beside this one.
-fn conducting(plan: &Plan, channel: Channel) -> Result<Plan, String> {
+fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, String> {
     let ranks = Ranks::gather(channel, &plan.tool.commit)?;
+    if confirm {
+        return Err("--confirm plays a study of its own afterwards, for which one load generator is enough; leave mpirun out".into());
+    }
     let mut plan = Plan {
         ranks: Some(ranks),
         ..plan.clone()

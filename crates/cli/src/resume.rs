@@ -19,6 +19,13 @@ pub(crate) fn resume(folder: &Path, arguments: &RunArguments) -> Result<Exit, St
     let cut_off = CutOff::open(folder, &measuring::tool(), &ciphertax_observe::host())
         .map_err(|error| error.to_string())?;
     let head = cut_off.head().clone();
+    if !head.ranks.is_empty() {
+        return Err(format!(
+            "the load of the run in {} came from {} load generators, and such a run does not go on; begin a new one",
+            folder.display(),
+            head.ranks.len()
+        ));
+    }
     let (study, target) = words(arguments);
     if let Some(study) = study {
         let (file, text) = find(study)?;

@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(10);
 const THREE_DATABASES: &str = r#"
     name = "three"
     question = "What does TLS cost?"
-    time_s = 12
+    time_s = 24
     dataset = { table_size = 1000 }
     ycsb = { record_count = 1000 }
     arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
@@ -271,7 +271,10 @@ fn a_load_generator_that_dies_ends_the_run_with_what_was_measured() {
         reason.contains("rank 2 on ") && reason.contains("is gone"),
         "{reason}"
     );
-    assert!(record(&sandbox.run()).results.cells[0].blocks >= 3);
+    assert!(record(&sandbox.run()).results.cells[0].blocks >= 1);
+    sandbox
+        .finish(&["run", "--resume", "run"])
+        .refuses(&["came from 3 load generators"]);
     sandbox.expect_nothing_left();
 }
 
@@ -285,11 +288,7 @@ fn a_load_generator_that_hangs_ends_the_run_with_what_was_measured() {
     let stopped = Instant::now();
     kill_process(process_of(&sandbox, 1, "ciphertax"), Signal::STOP).unwrap();
     let finished = running.finish_within(2 * SOON);
-    assert!(
-        stopped.elapsed() < SOON + Duration::from_secs(2),
-        "{:?}",
-        stopped.elapsed()
-    );
+    assert!(stopped.elapsed() < SOON, "{:?}", stopped.elapsed());
     assert_eq!(finished.code, Some(4), "{}", finished.stderr);
     let reason = partial(&sandbox, Duration::ZERO);
     assert!(
@@ -310,11 +309,11 @@ fn the_report_is_written_also_where_mpi_kills_all_that_it_started() {
         kill_process(process_of(&sandbox, whom, "ciphertax-mpi"), Signal::KILL).unwrap();
         let reason = partial(&sandbox, SOON);
         assert!(
-            reason.contains("load generators is gone") || reason.contains("stopped"),
+            reason.contains("gone") || reason.contains("stopped"),
             "{whom}: {reason}"
         );
         assert_ne!(running.finish_within(PATIENCE).code, Some(0));
-        assert!(record(&sandbox.run()).results.cells[0].blocks >= 3);
+        assert!(record(&sandbox.run()).results.cells[0].blocks >= 1);
         sandbox.expect_nothing_left();
     }
 }

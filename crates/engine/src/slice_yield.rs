@@ -1,7 +1,7 @@
 //! What a slice yielded, all load threads together.
 
 use std::ops::Deref;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ciphertax_records::{CpuTime, KeptOperation, Yield};
 
@@ -19,6 +19,8 @@ const SATURATED: f64 = 0.85;
 pub struct SliceYield {
     /// When the first load thread began, or the schedule did.
     pub began: Instant,
+    /// How long after the beginning of its schedule the last load thread began; zero without a schedule, where `began` says all.
+    pub late: Duration,
     /// What is recorded of it.
     pub recorded: Yield,
     /// Every single operation, where they are kept.
@@ -38,6 +40,7 @@ impl SliceYield {
     pub fn nothing(began: Instant) -> Self {
         Self {
             began,
+            late: Duration::ZERO,
             recorded: Yield::default(),
             kept: Vec::new(),
             failures: 0,
@@ -66,7 +69,12 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         Course::Closed(_) | Course::Batch(_) => first.unwrap_or_else(Instant::now),
     };
     let ended = works.iter().map(|work| work.ended).max().unwrap_or(began);
-    let duration = ended - began;
+    let duration = ended.saturating_duration_since(began);
+    let last = works.iter().map(|work| work.began).max().unwrap_or(began);
+    let late = match course {
+        Course::Open(_) => last.saturating_duration_since(began),
+        Course::Closed(_) | Course::Batch(_) => Duration::ZERO,
+    };
     let client_cpu = CpuTime {
         total_ns: works.iter().map(|work| work.cpu.total_ns).sum(),
         system_ns: works.iter().map(|work| work.cpu.system_ns).sum(),
@@ -91,9 +99,14 @@ pub(crate) fn merge(works: Vec<Work>, course: &Course) -> SliceYield {
         Course::Open(schedule) => Some(responses.sample(schedule.operations())),
         Course::Closed(_) | Course::Batch(_) => None,
     };
-    let saturation = client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads).max(1.0);
+    // A part of a schedule may have no operation in a slice.
+    let saturation = match duration.is_zero() {
+        true => 0.0,
+        false => client_cpu.total_ns as f64 / (duration.as_nanos() as f64 * threads),
+    };
     SliceYield {
         began,
+        late,
         recorded: Yield {
             duration_ns: duration.as_nanos() as u64,
             operations: recorder.operations(),

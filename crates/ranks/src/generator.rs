@@ -53,10 +53,12 @@ impl Generator {
             .args(arguments)
             .env(VARIABLE, format!("{rank}/{of}"))
             .stdin(Stdio::from(theirs));
+        child::in_own_session(&mut command);
         if rank > 0 {
             command.stderr(Stdio::piped());
+            // A load that nobody calls any more ends at once.
+            child::die_with_this_thread(&mut command);
         }
-        child::in_own_session(&mut command);
         let mut child = command.spawn().map_err(unusable)?;
         Ok(Self {
             said: child.stderr.take().map(|stderr| thread::spawn(|| kept(stderr))),
@@ -93,9 +95,12 @@ impl Generator {
 
     /// Tells it what another said; nothing, once it is gone.
     pub(crate) fn tell(&mut self, envelope: &Envelope) {
-        if let Some(conversation) = &mut self.conversation {
-            // What is wrong shows when it says no more.
-            let _ = conversation.send(envelope);
+        let Some(conversation) = &mut self.conversation else {
+            return;
+        };
+        if conversation.send(envelope).is_err() {
+            // A part of it may have been sent, after which nothing could be understood. It hears that it is alone, and ends.
+            conversation.say_no_more();
         }
     }
 

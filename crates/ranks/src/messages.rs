@@ -29,6 +29,9 @@ const GLANCE: Duration = Duration::from_micros(100);
 /// How long a message may take.
 const TRANSFER: Duration = Duration::from_secs(5);
 
+/// How all ends where one hangs: what was measured is kept.
+const PARTIAL: i32 = 4;
+
 /// The way to all others.
 pub(crate) struct Messages<'a> {
     world: &'a SimpleCommunicator,
@@ -56,20 +59,20 @@ impl<'a> Messages<'a> {
         (0..of).filter(move |other| *other != rank)
     }
 
-    /// Sends a message; false if the other does not take it.
-    pub(crate) fn send(&self, to: u32, kind: Kind, bytes: &[u8]) -> bool {
+    /// Sends a message. Whoever does not take it hangs, and all that MPI started are ended then: a message on its way cannot be
+    /// taken back.
+    pub(crate) fn send(&self, to: u32, kind: Kind, bytes: &[u8]) {
         let to = self.world.process_at_rank(to as i32);
         let deadline = Instant::now() + TRANSFER;
         request::scope(|scope| {
             let mut sending = to.immediate_send_with_tag(scope, bytes, kind as Tag);
             loop {
                 sending = match sending.test() {
-                    Ok(_) => return true,
+                    Ok(_) => return,
                     Err(sending) => sending,
                 };
                 if Instant::now() > deadline {
-                    sending.cancel();
-                    return false;
+                    self.world.abort(PARTIAL);
                 }
                 thread::sleep(GLANCE);
             }

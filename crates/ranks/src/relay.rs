@@ -1,12 +1,15 @@
 //! Carries messages until the load generator that conducts has ended.
 
 use std::io;
-use std::process::ExitStatus;
+use std::process::{self, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_supervise::Envelope;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 
@@ -19,6 +22,8 @@ const LATER: Duration = Duration::from_millis(2);
 const A_WHILE: Duration = Duration::from_millis(20);
 /// How long the others may take to end.
 const ENDING: Duration = Duration::from_secs(4);
+/// How long this program may need after its load generator.
+const STUCK: Duration = Duration::from_secs(12);
 /// How a program ends that a signal ended, besides the signal's number; and one that measured a part.
 const SIGNALLED: u8 = 128;
 const PARTIAL: u8 = 4;
@@ -36,25 +41,33 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
     let signal =
         heed_signals().map_err(|error| format!("ciphertax-mpi: signals cannot be heeded: {error}"))?;
     let conducts = messages.rank() == 0;
+    if conducts {
+        end_after(generator.pid());
+    }
     let mut traffic = Instant::now();
-    let mut is_lost = false;
+    let mut followers_ended = None;
     loop {
         let pause = match traffic.elapsed() < A_WHILE {
             true => SOON,
             false => LATER,
         };
         match generator.wish(pause) {
+            // To itself: that the others are to end.
+            Wish::Carry(Envelope { rank: 0, .. }) if conducts => {
+                followers_ended = Some(followers_ended.unwrap_or_else(|| end_followers(messages)));
+                generator.tell(&Envelope::new(0, Value::Null));
+            }
             Wish::Carry(envelope) => {
                 traffic = Instant::now();
                 let bytes = serde_json::to_vec(&envelope.body).unwrap_or_default();
-                if !messages.send(envelope.rank, Kind::Message, &bytes) {
-                    is_lost = true;
-                    generator.tell(&Envelope::lost(envelope.rank, "it takes no message"));
-                }
+                messages.send(envelope.rank, Kind::Message, &bytes);
             }
             Wish::Over if conducts => {
                 let code = generator.wait().map(code).unwrap_or(PARTIAL);
-                return Ok(end_all(messages, code, is_lost));
+                return Ok(match followers_ended.unwrap_or_else(|| end_followers(messages)) {
+                    true => End::Together(code),
+                    false => End::Alone(code),
+                });
             }
             Wish::Over => {
                 let why = generator.last_words();
@@ -89,23 +102,36 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
     }
 }
 
-/// Ends all others; those that do not say so are not waited for.
-fn end_all(messages: &Messages<'_>, code: u8, is_lost: bool) -> End {
+/// Ends all followers; false if some do not say so in time.
+fn end_followers(messages: &Messages<'_>) -> bool {
     let mut left: Vec<u32> = messages.others().collect();
-    left.retain(|other| messages.send(*other, Kind::End, &[]));
-    let is_complete = left.len() == messages.others().count();
+    for other in &left {
+        messages.send(*other, Kind::End, &[]);
+    }
     let deadline = Instant::now() + ENDING;
     while !left.is_empty() && Instant::now() < deadline {
         match messages.receive() {
             Some(arrived) if arrived.kind == Kind::Ended => left.retain(|other| *other != arrived.from),
             Some(_) => {}
-            None => std::thread::sleep(SOON),
+            None => thread::sleep(SOON),
         }
     }
-    match left.is_empty() && is_complete && !is_lost {
-        true => End::Together(code),
-        false => End::Alone(code),
-    }
+    left.is_empty()
+}
+
+/// Ends this process some time after the load generator has ended, whatever MPI waits for then; mpirun ends all others with it.
+fn end_after(generator: u32) {
+    thread::spawn(move || {
+        let Some(pid) = i32::try_from(generator).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        // It is left to be waited for.
+        let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        if ended.is_ok() {
+            thread::sleep(STUCK);
+            process::exit(PARTIAL.into());
+        }
+    });
 }
 
 /// What a signal said; 0 before it.
@@ -120,10 +146,10 @@ fn heed_signals() -> io::Result<Arc<AtomicI32>> {
 }
 
 fn pass_on(signal: i32, pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    let signal = rustix::process::Signal::from_named_raw(signal);
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let signal = Signal::from_named_raw(signal);
     if let (Some(pid), Some(signal)) = (pid, signal) {
-        let _ = rustix::process::kill_process(pid, signal);
+        let _ = kill_process(pid, signal);
     }
 }
 

@@ -16,8 +16,11 @@ impl Yield {
     /// # Errors
     /// When a histogram cannot be read.
     pub fn merged(yields: &[Self], begins_ns: &[u64]) -> Result<Self, HistogramError> {
-        let mut merged = Self::default();
-        for of_one in yields {
+        let Some((first, others)) = yields.split_first() else {
+            return Ok(Self::default());
+        };
+        let mut merged = first.clone();
+        for of_one in others {
             merged.add(of_one)?;
         }
         let first = begins_ns.iter().copied().min().unwrap_or(0);
@@ -49,9 +52,9 @@ impl Yield {
         self.bytes_sent += more.bytes_sent;
         self.bytes_received += more.bytes_received;
         self.client_context_switches += more.client_context_switches;
-        add_known(&mut self.client_run_queue_wait_ns, more.client_run_queue_wait_ns);
-        add_known(&mut self.client_page_faults, more.client_page_faults);
-        add_known(&mut self.client_peak_memory_bytes, more.client_peak_memory_bytes);
+        add_if_known(&mut self.client_run_queue_wait_ns, more.client_run_queue_wait_ns);
+        add_if_known(&mut self.client_page_faults, more.client_page_faults);
+        add_if_known(&mut self.client_peak_memory_bytes, more.client_peak_memory_bytes);
         add_known(&mut self.handshakes, more.handshakes);
         self.workers += more.workers;
         add_counts(&mut self.logins, &more.logins);
@@ -81,7 +84,7 @@ impl PhaseSample {
     fn add(&mut self, more: &Self) -> Result<(), HistogramError> {
         self.count += more.count;
         self.wall_sum_ns += more.wall_sum_ns;
-        add_known(&mut self.client_cpu_sum_ns, more.client_cpu_sum_ns);
+        add_if_known(&mut self.client_cpu_sum_ns, more.client_cpu_sum_ns);
         self.bytes_sent += more.bytes_sent;
         self.bytes_received += more.bytes_received;
         self.flights += more.flights;
@@ -108,7 +111,15 @@ fn add_histogram(sum: &mut HistogramText, more: &HistogramText) -> Result<(), Hi
     Ok(())
 }
 
-/// What only some know is the sum of what these know.
+/// What one does not know, nobody knows of all.
+fn add_if_known<T: AddAssign + Copy>(sum: &mut Option<T>, more: Option<T>) {
+    match (sum.as_mut(), more) {
+        (Some(sum), Some(more)) => *sum += more,
+        _ => *sum = None,
+    }
+}
+
+/// What only some have had is the sum of what these have had.
 fn add_known<T: AddAssign + Copy>(sum: &mut Option<T>, more: Option<T>) {
     match (sum.as_mut(), more) {
         (Some(sum), Some(more)) => *sum += more,

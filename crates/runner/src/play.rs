@@ -169,6 +169,7 @@ impl<'a> Player<'a> {
                 if plan.target.is_some() && !servers.is_empty() {
                     progress.stage(&Stage::CleaningUp);
                 }
+                dismiss(plan);
                 match close_all(plan, servers) {
                     Ok(()) => Err(error),
                     Err(left) => Err(RunError::AndNotCleanedUp(error.into(), left.into())),
@@ -211,6 +212,7 @@ impl<'a> Player<'a> {
         tell_errors(&mut head.servers, &log);
 
         progress.stage(&Stage::CleaningUp);
+        dismiss(plan);
         let cleaned = close_all(plan, servers);
         let measured = match (measured, checked) {
             (Err(RunError::Inconsistent(why)), _) | (_, Err(RunError::Inconsistent(why))) => {
@@ -392,6 +394,13 @@ fn open_cells<'a>(
     }
     go_on()?;
     Ok((courses, cells))
+}
+
+/// Ends the other load generators, before what they may have locked is removed.
+fn dismiss(plan: &Plan) {
+    if let Some(ranks) = &plan.ranks {
+        ranks.dismiss();
+    }
 }
 
 /// Removes data sets and private servers; all of them, whatever happens to one.

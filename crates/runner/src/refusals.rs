@@ -35,7 +35,7 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
             .map(|ranks| of_ranks(plan, ranks))
             .unwrap_or_default(),
     );
-    if plan.target.is_none() {
+    if plan.target.is_none() && plan.ranks.is_none() {
         refusals.extend(too_few(&plan.study, None, &OwnLimits::found())?);
     }
     if refusals.is_empty() {

@@ -1,6 +1,7 @@
 //! The way to the other load generators: what `ciphertax-mpi` carries.
 
 use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ciphertax_supervise::{Conversation, Envelope};
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 #[derive(Debug)]
 pub struct Channel {
     conversation: Conversation,
+    writer: Writer,
     pub(super) rank: u32,
     /// How many there are, with this one.
     pub(super) of: u32,
@@ -29,23 +31,43 @@ pub(super) enum Arrival<T> {
     },
 }
 
+/// The way out, of which a message is whole whoever sends it.
+#[derive(Debug, Clone)]
+pub(super) struct Writer(Arc<Mutex<Conversation>>);
+
+impl Writer {
+    /// # Errors
+    /// If it is too long, or what carries it is gone.
+    pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
+        let body = serde_json::to_value(message)?;
+        let mut conversation = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        conversation.send(&Envelope::new(to, body))
+    }
+}
+
 impl Channel {
-    pub(super) fn new(conversation: Conversation, rank: u32, of: u32) -> Self {
+    /// Over both ends of the same conversation, of which one is for reading.
+    pub(super) fn new(conversation: Conversation, writer: Conversation, rank: u32, of: u32) -> Self {
         Self {
             conversation,
+            writer: Writer(Arc::new(Mutex::new(writer))),
             rank,
             of,
         }
     }
 
-    /// # Errors
-    /// If it is too long, or what carries it is gone.
-    pub(super) fn send(&mut self, to: u32, message: &impl Serialize) -> io::Result<()> {
-        let body = serde_json::to_value(message)?;
-        self.conversation.send(&Envelope::new(to, body))
+    /// What sends from another thread.
+    pub(super) fn writer(&self) -> Writer {
+        self.writer.clone()
     }
 
-    /// The next message; `None` once nobody sends any more. `patience` is none for however long it takes.
+    /// # Errors
+    /// If it is too long, or what carries it is gone.
+    pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
+        self.writer.send(to, message)
+    }
+
+    /// The next message; `None` once nobody sends any more. Without a deadline it takes however long it takes.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] when there is none by then; or if it is no such message.

@@ -17,8 +17,14 @@ use crate::error::RunError;
 const BEGINNING: Duration = Duration::from_secs(60);
 /// How long one of them may take to say what its clock says.
 const PROMPT: Duration = Duration::from_secs(5);
-/// How often each is asked what its clock says.
-const QUESTIONS: usize = 20;
+/// How long a follower may be silent that works: it says every second that it lives.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How often each is asked what its clock says, at the beginning and later.
+const QUESTIONS: [usize; 2] = [20, 5];
+/// How old an answer may be. Clocks of two machines run apart by some 50 µs a second at most, which is half a millisecond then.
+const FRESH: Duration = Duration::from_secs(10);
+/// How long followers may take to end.
+const ENDING: Duration = Duration::from_secs(6);
 /// How long before it begins a slice is called, besides what a message takes.
 const LEAD: Duration = Duration::from_millis(1);
 /// But no longer.
@@ -40,6 +46,8 @@ struct All {
     /// In the order of their numbers, which begin at 1.
     followers: Vec<Follower>,
     lead: Duration,
+    /// When the clocks were asked last.
+    asked: Instant,
     /// Loads started so far.
     loads: u32,
     /// Why nobody can be asked any more.
@@ -69,7 +77,6 @@ impl Ranks {
         if !refusals.is_empty() {
             return Err(refusals.join("\n"));
         }
-        let boot = own.boot.clone();
         let mut all = All {
             channel,
             own,
@@ -82,10 +89,11 @@ impl Ranks {
                 })
                 .collect(),
             lead: LEAD,
+            asked: Instant::now(),
             loads: 0,
             lost: None,
         };
-        all.ask_clocks(&boot)?;
+        all.ask_clocks(QUESTIONS[0])?;
         Ok(Self {
             all: Arc::new(Mutex::new(all)),
             of,
@@ -124,7 +132,7 @@ impl Ranks {
         let other = all
             .followers
             .iter()
-            .find(|other| other.hello.boot != all.own.boot)?;
+            .find(|other| !other.hello.is_beside(&all.own))?;
         Some(format!(
             "{} runs on another machine, and private servers are reached from this one alone; name a server by its URL",
             other.name()
@@ -135,7 +143,26 @@ impl Ranks {
     pub(crate) fn too_few_files(&self, wanted: u64) -> Vec<String> {
         let all = self.lock();
         let lacks = |follower: &Follower| follower.hello.lacks_files(follower.rank, wanted);
-        all.followers.iter().filter_map(lacks).collect()
+        let own = all.own.lacks_files(0, wanted);
+        own.into_iter()
+            .chain(all.followers.iter().filter_map(lacks))
+            .collect()
+    }
+
+    /// Ends all followers: what one that hangs has locked would keep the conductor from cleaning up.
+    pub(crate) fn dismiss(&self) {
+        let mut all = self.lock();
+        all.lost.get_or_insert_with(|| "the run is over".to_owned());
+        if all.channel.send(0, &()).is_err() {
+            return;
+        }
+        let deadline = Instant::now() + ENDING;
+        // Whatever else is still on its way says nothing any more.
+        while let Ok(Some(arrival)) = all.channel.receive::<serde_json::Value>(Some(deadline)) {
+            if matches!(arrival, Arrival::Message { from: 0, .. }) {
+                return;
+            }
+        }
     }
 
     /// A number for a load that is to be started.
@@ -148,6 +175,23 @@ impl Ranks {
     /// How long before it begins a slice has to be called.
     pub(super) fn lead(&self) -> Duration {
         self.lock().lead
+    }
+
+    /// Asks the clocks of other machines again, if the answers are old.
+    ///
+    /// # Errors
+    /// Who is gone or does not answer.
+    pub(super) fn ask_clocks_again(&self) -> Result<(), RunError> {
+        let mut all = self.lock();
+        all.still_there().map_err(RunError::Rank)?;
+        let is_alone = all
+            .followers
+            .iter()
+            .all(|follower| follower.hello.is_beside(&all.own));
+        if is_alone || all.asked.elapsed() < FRESH {
+            return Ok(());
+        }
+        all.ask_clocks(QUESTIONS[1]).map_err(RunError::Rank)
     }
 
     /// Calls the slices to come earlier, since one was heard too late.
@@ -167,22 +211,18 @@ impl Ranks {
     /// What every follower answers to what it was told last, with its name and its clock, in their order.
     ///
     /// # Errors
-    /// Who is gone, or does not answer within `patience`, or cannot go on.
-    pub(super) fn answers(&self, patience: Duration) -> Result<Vec<Answered>, RunError> {
-        self.lock().answers(patience).map_err(RunError::Rank)
+    /// Who is gone or silent, or cannot go on.
+    pub(super) fn answers(&self) -> Result<Vec<Answered>, RunError> {
+        self.lock().answers().map_err(RunError::Rank)
     }
 
     /// [`Ranks::tell`] and [`Ranks::answers`].
     ///
     /// # Errors
     /// Those of both.
-    pub(super) fn ask(
-        &self,
-        request: impl Fn(Offset) -> Request,
-        patience: Duration,
-    ) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn ask(&self, request: impl Fn(Offset) -> Request) -> Result<Vec<Answered>, RunError> {
         let mut all = self.lock();
-        let answers = all.tell(request).and_then(|()| all.answers(patience));
+        let answers = all.tell(request).and_then(|()| all.answers());
         answers.map_err(RunError::Rank)
     }
 
@@ -218,17 +258,32 @@ impl All {
         Ok(())
     }
 
-    fn answers(&mut self, patience: Duration) -> Result<Vec<Answered>, String> {
+    /// A follower says now and then that it lives: whoever is silent hangs, however long the others work.
+    fn answers(&mut self) -> Result<Vec<Answered>, String> {
         self.still_there()?;
-        let deadline = Instant::now() + patience;
+        let mut heard = vec![Instant::now(); self.followers.len()];
         let mut answers: Vec<Option<Answer>> = self.followers.iter().map(|_| None).collect();
-        while let Some(silent) = answers.iter().position(Option::is_none) {
-            let arrival = self.channel.receive(Some(deadline));
+        let waiting = |answers: &[Option<Answer>], heard: &[Instant]| {
+            let open = (0..answers.len()).filter(|at| answers[*at].is_none());
+            open.min_by_key(|at| heard[*at])
+        };
+        while let Some(silent) = waiting(&answers, &heard) {
+            let arrival = self.channel.receive(Some(heard[silent] + SILENCE));
             let why = match arrival {
                 Ok(Some(Arrival::Message {
                     from,
                     message: Answer::Refused(why),
                 })) => format!("{}: {}", self.name_of(from), harmless(&why)),
+                Ok(Some(Arrival::Message {
+                    from,
+                    message: Answer::Alive,
+                })) => {
+                    let at = (from as usize).checked_sub(1);
+                    if let Some(heard) = at.and_then(|at| heard.get_mut(at)) {
+                        *heard = Instant::now();
+                    }
+                    continue;
+                }
                 Ok(Some(Arrival::Message { from, message })) => {
                     match (from as usize).checked_sub(1).and_then(|at| answers.get_mut(at)) {
                         Some(answer @ None) => {
@@ -245,7 +300,10 @@ impl All {
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
                     format!("{} does not answer", self.followers[silent].name())
                 }
-                Err(error) => format!("a load generator says what is no message: {error}"),
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    format!("a load generator says what is no message: {error}")
+                }
+                Err(_) => "what carries messages between load generators is gone".to_owned(),
             };
             return Err(self.lost.insert(why).clone());
         }
@@ -270,16 +328,27 @@ impl All {
     }
 
     /// Asks each in turn, so that no answer waits behind another's. A slice is called as long before as the slowest answer took.
-    fn ask_clocks(&mut self, boot: &str) -> Result<(), String> {
+    fn ask_clocks(&mut self, questions: usize) -> Result<(), String> {
         let mut slowest = Duration::ZERO;
+        self.asked = Instant::now();
         for index in 0..self.followers.len() {
             let rank = self.followers[index].rank;
-            let mut answers = Vec::with_capacity(QUESTIONS);
-            for _ in 0..QUESTIONS {
+            let mut answers = Vec::with_capacity(questions);
+            for _ in 0..questions {
                 let asked = now_ns();
                 let sent = self.channel.send(rank, &Request::Clock);
                 sent.map_err(|error| format!("{} is gone: {error}", self.name_of(rank)))?;
-                let theirs = match self.channel.receive(Some(Instant::now() + PROMPT)) {
+                let deadline = Instant::now() + PROMPT;
+                let mut arrival = self.channel.receive(Some(deadline));
+                // What was said while it answered the last question.
+                while let Ok(Some(Arrival::Message {
+                    message: Answer::Alive,
+                    ..
+                })) = arrival
+                {
+                    arrival = self.channel.receive(Some(deadline));
+                }
+                let theirs = match arrival {
                     Ok(Some(Arrival::Message {
                         from,
                         message: Answer::Clock(theirs),
@@ -294,12 +363,12 @@ impl All {
             let took = answers.iter().map(|(asked, answered, _)| answered - asked).max();
             slowest = slowest.max(Duration::from_nanos(took.unwrap_or(0)));
             let follower = &mut self.followers[index];
-            follower.offset = match follower.hello.boot == boot && !boot.is_empty() {
+            follower.offset = match follower.hello.is_beside(&self.own) {
                 true => Offset::NONE,
                 false => Offset::from_answers(&answers).unwrap_or(Offset::NONE),
             };
         }
-        self.lead = (LEAD + slowest).min(LONGEST_LEAD);
+        self.lead = self.lead.max(LEAD + slowest).min(LONGEST_LEAD);
         Ok(())
     }
 }
@@ -316,6 +385,8 @@ fn hellos(channel: &mut Channel) -> Result<Vec<(u32, Hello)>, String> {
                     *hello = Some(Hello {
                         host: harmless(&message.host).chars().take(LONGEST_NAME).collect(),
                         cpus: harmless(&message.cpus).chars().take(LONGEST_NAME).collect(),
+                        version: harmless(&message.version).chars().take(LONGEST_NAME).collect(),
+                        openssl: harmless(&message.openssl).chars().take(LONGEST_NAME).collect(),
                         ..message
                     });
                 }

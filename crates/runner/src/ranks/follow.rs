@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use ciphertax_engine::{Engine, Part};
-use ciphertax_reactor::stop;
 use ciphertax_wire::Target;
 use ciphertax_workload::Job;
 use ciphertax_workload::ycsb::KeySpace;
 
-use super::channel::{Arrival, Channel};
+use super::channel::{Arrival, Channel, Writer};
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
 use super::protocol::{Answer, CalledSlice, Failed, Request, Start, Yielded};
@@ -22,6 +23,9 @@ use crate::load;
 use crate::own_limits::make_room;
 use crate::server::TargetServers;
 
+/// How often it is said.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
 /// Works until nobody calls any more. `target` is the user's own server; `build` tells builds of one release apart.
 ///
 /// # Errors
@@ -31,6 +35,8 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
     let gone =
         |error: std::io::Error| format!("what carries messages between load generators is gone: {error}");
     channel.send(0, &Hello::of_this_process(build)).map_err(gone)?;
+    let works = Arc::new(AtomicBool::new(false));
+    say_it_lives(channel.writer(), Arc::clone(&works));
     let mut follower = Follower {
         target,
         part,
@@ -39,15 +45,27 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
     loop {
         let request = match channel.receive::<Request>(None).map_err(gone)? {
             Some(Arrival::Message { message, .. }) => message,
-            // That of another follower; the conductor hears it too.
-            Some(Arrival::Lost { rank: 1.., .. }) => continue,
-            Some(Arrival::Lost { rank: 0, .. }) | None => return Ok(()),
+            Some(Arrival::Lost { .. }) | None => return Ok(()),
         };
+        works.store(true, Ordering::Relaxed);
         let answer = follower
             .answer(request)
             .unwrap_or_else(|error| Answer::Refused(error.to_string()));
+        works.store(false, Ordering::Relaxed);
         channel.send(0, &answer).map_err(gone)?;
     }
+}
+
+/// Has a thread say every second that this process lives, while it works: an operation or a connection may take long.
+fn say_it_lives(writer: Writer, works: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        loop {
+            thread::sleep(HEARTBEAT);
+            if works.load(Ordering::Relaxed) && writer.send(0, &Answer::Alive).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 struct Follower<'a> {
@@ -88,10 +106,11 @@ impl Follower<'_> {
         let yielded = engine.slice_from(instant_of(start_ns), seed, arm, duration)?;
         Ok(Yielded {
             began_ns: ns_of(yielded.began),
+            late_ns: yielded.late.as_nanos() as u64,
             failures: yielded.failures,
             first_failure: yielded.first_failure.as_ref().map(Failed::from),
             unfinished: yielded.unfinished,
-            interrupted: yielded.interrupted || stop::is_requested(),
+            interrupted: yielded.interrupted,
             recorded: yielded.recorded,
         })
     }

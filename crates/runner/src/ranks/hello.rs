@@ -46,6 +46,11 @@ impl Hello {
         format!("rank {rank} on {}", self.host)
     }
 
+    /// True if both are under one kernel, and so share its clock and its files.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        !self.boot.is_empty() && self.boot == other.boot
+    }
+
     /// Why it cannot measure beside that of another process, which conducts; `None` if it can.
     pub(super) fn differs_from(&self, rank: u32, conductor: &Self) -> Option<String> {
         let both = |own: &str, theirs: &str| {

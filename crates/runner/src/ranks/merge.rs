@@ -20,6 +20,8 @@ pub(super) struct Share {
     rank: u32,
     /// When it began, by the conductor's clock.
     began_ns: u64,
+    /// How long after the beginning of its schedule it began.
+    late_ns: u64,
     recorded: Yield,
     failures: u64,
     first_failure: Option<Failure>,
@@ -33,6 +35,7 @@ impl Share {
         Self {
             rank,
             began_ns: offset.here(yielded.began_ns),
+            late_ns: yielded.late_ns,
             recorded: yielded.recorded,
             failures: yielded.failures,
             first_failure: yielded.first_failure.map(|failed| failed.of(&name)),
@@ -45,6 +48,7 @@ impl Share {
         Self {
             rank: 0,
             began_ns: ns_of(own.began),
+            late_ns: own.late.as_nanos() as u64,
             recorded: own.recorded,
             failures: own.failures,
             first_failure: own.first_failure,
@@ -84,16 +88,19 @@ pub(super) fn merged(
             operations: share.recorded.operation_count(),
             client_cpu: share.recorded.client_cpu,
             client_bound: share.recorded.client_bound,
-            began_after_ns: share.began_ns - first,
+            began_after_ns: share.began_ns - first + share.late_ns,
             ended_after_ns: share.ended_ns() - first,
         })
         .collect();
-    let void = apart(&recorded, duration, pace);
+    // What failed, hung or was cut short says more than that it ended at another time.
+    let is_whole = |share: &Share| share.failures == 0 && share.unfinished == 0 && !share.interrupted;
+    let void = apart(&recorded, duration, pace).filter(|_| shares.iter().all(is_whole));
     let gravest = |failure: &&Failure| matches!(failure, Failure::FactsDiffer(_));
     let failures = || shares.iter().filter_map(|share| share.first_failure.as_ref());
     Ok(Slice {
         yielded: SliceYield {
             began: instant_of(first),
+            late: Duration::ZERO,
             kept: Vec::new(),
             failures: shares.iter().map(|share| share.failures).sum(),
             first_failure: failures().find(gravest).or_else(|| failures().next()).cloned(),
@@ -103,6 +110,12 @@ pub(super) fn merged(
         },
         void,
     })
+}
+
+/// True if they began so far apart that the slice does not count.
+pub(super) fn began_apart(load: &Yield, duration: Duration) -> bool {
+    let last = load.ranks.iter().map(|share| share.began_after_ns).max();
+    last.unwrap_or(0) as f64 > duration.as_nanos() as f64 * MOST_APART
 }
 
 /// That they did not work together.

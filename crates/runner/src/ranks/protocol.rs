@@ -70,6 +70,8 @@ pub(super) enum Answer {
     Prepared(Option<Failed>),
     /// What it did in the slice.
     Yielded(Box<Yielded>),
+    /// It still works at what it was asked.
+    Alive,
     /// It cannot go on, and why.
     Refused(String),
 }
@@ -79,6 +81,8 @@ pub(super) enum Answer {
 pub(super) struct Yielded {
     /// When its first load thread began, or its schedule did, by its own clock.
     pub(super) began_ns: u64,
+    /// How long after the beginning of its schedule its last load thread began.
+    pub(super) late_ns: u64,
     pub(super) recorded: Yield,
     pub(super) failures: u64,
     pub(super) first_failure: Option<Failed>,

@@ -1,6 +1,7 @@
 //! How a follower reaches the arms that the conductor has proved.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use ciphertax_lab::{Account, PrivateServer};
@@ -42,7 +43,7 @@ pub(crate) struct ServerState {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PrivateReach {
     user: String,
-    password: String,
+    password: Shown,
     method: AuthenticationMethod,
     scram_iterations: Option<u32>,
     /// The file of its authority, and for whom its certificate is; `None` for a server without TLS.
@@ -50,6 +51,16 @@ pub(crate) struct PrivateReach {
     /// Certificates and keys of its clients.
     clients: BTreeMap<CertificateKind, (PathBuf, PathBuf)>,
     legacy: bool,
+}
+
+/// A password on its way to another process on this machine.
+#[derive(Clone, Serialize, Deserialize)]
+struct Shown(String);
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 impl PrivateReach {
@@ -61,7 +72,7 @@ impl PrivateReach {
         };
         Self {
             user: account.user.clone(),
-            password: account.password.expose().to_owned(),
+            password: Shown(account.password.expose().to_owned()),
             method: account.method,
             scram_iterations: account.scram_iterations,
             ca: match &trust.verification {
@@ -76,7 +87,7 @@ impl PrivateReach {
     fn account(&self) -> Account {
         Account {
             user: self.user.clone(),
-            password: Secret::new(self.password.clone()),
+            password: Secret::new(self.password.0.clone()),
             method: self.method,
             scram_iterations: self.scram_iterations,
             verifier: None,

@@ -1,16 +1,28 @@
 //! What several load generators cannot measure together.
 
 use ciphertax_model::workload::Tables;
-use ciphertax_model::{Arm, Cell, PasswordCache, Study, Workload};
+use ciphertax_model::{Arm, Cell, Pace, PasswordCache, Placement, Study, Workload};
+
+use crate::entry::entry;
 
 /// What of a study so many load generators cannot share, with the remedy.
 pub(crate) fn cannot_be_spread(study: &Study, of: u32) -> Vec<String> {
-    let cells = study.cells.iter().filter_map(|cell| refused_cell(cell, of));
+    let cells = study
+        .cells
+        .iter()
+        .filter_map(|cell| refused_cell(study, cell, of));
     let arms = study.arms.iter().filter_map(refused_arm);
-    cells.chain(arms).collect()
+    let placement = (study.placement == Placement::Together).then(|| {
+        "all load threads on the server's CPU are those of one process; take --set placement=free with mpirun".to_owned()
+    });
+    cells.chain(arms).chain(placement).collect()
 }
 
-fn refused_cell(cell: &Cell, of: u32) -> Option<String> {
+fn is_in_its_client(study: &Study, cell: &Cell) -> bool {
+    entry(&study.server_spec(cell).server).is_ok_and(|entry| entry.protocol().is_none())
+}
+
+fn refused_cell(study: &Study, cell: &Cell, of: u32) -> Option<String> {
     let tables = cell.workload.descriptor().tables;
     let why = if cell.command.is_some() {
         "a program of your own makes its load in one process".to_owned()
@@ -18,12 +30,21 @@ fn refused_cell(cell: &Cell, of: u32) -> Option<String> {
         "TPC-C's tables are checked against what one process has heard".to_owned()
     } else if cell.ycsb_mix().is_some_and(|mix| mix.insert > 0.0) || cell.workload == Workload::YcsbLoad {
         "which records there are is known to the process that inserts them".to_owned()
+    } else if matches!(cell.load.pace(), Pace::Batch { .. }) {
+        "a batch is done when the last of them is done".to_owned()
+    } else if is_in_its_client(study, cell) {
+        "a database in its client has one load generator".to_owned()
     } else if cell.keep_operations {
         "single operations are kept by one process".to_owned()
     } else if cell.load.connections < of {
         format!(
             "it has {} connections for {of} load generators, and each needs one; take more with --set load.connections={of}, or start \
              fewer",
+            cell.load.connections
+        )
+    } else if matches!(cell.load.pace(), Pace::Open { .. }) && !cell.load.connections.is_multiple_of(of) {
+        format!(
+            "its {} connections share a rate, and cannot be shared evenly by {of} load generators; take another number of either",
             cell.load.connections
         )
     } else {
@@ -79,6 +100,16 @@ mod tests {
                 "which records there are",
             ),
             ("workload = \"tpcc\", load = { connections = 4 }", 2, "TPC-C"),
+            (
+                "workload = \"oltp_point_select\", load = { connections = 4, batch = 100 }",
+                2,
+                "a batch is done",
+            ),
+            (
+                "workload = \"oltp_point_select\", load = { connections = 4, rate = 100 }",
+                3,
+                "share a rate",
+            ),
             (
                 "workload = \"oltp_point_select\", keep_operations = true, load = { connections = 4 }",
                 2,

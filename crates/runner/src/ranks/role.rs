@@ -30,12 +30,13 @@ pub fn role() -> Result<Option<Role>, String> {
         let (rank, of): (u32, u32) = (rank.parse().ok()?, of.parse().ok()?);
         (rank < of).then_some((rank, of))
     });
-    let (Some((rank, of)), Some(conversation)) = (numbers, Conversation::with_owner()) else {
+    let both = Conversation::with_owner().zip(Conversation::with_owner());
+    let (Some((rank, of)), Some((reader, writer))) = (numbers, both) else {
         return Err(format!(
             "{VARIABLE} is {said:?}, which ciphertax-mpi sets for the programs that it starts; unset it"
         ));
     };
-    let channel = Channel::new(conversation, rank, of);
+    let channel = Channel::new(reader, writer, rank, of);
     Ok(Some(match rank {
         0 => Role::Conductor(channel),
         _ => Role::Follower(channel),

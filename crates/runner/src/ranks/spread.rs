@@ -8,17 +8,10 @@ use ciphertax_records::VoidReason;
 
 use super::clock::ns_of;
 use super::conduct::{Answered, Ranks};
-use super::merge::{Share, merged};
+use super::merge::{Share, began_apart, merged};
 use super::protocol::{Answer, CalledSlice, Request, Start};
 use crate::error::RunError;
 use crate::load::{Load, Slice};
-
-/// How long a follower may take to start its load threads.
-const STARTING: Duration = Duration::from_secs(30);
-/// How long it may take to open its connections, of which each has some seconds of its own.
-const OPENING: Duration = Duration::from_secs(60);
-/// How long it may take after the conductor has finished. A server that stalls one of them stalls all.
-const FINISHING: Duration = Duration::from_secs(5);
 
 /// The load of a cell, of which this process makes a part and calls the others.
 pub(crate) struct SpreadLoad {
@@ -37,7 +30,7 @@ impl SpreadLoad {
     pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, mut start: Start) -> Result<Self, RunError> {
         let number = ranks.next_load();
         start.load = number;
-        let answers = ranks.ask(|_| Request::Start(Box::new(start.clone())), STARTING)?;
+        let answers = ranks.ask(|_| Request::Start(Box::new(start.clone())))?;
         let mut workers = own.workers();
         for Answered { name, answer, .. } in answers {
             match answer {
@@ -62,9 +55,10 @@ impl Load for SpreadLoad {
 
     fn prepare(&mut self, arm: usize) -> Result<Result<(), Failure>, RunError> {
         let load = self.number;
+        self.ranks.ask_clocks_again()?;
         self.ranks.tell(|_| Request::Prepare { load, arm })?;
         let mut prepared = self.own.prepare(arm)?;
-        for Answered { name, answer, .. } in self.ranks.answers(OPENING)? {
+        for Answered { name, answer, .. } in self.ranks.answers()? {
             match answer {
                 Answer::Prepared(None) => {}
                 Answer::Prepared(Some(failed)) => prepared = prepared.and(Err(failed.of(&name))),
@@ -87,7 +81,7 @@ impl Load for SpreadLoad {
             })
         })?;
         let own = self.own.slice_from(start, seed, arm, duration)?;
-        let answers = match self.ranks.answers(FINISHING) {
+        let answers = match self.ranks.answers() {
             Ok(answers) => answers,
             Err(RunError::Rank(detail)) => {
                 return Ok(Slice {
@@ -111,7 +105,7 @@ impl Load for SpreadLoad {
             }
         }
         let slice = merged(own, shares, duration, self.pace)?;
-        if let Some(VoidReason::RanksApart { .. }) = slice.void {
+        if began_apart(&slice.yielded.recorded, duration) {
             self.ranks.call_earlier();
         }
         Ok(slice)

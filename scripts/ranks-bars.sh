@@ -1,0 +1,202 @@
+#!/usr/bin/env bash
+# How several load generators do beside one, as root on one machine with an MPI: prints Markdown.
+#
+#   scripts/ranks-bars.sh [beside|apart|many|killed]
+set -euo pipefail
+bin="$(cd "$(dirname "$0")/.." && pwd)/target/release"
+[[ -x $bin/ciphertax-mpi ]] || { echo "make mpi builds ciphertax-mpi" >&2; exit 1; }
+work="$(mktemp -d)"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
+ranks=(mpirun --oversubscribe --bind-to none)
+spaces=(a b c d)
+server=""
+
+end() {
+    [[ -z $server ]] || { kill "$server"; wait "$server" 2>/dev/null || true; } 2>/dev/null
+    for name in "${spaces[@]}"; do
+        ip netns del "ctx-$name" 2>/dev/null || true
+        rm -rf "/etc/netns/ctx-$name"
+    done
+    ip link del ctx-bridge 2>/dev/null || true
+    rm -rf "$work"
+}
+trap end EXIT
+
+study() { # connections, slice, time
+    cat > "$work/study.toml" <<EOF
+name = "ranks"
+question = "What does TLS cost?"
+time_s = $3
+slice_s = $2
+profile = "off"
+precision = { cpu = 0.0005, throughput = 0.0005 }
+dataset = { table_size = 10000 }
+arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
+cell = [{ name = "c", workload = "oltp_point_select", load = { connections = $1 } }]
+EOF
+}
+
+run() { # how it is started, then words of ciphertax
+    "$@" --out "$work/run" >"$work/said" 2>&1 || { local code=$?; [[ $code == 3 ]] || { cat "$work/said" >&2; return "$code"; }; }
+}
+
+skew() { # of the slices that count, in microseconds: median, highest, how many; void slices
+    grep -v '"void"' "$work/run/samples.jsonl" | jq -s -r '
+        [.[] | select(.ranks) | [.ranks[].began_after_ns] | max / 1000] | sort
+        | "\(.[length / 2 | floor] | floor) | \(max | floor) | \(length)"'
+}
+
+beside() {
+    echo '## One process with 64 connections beside four ranks with 16 each, in turns'
+    echo
+    echo '| run | load generators | queries per second, plain | server µs per query, plain | tls costs the server | tls changes throughput | client µs per query, plain |'
+    echo '|--:|--:|--:|--:|--:|--:|--:|'
+    study 64 0.2 15
+    for turn in 1 2 3; do
+        for of in 1 4; do
+            rm -rf "$work/run"
+            case $of in
+            1) run "$bin/ciphertax" run "$work/study.toml" ;;
+            *) run "${ranks[@]}" -np 4 "$bin/ciphertax-mpi" run "$work/study.toml" ;;
+            esac
+            jq -r --arg turn "$turn" --arg of "$of" '
+                def row($arm; $metric): .estimates[] | select(.arm == $arm and .metric == $metric);
+                def percent: . * 1000 | round / 10;
+                def change: "\(.change | percent) % [\(.low | percent), \(.high | percent)]";
+                "| \($turn) | \($of) | \(row("tls"; "throughput").baseline | round) | \(row("tls"; "server_cpu_per_op").baseline * 10 | round / 10) | \(row("tls"; "server_cpu_per_op") | change) | \(row("tls"; "throughput") | change) | \(row("tls"; "client_cpu_per_op").baseline * 10 | round / 10) |"
+            ' "$work/run/run.json"
+        done
+    done
+    echo
+}
+
+apart() {
+    echo '## Four ranks in network namespaces, each taken for a machine of its own'
+    echo
+    echo '| ms from each other | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs | skew of the beginning, µs: median | highest | slices that count | slices |'
+    echo '|--:|---|---|--:|--:|--:|--:|'
+    ip link add ctx-bridge type bridge
+    ip link set ctx-bridge up
+    local at=1 hosts=""
+    for name in "${spaces[@]}"; do hosts+="10.77.0.$((at++)) ctx-$name"$'\n'; done
+    at=1
+    for name in "${spaces[@]}"; do
+        mkdir -p "/etc/netns/ctx-$name"
+        printf '127.0.0.1 localhost\n%s' "$hosts" > "/etc/netns/ctx-$name/hosts"
+        echo "boot-$name" > "$work/boot-$name"
+        ip netns add "ctx-$name"
+        ip link add "ctx-$name" type veth peer name eth0 netns "ctx-$name"
+        ip link set "ctx-$name" master ctx-bridge up
+        ip -n "ctx-$name" addr add "10.77.0.$((at++))/24" dev eth0
+        ip -n "ctx-$name" link set eth0 up
+        ip -n "ctx-$name" link set lo up
+    done
+    cat > "$work/in" <<EOF
+#!/usr/bin/env bash
+# In the namespace of a host, by another name, and under what looks like another kernel.
+host="\$1"; shift
+exec ip netns exec "\$host" unshare --uts --mount sh -c 'hostname "\$0"; mount --bind "$work/boot-\${0#ctx-}" /proc/sys/kernel/random/boot_id; exec sh -c "\$*"' "\$host" "\$@"
+EOF
+    chmod +x "$work/in"
+    own_server
+    study 8 0.5 12
+    local distances=(0 1 20)
+    ip netns exec ctx-a tc qdisc replace dev eth0 root netem delay 0ms 2>/dev/null || distances=(0)
+    for ms in "${distances[@]}"; do
+        for name in "${spaces[@]}"; do
+            [[ $ms == 0 ]] || ip netns exec "ctx-$name" tc qdisc replace dev eth0 root netem delay "${ms}ms" limit 100000
+        done
+        rm -rf "$work/run"
+        CIPHERTAX_PASSWORD=secret run "$work/in" ctx-a "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none \
+            --mca plm_rsh_agent $work/in --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 \
+            --host ctx-a,ctx-b,ctx-c,ctx-d -np 4 -x CIPHERTAX_PASSWORD $bin/ciphertax-mpi run $work/study.toml mysql://ctx@10.77.0.1:3399/"
+        local offsets errors
+        offsets="$(jq -r '[.ranks[1:][].clock_offset_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
+        errors="$(jq -r '[.ranks[1:][].clock_error_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
+        echo "| $ms | $offsets | $errors | $(skew) | $(grep -c '"arm"' "$work/run/samples.jsonl") |"
+    done
+    echo
+    [[ ${#distances[@]} == 3 ]] || echo 'This kernel has no netem, so that nothing was kept at a distance.'
+    echo
+}
+
+own_server() {
+    mariadb-install-db --no-defaults --auth-root-authentication-method=normal --datadir="$work/data" --user="$(id -un)" >/dev/null 2>&1 ||
+        "$(dirname "$(readlink -f "$(command -v mariadb-install-db)")")/mariadb-install-db" --no-defaults --datadir="$work/data" >/dev/null
+    # One statement a line.
+    printf '%s\n' "CREATE USER ctx@'%' IDENTIFIED BY 'secret';" "GRANT ALL ON *.* TO ctx@'%';" > "$work/init.sql"
+    chmod 755 "$work"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ctx -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
+    ip netns exec ctx-a mariadbd --no-defaults --user="$(id -un)" --datadir="$work/data" --socket="$work/s" --port=3399 \
+        --bind-address=10.77.0.1 --init-file="$work/init.sql" --ssl-cert="$work/cert.pem" --ssl-key="$work/key.pem" \
+        --skip-name-resolve --pid-file="$work/pid" >"$work/server" 2>&1 &
+    server=$!
+    for _ in $(seq 100); do [[ -S $work/s ]] && return; sleep 0.1; done
+    cat "$work/server" >&2
+    return 1
+}
+
+many() {
+    echo '## Many ranks, on two CPUs'
+    echo
+    echo '| load generators | slices of | slices that count | slices | wall time beside the slices, of all | the same of one process | memory of rank 0, MB | folder, MB per minute | skew of the beginning, µs: median, highest, of |'
+    echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
+    study 64 0.5 15
+    rm -rf "$work/run"
+    run "$bin/ciphertax" run "$work/study.toml"
+    local alone of
+    alone="$(beside_slices)"
+    for of in 16 64; do
+        rm -rf "$work/run"
+        run "${ranks[@]}" -np "$of" "$bin/ciphertax-mpi" run "$work/study.toml"
+        local memory size
+        memory="$(jq -s -r '[.[] | select(.client_peak_memory_bytes)] | length as $n | (.[$n - 1].client_peak_memory_bytes / 1e6 | round)' "$work/run/samples.jsonl")"
+        size="$(du -sb "$work/run" | awk '{print $1}')"
+        echo "| $of | 0.5 s | $(grep -vc '"void"' "$work/run/samples.jsonl") | $(grep -c '"arm"' "$work/run/samples.jsonl") | $(beside_slices) | $alone | $memory (all together) | $(awk -v b="$size" 'BEGIN {print b * 4 / 1e6}') | $(skew) |"
+    done
+    echo
+}
+
+beside_slices() { # percent of the time from the first slice to the last in which none ran
+    jq -s -r '[.[] | select(.start_ns)] | ((.[-1].start_ns + .[-1].duration_ns - .[0].start_ns)) as $all
+        | ([.[].duration_ns] | add) as $sum | "\((1 - $sum / $all) * 1000 | round / 10) %"' "$work/run/samples.jsonl"
+}
+
+killed() {
+    echo "## A rank of three killed at a random moment, ${KILLS:-20} times"
+    echo
+    study 6 0.1 60
+    local number ended=0 partial=0 slowest=0
+    for number in $(seq "${KILLS:-20}"); do
+        rm -rf "$work/run"
+        "${ranks[@]}" -np 3 "$bin/ciphertax-mpi" run "$work/study.toml" --out "$work/run" >"$work/said" 2>&1 &
+        local mpirun=$! began took
+        until [[ -s $work/run/samples.jsonl ]]; do sleep 0.05; done
+        sleep "$(awk -v r="$RANDOM" 'BEGIN {print 0.5 + r / 32768 * 3}')"
+        # Now the load generator itself, now what carries its messages.
+        local whose=$((number % 2 == 0 ? 1 : 2)) program=ciphertax
+        ((number % 4 < 2)) || program=ciphertax-mpi
+        local victim
+        victim="$(for pid in $(pgrep -x "$program"); do
+            tr '\0' '\n' < "/proc/$pid/environ" 2>/dev/null | grep -Eq "^(CIPHERTAX_RANK=$whose/3|OMPI_COMM_WORLD_RANK=$whose)\$" && echo "$pid" && break
+        done)"
+        began=$(date +%s%N)
+        kill -KILL "$victim"
+        until jq -e '.status.state == "partial"' "$work/run/run.json" >/dev/null 2>&1; do
+            sleep 0.05
+            (( $(date +%s%N) - began < 20000000000 )) || break
+        done
+        took=$((($(date +%s%N) - began) / 1000000))
+        wait "$mpirun" && true
+        jq -e '.status.state == "partial"' "$work/run/run.json" >/dev/null && partial=$((partial + 1))
+        ((took > slowest)) && slowest=$took
+        sleep 2
+        pgrep -f "$work" >/dev/null || ended=$((ended + 1))
+    done
+    echo "$partial of ${KILLS:-20} left a partial report, the slowest after $slowest ms; of $ended nothing ran two seconds later."
+    echo
+}
+
+echo '# Several load generators'
+echo
+for part in ${*:-beside apart many killed}; do "$part"; done

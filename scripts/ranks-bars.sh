@@ -37,7 +37,11 @@ EOF
 }
 
 run() { # how it is started, then words of ciphertax
-    "$@" --out "$work/run" >"$work/said" 2>&1 || { local code=$?; [[ $code == 3 ]] || { cat "$work/said" >&2; return "$code"; }; }
+    local code=0
+    "$@" --out "$work/run" >"$work/said" 2>&1 || code=$?
+    [[ $code == 0 || $code == 3 ]] && return
+    cat "$work/said" >&2
+    return "$code"
 }
 
 skew() { # of the slices that count, in microseconds: median, highest, how many; void slices
@@ -49,7 +53,8 @@ skew() { # of the slices that count, in microseconds: median, highest, how many;
 beside() {
     echo '## One process with 64 connections beside four ranks with 16 each, in turns'
     echo
-    echo '| run | load generators | queries per second, plain | server µs per query, plain | tls costs the server | tls changes throughput | client µs per query, plain |'
+    echo '| run | load generators | queries per second, plain | server µs per query, plain | tls costs the server'"\
+ | tls changes throughput | client µs per query, plain |"
     echo '|--:|--:|--:|--:|--:|--:|--:|'
     study 64 0.2 15
     for turn in 1 2 3; do
@@ -63,7 +68,10 @@ beside() {
                 def row($arm; $metric): .estimates[] | select(.arm == $arm and .metric == $metric);
                 def percent: . * 1000 | round / 10;
                 def change: "\(.change | percent) % [\(.low | percent), \(.high | percent)]";
-                "| \($turn) | \($of) | \(row("tls"; "throughput").baseline | round) | \(row("tls"; "server_cpu_per_op").baseline * 10 | round / 10) | \(row("tls"; "server_cpu_per_op") | change) | \(row("tls"; "throughput") | change) | \(row("tls"; "client_cpu_per_op").baseline * 10 | round / 10) |"
+                def tenth: . * 10 | round / 10;
+                [$turn, $of, (row("tls"; "throughput").baseline | round), (row("tls"; "server_cpu_per_op").baseline | tenth),
+                    (row("tls"; "server_cpu_per_op") | change), (row("tls"; "throughput") | change),
+                    (row("tls"; "client_cpu_per_op").baseline | tenth)] | "| \(join(" | ")) |"
             ' "$work/run/run.json"
         done
     done
@@ -73,7 +81,8 @@ beside() {
 apart() {
     echo '## Four ranks in network namespaces, each taken for a machine of its own'
     echo
-    echo '| ms from each other | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs | skew of the beginning, µs: median | highest | slices that count | slices |'
+    echo '| ms from each other | clock offsets found, µs (the truth is 0) | and by how much they may be wrong, µs'"\
+ | skew of the beginning, µs: median | highest | slices that count | slices |"
     echo '|--:|---|---|--:|--:|--:|--:|'
     ip link add ctx-bridge type bridge
     ip link set ctx-bridge up
@@ -95,7 +104,9 @@ apart() {
 #!/usr/bin/env bash
 # In the namespace of a host, by another name, and under what looks like another kernel.
 host="\$1"; shift
-exec ip netns exec "\$host" unshare --uts --mount sh -c 'hostname "\$0"; mount --bind "$work/boot-\${0#ctx-}" /proc/sys/kernel/random/boot_id; exec sh -c "\$*"' "\$host" "\$@"
+exec ip netns exec "\$host" unshare --uts --mount sh -c 'hostname "\$0"
+    mount --bind "$work/boot-\${0#ctx-}" /proc/sys/kernel/random/boot_id
+    exec sh -c "\$*"' "\$host" "\$@"
 EOF
     chmod +x "$work/in"
     own_server
@@ -139,8 +150,9 @@ own_server() {
 many() {
     echo '## Many ranks, on two CPUs'
     echo
-    echo '| load generators | slices of | slices that count | slices | wall time beside the slices, of all | the same of one process | memory of rank 0, MB | folder, MB per minute | skew of the beginning, µs: median, highest, of |'
-    echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
+    echo '| load generators | slices that count | slices | wall time beside the slices, of all | the same of one process'"\
+ | memory of all, MB | folder, MB per minute | skew of the beginning, µs: median | highest | slices of that |"
+    echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
     study 64 0.5 15
     rm -rf "$work/run"
     run "$bin/ciphertax" run "$work/study.toml"
@@ -150,9 +162,13 @@ many() {
         rm -rf "$work/run"
         run "${ranks[@]}" -np "$of" "$bin/ciphertax-mpi" run "$work/study.toml"
         local memory size
-        memory="$(jq -s -r '[.[] | select(.client_peak_memory_bytes)] | length as $n | (.[$n - 1].client_peak_memory_bytes / 1e6 | round)' "$work/run/samples.jsonl")"
+        memory="$(jq -s '[.[].client_peak_memory_bytes | values] | last / 1e6 | round' "$work/run/samples.jsonl")"
         size="$(du -sb "$work/run" | awk '{print $1}')"
-        echo "| $of | 0.5 s | $(grep -vc '"void"' "$work/run/samples.jsonl") | $(grep -c '"arm"' "$work/run/samples.jsonl") | $(beside_slices) | $alone | $memory (all together) | $(awk -v b="$size" 'BEGIN {print b * 4 / 1e6}') | $(skew) |"
+        local counts all rate
+        counts="$(grep -vc '"void"' "$work/run/samples.jsonl")"
+        all="$(grep -c '"arm"' "$work/run/samples.jsonl")"
+        rate="$(awk -v bytes="$size" 'BEGIN {print bytes * 4 / 1e6}')"
+        echo "| $of | $counts | $all | $(beside_slices) | $alone | $memory | $rate | $(skew) |"
     done
     echo
 }
@@ -178,7 +194,8 @@ killed() {
         ((number % 4 < 2)) || program=ciphertax-mpi
         local victim
         victim="$(for pid in $(pgrep -x "$program"); do
-            tr '\0' '\n' < "/proc/$pid/environ" 2>/dev/null | grep -Eq "^(CIPHERTAX_RANK=$whose/3|OMPI_COMM_WORLD_RANK=$whose)\$" && echo "$pid" && break
+            tr '\0' '\n' < "/proc/$pid/environ" 2>/dev/null |
+                grep -Eq "^(CIPHERTAX_RANK=$whose/3|OMPI_COMM_WORLD_RANK=$whose)\$" && echo "$pid" && break
         done)"
         began=$(date +%s%N)
         kill -KILL "$victim"

@@ -12,7 +12,7 @@ use ciphertax_supervise::{Conversation, Envelope, child};
 /// Says the number of a load generator and how many there are.
 const VARIABLE: &str = "CIPHERTAX_RANK";
 /// How long it may take to end once nobody calls it any more.
-const ENDING: Duration = Duration::from_secs(2);
+const ENDING: Duration = Duration::from_secs(1);
 
 /// So much of what it complains about is kept.
 const SAID_BYTES: usize = 2_000;

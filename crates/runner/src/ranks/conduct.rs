@@ -18,7 +18,7 @@ const BEGINNING: Duration = Duration::from_secs(60);
 /// How long one of them may take to say what its clock says.
 const PROMPT: Duration = Duration::from_secs(5);
 /// How long a follower may be silent that works: it says every second that it lives.
-const SILENCE: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_secs(4);
 /// How often each is asked what its clock says, at the beginning and later.
 const QUESTIONS: [usize; 2] = [20, 5];
 /// How old an answer may be. Clocks of two machines run apart by some 50 µs a second at most, which is half a millisecond then.

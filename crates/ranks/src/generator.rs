@@ -151,9 +151,3 @@ fn kept(mut stderr: ChildStderr) -> String {
     }
     String::from_utf8_lossy(&said).into_owned()
 }
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        self.conversation = None;
-    }
-}

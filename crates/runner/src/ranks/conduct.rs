@@ -10,6 +10,7 @@ use ciphertax_records::{RankRecord, harmless};
 use super::channel::{Arrival, Channel};
 use super::clock::{Offset, now_ns};
 use super::hello::Hello;
+use super::lead::Lead;
 use super::protocol::{Answer, Request};
 use crate::error::RunError;
 
@@ -25,10 +26,6 @@ const QUESTIONS: [usize; 2] = [20, 5];
 const FRESH: Duration = Duration::from_secs(10);
 /// How long followers may take to end.
 const ENDING: Duration = Duration::from_secs(6);
-/// How long before it begins a slice is called, besides what a message takes.
-const LEAD: Duration = Duration::from_millis(1);
-/// But no longer.
-const LONGEST_LEAD: Duration = Duration::from_secs(1);
 /// So many characters of what another machine calls itself are kept.
 const LONGEST_NAME: usize = 80;
 
@@ -45,7 +42,7 @@ struct All {
     own: Hello,
     /// In the order of their numbers, which begin at 1.
     followers: Vec<Follower>,
-    lead: Duration,
+    lead: Lead,
     /// When the clocks were asked last.
     asked: Instant,
     /// Loads started so far.
@@ -88,7 +85,7 @@ impl Ranks {
                     offset: Offset::NONE,
                 })
                 .collect(),
-            lead: LEAD,
+            lead: Lead::default(),
             asked: Instant::now(),
             loads: 0,
             lost: None,
@@ -174,7 +171,7 @@ impl Ranks {
 
     /// How long before it begins a slice has to be called.
     pub(super) fn lead(&self) -> Duration {
-        self.lock().lead
+        self.lock().lead.now()
     }
 
     /// Asks the clocks of other machines again, if the answers are old.
@@ -194,10 +191,9 @@ impl Ranks {
         all.ask_clocks(QUESTIONS[1]).map_err(RunError::Rank)
     }
 
-    /// Calls the slices to come earlier, since one was heard too late.
-    pub(super) fn call_earlier(&self) {
-        let mut all = self.lock();
-        all.lead = (all.lead * 2).min(LONGEST_LEAD);
+    /// A slice was called `lead` before it began, and the last who heard of it did so that many nanoseconds before.
+    pub(super) fn heard(&self, lead: Duration, before_ns: i64) {
+        self.lock().lead.heard(lead, before_ns);
     }
 
     /// Tells every follower something.
@@ -368,7 +364,7 @@ impl All {
                 false => Offset::from_answers(&answers).unwrap_or(Offset::NONE),
             };
         }
-        self.lead = self.lead.max(LEAD + slowest).min(LONGEST_LEAD);
+        self.lead.took(slowest);
         Ok(())
     }
 }

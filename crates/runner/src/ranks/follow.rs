@@ -101,10 +101,12 @@ impl Follower<'_> {
             duration_ns,
             seed,
         } = called;
+        let heard_before_ns = start_ns.cast_signed().wrapping_sub(now_ns().cast_signed());
         let engine = self.load(load)?;
         let duration = Duration::from_nanos(duration_ns);
         let yielded = engine.slice_from(instant_of(start_ns), seed, arm, duration)?;
         Ok(Yielded {
+            heard_before_ns,
             began_ns: ns_of(yielded.began),
             late_ns: yielded.late.as_nanos() as u64,
             failures: yielded.failures,

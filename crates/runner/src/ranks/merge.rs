@@ -112,12 +112,6 @@ pub(super) fn merged(
     })
 }
 
-/// True if they began so far apart that the slice does not count.
-pub(super) fn began_apart(load: &Yield, duration: Duration) -> bool {
-    let last = load.ranks.iter().map(|share| share.began_after_ns).max();
-    last.unwrap_or(0) as f64 > duration.as_nanos() as f64 * MOST_APART
-}
-
 /// That they did not work together.
 fn apart(recorded: &Yield, duration: Duration, pace: Pace) -> Option<VoidReason> {
     let most_ns = (duration.as_nanos() as f64 * MOST_APART) as u64;

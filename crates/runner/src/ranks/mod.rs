@@ -9,6 +9,7 @@ mod clock;
 mod conduct;
 mod follow;
 mod hello;
+mod lead;
 mod merge;
 mod protocol;
 mod reach;

@@ -79,6 +79,8 @@ pub(super) enum Answer {
 /// What one of them did in a slice.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Yielded {
+    /// How long before its beginning it heard of the slice, by its own clock; less than 0 for afterwards.
+    pub(super) heard_before_ns: i64,
     /// When its first load thread began, or its schedule did, by its own clock.
     pub(super) began_ns: u64,
     /// How long after the beginning of its schedule its last load thread began.

@@ -8,7 +8,7 @@ use ciphertax_records::VoidReason;
 
 use super::clock::ns_of;
 use super::conduct::{Answered, Ranks};
-use super::merge::{Share, began_apart, merged};
+use super::merge::{Share, merged};
 use super::protocol::{Answer, CalledSlice, Request, Start};
 use crate::error::RunError;
 use crate::load::{Load, Slice};
@@ -69,7 +69,8 @@ impl Load for SpreadLoad {
     }
 
     fn slice(&mut self, arm: usize, duration: Duration, seed: u64) -> Result<Slice, RunError> {
-        let start = Instant::now() + self.ranks.lead();
+        let lead = self.ranks.lead();
+        let start = Instant::now() + lead;
         let start_ns = ns_of(start);
         self.ranks.tell(|offset| {
             Request::Slice(CalledSlice {
@@ -92,6 +93,7 @@ impl Load for SpreadLoad {
             Err(error) => return Err(error),
         };
         let mut shares = Vec::with_capacity(answers.len());
+        let mut heard_before_ns = i64::MAX;
         for Answered {
             rank,
             name,
@@ -100,15 +102,15 @@ impl Load for SpreadLoad {
         } in answers
         {
             match answer {
-                Answer::Yielded(yielded) => shares.push(Share::of_follower((rank, name), *yielded, offset)),
+                Answer::Yielded(yielded) => {
+                    heard_before_ns = heard_before_ns.min(yielded.heard_before_ns);
+                    shares.push(Share::of_follower((rank, name), *yielded, offset));
+                }
                 _ => return Err(nonsense(&name)),
             }
         }
-        let slice = merged(own, shares, duration, self.pace)?;
-        if began_apart(&slice.yielded.recorded, duration) {
-            self.ranks.call_earlier();
-        }
-        Ok(slice)
+        self.ranks.heard(lead, heard_before_ns);
+        merged(own, shares, duration, self.pace)
     }
 }
 

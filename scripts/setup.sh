@@ -5,7 +5,8 @@
 #   scripts/setup.sh mpi      what build needs, and Open MPI with libclang, by which its bindings are made
 #   scripts/setup.sh demo     what build needs, MariaDB's server program, and for root ip (iproute2)
 #   scripts/setup.sh tunnels  the programs of the tunnels: OpenSSH's server, stunnel, HAProxy, WireGuard in user space;
-#                             of the pooler, PgBouncer; and of encryption by the file system, gocryptfs and FUSE's own
+#                             of the pooler, PgBouncer; of encryption by the file system, gocryptfs and FUSE's own; and
+#                             Galera, by which MariaDB's nodes are one
 #   scripts/setup.sh test     what mpi, demo and tunnels need (OpenSSH's server is also what the agent on another machine is
 #                             tested through), curl for the test of metrics, Chromium for the test of the HTML report, sysbench to compare
 #                             statements with, MariaDB's client as a load of its own, and what the tests fetch other
@@ -190,6 +191,8 @@ need_tunnels() {
     have_tunnel gocryptfs || packages+=(gocryptfs)
     have_tunnel fusermount || have_tunnel fusermount3 || packages+=(fuse3)
     have_tunnel mkfs.ext4 || packages+=(e2fsprogs)
+    # What MariaDB's nodes are one by: a library.
+    have_galera || packages+=(galera-4)
     ((${#packages[@]})) || return 0
     have apt-get || fail "these packages or their like are needed: ${packages[*]}; install them with your package manager"
     say "unpacking into $private_tunnels, for this user alone: ${packages[*]}"
@@ -198,7 +201,8 @@ need_tunnels() {
     have ip || set -- iproute2
     have mkfs.ext4 || set -- "$@" e2fsprogs
     unpack "$private_tunnels" "$@" \
-        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer gocryptfs fuse3
+        openssh-client openssh-server stunnel4 haproxy wireguard-go wireguard-tools nftables pgbouncer gocryptfs fuse3 \
+        galera-4
 }
 
 # For a program of the tests' own.
@@ -215,6 +219,14 @@ have_tunnel() {
     have "$1" && return
     for folder in usr/bin usr/sbin bin sbin; do
         [[ -x "$private_tunnels/$folder/$1" ]] && return
+    done
+    return 1
+}
+
+have_galera() {
+    local folder
+    for folder in /usr/lib/galera /usr/lib64/galera-4 /usr/lib/galera-4 /usr/lib "$private_tunnels/usr/lib/galera"; do
+        [[ -e $folder/libgalera_smm.so ]] && return
     done
     return 1
 }

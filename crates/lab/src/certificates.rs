@@ -36,6 +36,8 @@ const SERIAL_BITS: i32 = 127;
 pub struct Authority {
     kind: CertificateKind,
     root: Issuer,
+    /// Whether its servers' certificates are good for connecting to others of them too.
+    servers_are_clients: bool,
 }
 
 /// Where a server's certificate lies.
@@ -84,7 +86,15 @@ impl Authority {
         Ok(Self {
             kind,
             root: Issuer { key, certificate },
+            servers_are_clients: false,
         })
+    }
+
+    /// The same for servers that show their certificates to each other too, as members of a replica set do.
+    #[must_use]
+    pub fn of_servers_that_are_clients(mut self) -> Self {
+        self.servers_are_clients = true;
+        self
     }
 
     /// Issues a certificate for a server on this machine (`localhost`, `127.0.0.1`, `::1`), signed by this authority
@@ -155,7 +165,7 @@ impl Authority {
         let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
         let issuer = intermediates.last().unwrap_or(&self.root);
         let key = new_key(self.kind)?;
-        let mut chain = certify_localhost(&key, issuer)?.to_pem()?;
+        let mut chain = certify_localhost(&key, issuer, self.servers_are_clients)?.to_pem()?;
         for intermediate in intermediates.iter().rev() {
             chain.extend(intermediate.certificate.to_pem()?);
         }
@@ -208,9 +218,18 @@ fn finish_authority(
     }
 }
 
-fn certify_localhost(key: &PKey<Private>, issuer: &Issuer) -> std::result::Result<X509, ErrorStack> {
+fn certify_localhost(
+    key: &PKey<Private>,
+    issuer: &Issuer,
+    is_client: bool,
+) -> std::result::Result<X509, ErrorStack> {
     let mut builder = new_leaf(key, "localhost", issuer)?;
-    builder.append_extension(ExtendedKeyUsage::new().server_auth().build()?)?;
+    let mut usage = ExtendedKeyUsage::new();
+    usage.server_auth();
+    if is_client {
+        usage.client_auth();
+    }
+    builder.append_extension(usage.build()?)?;
     let names = SubjectAlternativeName::new()
         .dns("localhost")
         .ip("127.0.0.1")

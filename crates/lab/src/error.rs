@@ -51,8 +51,8 @@ pub enum Error {
     Refused(Vec<Refusal>),
     /// Something leads to one address, and the server has several.
     #[error(
-        "{server} is a replica set of {members} members here, each with an address of its own, and a relay or a tunnel \
-         leads to one alone; measure a single server, or a distance as root, which keeps all members away"
+        "{server} has {members} members here, each with an address of its own, and a relay or a tunnel leads to one alone; measure \
+         a single server, or a distance as root, which keeps all members away"
     )]
     SeveralAddresses {
         /// Its name in the catalogue.
@@ -271,6 +271,12 @@ pub enum Error {
         /// The server's word, or what it did not do.
         problem: String,
     },
+    /// What travels between servers cannot be seen.
+    #[error(
+        "what travels between the servers cannot be captured: {0}; run as root, or give ciphertax the right: `setcap \
+         cap_net_raw,cap_net_admin+ep`"
+    )]
+    Capture(#[source] io::Error),
     /// Every port tried was taken by someone else.
     #[error("found no free port between {low} and {high} on 127.0.0.1; end what listens there")]
     NoPort {

@@ -12,8 +12,10 @@
 
 mod accounts;
 mod asked_process;
+mod capture;
 pub mod catalogue;
 pub mod certificates;
+pub mod cluster_proof;
 pub mod column_relay;
 pub mod disk_proof;
 pub mod disk_search;
@@ -42,10 +44,12 @@ mod template;
 pub mod tunnel;
 
 pub use accounts::Account;
+pub use capture::check_capture;
 pub use error::{Error, Result};
 pub use install::{InstallStep, install};
 pub use link::{DelayRelay, LinkReport, RunningLink};
 pub use locate::Installation;
+pub use mysql::check_cluster;
 pub use proof::{ProofError, Proved, ProvedAtRest};
 pub use relay::Relay;
 pub use server::{PrivateServer, PrivateServerBuilder};

@@ -8,6 +8,14 @@ use std::time::Duration;
 /// The server's log in the private folder; its output before it opens the log goes there too.
 pub(crate) const LOG: &str = "server.log";
 
+/// The log of a member.
+pub(crate) fn log_of(member: usize) -> String {
+    match member {
+        0 => LOG.to_owned(),
+        _ => format!("server-{member}.log"),
+    }
+}
+
 /// How long the server may take to make its system tables, and again to become ready.
 pub(crate) const STARTUP: Duration = Duration::from_secs(60);
 

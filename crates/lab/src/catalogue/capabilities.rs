@@ -38,10 +38,22 @@ pub struct Capabilities {
     pub secure_renegotiation: bool,
     /// Whether it takes a TLS handshake without being asked for one first.
     pub direct_tls: bool,
+    /// How several of them can hold the same data and all take part in every commit; `None` where they cannot.
+    pub cluster: Option<Cluster>,
     /// What it can encrypt on the disk by itself.
     pub at_rest: AtRestCapabilities,
     /// How it can be told to keep data in memory, and to write them.
     pub storage: StorageCapabilities,
+}
+
+/// How nodes that all take part in every commit do so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cluster {
+    /// Galera's write sets, which a library carries that MariaDB loads.
+    Galera,
+    /// MySQL's group replication, with a single primary.
+    GroupReplication,
 }
 
 /// How sessions of a TLS version can be resumed.
@@ -95,6 +107,15 @@ impl Capabilities {
         refusals.extend(self.refuse_authentication(arm));
         refusals.extend(self.refuse_at_rest(&arm.at_rest));
         refusals
+    }
+
+    /// A cluster of so many nodes that it cannot be; a single server anything can be.
+    pub fn refuse_nodes(&self, nodes: u8) -> Option<Refusal> {
+        (nodes > 1 && self.cluster.is_none()).then(|| Refusal {
+            server: self.server,
+            setting: format!("a cluster of {nodes} nodes"),
+            instead: "a single server".into(),
+        })
     }
 
     /// A TLS version that cannot be enabled.

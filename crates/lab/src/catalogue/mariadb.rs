@@ -6,7 +6,7 @@ use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestAlgorithm, CertificateKind, Group, TlsVersion};
 
 use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
 use super::entry::{Entry, Product, Source, Suite};
 use super::family::ServerFamily;
 use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
@@ -29,6 +29,7 @@ pub static MARIADB: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        cluster: Some(Cluster::Galera),
         at_rest: AtRestCapabilities {
             parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
             algorithms: &[AtRestAlgorithm::AesCbc, AtRestAlgorithm::AesCtr],
@@ -55,6 +56,8 @@ pub static MARIADB_11_8: Entry = Entry {
     capabilities: Capabilities {
         server: "mariadb-11.8",
         groups: &Group::ALL,
+        // Debian's Galera is for the release of the machine.
+        cluster: None,
         authentication: &[MysqlNativePassword, CachingSha2Password, Ed25519, UnixSocket],
         ..MARIADB.capabilities
     },

@@ -53,6 +53,7 @@ pub static MARIADB_10_2: Entry = Entry {
         several_addresses: false,
         secure_renegotiation: false,
         direct_tls: false,
+        cluster: None,
         at_rest: AtRestCapabilities {
             parts: &[Tables, RedoLog, BinaryLog, Temporary, Aria],
             // In counter mode it crashes.
@@ -114,6 +115,7 @@ pub static MARIADB_10_11_WOLFSSL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: false,
         direct_tls: false,
+        cluster: None,
         at_rest: MARIADB_10_2.capabilities.at_rest,
         storage: ALL_OF_STORAGE,
     },

@@ -5,7 +5,7 @@ use ciphertax_model::Resumption::{SessionId, Ticket};
 use ciphertax_model::{AtRestPart, CertificateKind, Group, TlsVersion};
 
 use super::at_rest::{ALL_OF_STORAGE, AtRestCapabilities};
-use super::capabilities::{Capabilities, Ciphers, VersionResumption};
+use super::capabilities::{Capabilities, Ciphers, Cluster, VersionResumption};
 use super::entry::{Entry, Product, Source, Suite};
 use super::family::ServerFamily;
 use super::mysql_variant::{AtRestControl, Dialect, MySqlVariant, SystemTables, TlsControl};
@@ -59,6 +59,7 @@ pub static MYSQL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        cluster: Some(Cluster::GroupReplication),
         at_rest: AtRestCapabilities {
             parts: &[
                 AtRestPart::Tables,

@@ -36,6 +36,7 @@ pub static MYSQL_5_6: Entry = Entry {
         several_addresses: false,
         secure_renegotiation: false,
         direct_tls: false,
+        cluster: None,
         at_rest: AtRestCapabilities::NONE,
         storage: ALL_OF_STORAGE,
     },

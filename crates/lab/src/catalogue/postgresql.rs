@@ -30,6 +30,7 @@ pub static POSTGRESQL: Entry = Entry {
         several_addresses: true,
         secure_renegotiation: true,
         direct_tls: false,
+        cluster: None,
         at_rest: AtRestCapabilities::NONE,
         storage: MEMORY_ALONE,
     },

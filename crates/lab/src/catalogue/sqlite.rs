@@ -25,6 +25,7 @@ pub static SQLITE: Entry = Entry {
         several_addresses: false,
         secure_renegotiation: true,
         direct_tls: false,
+        cluster: None,
         at_rest: AtRestCapabilities {
             sqlcipher: true,
             ..AtRestCapabilities::NONE

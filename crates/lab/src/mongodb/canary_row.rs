@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::server::family::Running;
 
 /// Of its own, so that it is gone without a trace.
-const DATABASE: &str = "ciphertax_file_system";
+const DATABASE: &str = "ciphertax_canary";
 
 /// Writes it to a collection, and all collections to the disk.
 pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<()> {
@@ -20,6 +20,21 @@ pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<()> {
             rawdoc! { "insert": "t", "documents": [document], "$db": DATABASE },
             rawdoc! { "fsync": 1_i32, "$db": "admin" },
         ],
+    )
+}
+
+/// Writes it to a collection, put together by the primary from these two, and waits until all members have it.
+pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<()> {
+    let update = rawdoc! {
+        "q": { "_id": 1_i32 },
+        "u": [{ "$set": { "v": { "$concat": [first, second] } } }],
+        "upsert": true,
+    };
+    // There are six at most.
+    let all = i32::try_from(server.addresses.len()).unwrap_or(i32::MAX);
+    command(
+        server,
+        &[rawdoc! { "update": "t", "updates": [update], "writeConcern": { "w": all }, "$db": DATABASE }],
     )
 }
 

@@ -80,6 +80,10 @@ impl Family for MongoDb {
         canary_row::remove(server)
     }
 
+    fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
+        canary_row::write_replicated(server, halves)
+    }
+
     fn is_ready(&self, log: &str) -> bool {
         log::is_ready(log)
     }

@@ -65,6 +65,14 @@ impl Plan for MongoDbPlan<'_> {
         self.spec.replica_set.map_or(1, |set| usize::from(set.servers()))
     }
 
+    /// Those that clients use too.
+    fn ports_between(&self, listening: &[u16]) -> Vec<u16> {
+        match listening {
+            [_] => Vec::new(),
+            all => all.to_vec(),
+        }
+    }
+
     fn needed_mb(&self) -> u64 {
         // There are six at most.
         NEEDED_MB * self.members() as u64

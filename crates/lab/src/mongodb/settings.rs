@@ -119,8 +119,13 @@ impl Settings<'_> {
             options.push(("oplogSize", Some(OPLOG_MB.into())));
         }
         if self.tls.is_some() {
-            // Both kinds of connections are taken; those of a replica set's members to each other are unencrypted.
-            options.push(("tlsMode", Some("allowTLS".into())));
+            // Both kinds of connections are taken; which those of a replica set's members to each other are is its difference.
+            let mode = if self.spec.cluster_tls {
+                "preferTLS"
+            } else {
+                "allowTLS"
+            };
+            options.push(("tlsMode", Some(mode.into())));
             options.push(("tlsAllowConnectionsWithoutCertificates", None));
             let versions = &self.spec.tls_versions[..];
             if !versions.is_empty() {

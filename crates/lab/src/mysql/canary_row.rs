@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::server::family::Running;
 
 /// Of its own, so that it is gone without a trace.
-const SCHEMA: &str = "ciphertax_file_system";
+const SCHEMA: &str = "ciphertax_canary";
 
 /// Writes it to a table, and the table and the binary log to the disk.
 pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<()> {
@@ -18,6 +18,18 @@ pub(super) fn write(server: &Running<'_>, canary: &str) -> Result<()> {
             format!("FLUSH TABLES {SCHEMA}.t FOR EXPORT"),
             "UNLOCK TABLES".into(),
             "FLUSH BINARY LOGS".into(),
+        ],
+    )
+}
+
+/// Writes it to a table, put together by the server from these two. What a node commits, the others have seen.
+pub(super) fn write_replicated(server: &Running<'_>, [first, second]: [&str; 2]) -> Result<()> {
+    run(
+        server,
+        &[
+            format!("CREATE DATABASE {SCHEMA}"),
+            format!("CREATE TABLE {SCHEMA}.t (id INT PRIMARY KEY, v VARCHAR(250)) ENGINE=InnoDB"),
+            format!("INSERT INTO {SCHEMA}.t VALUES (1, CONCAT('{first}', '{second}'))"),
         ],
     )
 }

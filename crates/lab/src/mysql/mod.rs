@@ -3,6 +3,7 @@
 mod accounts;
 pub mod at_rest;
 mod canary_row;
+mod cluster;
 mod installation;
 mod my_cnf;
 mod plan;
@@ -16,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::accounts::USER;
-use crate::catalogue::{MySqlVariant, Refusal};
+use crate::catalogue::capabilities::Cluster;
+use crate::catalogue::{Entry, MySqlVariant, Refusal};
 use crate::error::Result;
 use crate::install::step::InstallStep;
 use crate::locate::Installation;
@@ -30,6 +32,17 @@ use my_cnf::defaults_file_option;
 use plan::MySqlPlan;
 pub use proof::{prove, select_canary};
 use system_tables::recipe;
+
+/// Makes sure that several servers of this entry can be one cluster, as far as that needs what is not a part of them.
+///
+/// # Errors
+/// Says what is missing, and the remedy.
+pub fn check_cluster(entry: &Entry) -> Result<()> {
+    match entry.capabilities.cluster {
+        Some(Cluster::Galera) => cluster::is_installed(),
+        Some(Cluster::GroupReplication) | None => Ok(()),
+    }
+}
 
 impl Family for MySqlVariant {
     /// Known by where its settings are.
@@ -79,8 +92,12 @@ impl Family for MySqlVariant {
         canary_row::remove(server)
     }
 
+    fn write_replicated(&self, server: &Running<'_>, halves: [&str; 2]) -> Result<()> {
+        canary_row::write_replicated(server, halves)
+    }
+
     fn is_ready(&self, log: &str) -> bool {
-        log.contains("ready for connections")
+        log.contains(": ready for connections")
     }
 
     fn complaints(&self, log: &Path) -> String {

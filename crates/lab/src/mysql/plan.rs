@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use ciphertax_model::{FlushMethod, TlsVersion};
@@ -11,16 +12,18 @@ use crate::catalogue::{AtRestControl, Dialect, MySqlVariant, TlsControl};
 use crate::certificates::{CertificateFiles, KeyFormat};
 use crate::error::{Error, Result};
 use crate::locate::Installation;
-use crate::log::{LOG, read_from, tail_of};
+use crate::log::{LOG, log_of, read_from, tail_of};
 use crate::server::disk::disk_of;
 use crate::server::family::{Members, Plan};
 use crate::server::spec::Spec;
+use crate::template::DATA;
 
 use super::accounts::{self, account_for};
 use super::at_rest::{
-    Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key, plugin,
-    settings as settings_at_rest,
+    Asked, Encryption, close_keys_to_others, encrypt_what_is_there, first_statements, names_a_missing_key,
+    plugin, settings as settings_at_rest,
 };
+use super::cluster::{self, Cluster};
 use super::installation::MySqlInstallation;
 use super::my_cnf::{MyCnf, SOCKET, defaults_file_option};
 use super::statements::Statements;
@@ -51,8 +54,10 @@ pub(super) struct MySqlPlan<'a> {
     spec: &'a Spec,
     installation: Installation,
     accounts: Vec<Account>,
-    /// What the server runs before it lets anybody in.
-    statements: Option<Statements>,
+    /// What each node runs before it lets anybody in; a single server is one node.
+    statements: Vec<Statements>,
+    /// How several nodes know each other.
+    cluster: Option<Cluster>,
     encryption: Encryption,
     /// Where it was prepared.
     folder: PathBuf,
@@ -82,7 +87,8 @@ impl<'a> MySqlPlan<'a> {
             spec,
             installation,
             accounts,
-            statements: None,
+            statements: Vec::new(),
+            cluster: None,
             encryption: Encryption::default(),
             folder: PathBuf::new(),
         })
@@ -110,8 +116,17 @@ impl Plan for MySqlPlan<'_> {
         &self.accounts
     }
 
+    fn members(&self) -> usize {
+        self.spec.nodes.into()
+    }
+
     fn needed_mb(&self) -> u64 {
-        NEEDED_MB
+        NEEDED_MB * u64::from(self.spec.nodes)
+    }
+
+    fn ports_between(&self, _: &[u16]) -> Vec<u16> {
+        let cluster = self.cluster.as_ref();
+        cluster.map_or_else(Vec::new, |cluster| cluster.ports().to_vec())
     }
 
     fn key_format(&self) -> KeyFormat {
@@ -124,18 +139,30 @@ impl Plan for MySqlPlan<'_> {
     fn prepare(&mut self, folder: &Path, tls: Option<&CertificateFiles>) -> Result<()> {
         let mysql = MySqlInstallation::of(&self.installation, self.variant)?;
         let encryption = Encryption::prepare(&mysql, &self.spec.at_rest, folder)?;
-        let disk = disk_of(folder);
-        match encryption.is_from_the_first() {
-            // With a key of its own it is nobody else's.
-            true => recipe(&mysql, &encryption).provide_anew(&disk)?,
-            false => recipe(&mysql, &Encryption::default()).provide(&disk)?,
-        }
+        let cluster = Cluster::of(self.spec, tls)?;
         let dialect = self.variant.dialect;
-        let accounts = self.accounts.iter();
-        let first = accounts.flat_map(|account| accounts::statements(account, dialect));
-        let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
-        let statements = Statements::pipe_in(folder, first.collect())?;
-        let mut settings = MyCnf::new(&mysql, folder, &disk);
+        let mut statements = Vec::new();
+        for node in 0..self.members() {
+            let disk = disk_of_node(folder, node);
+            fs::create_dir_all(&disk).map_err(Error::write(&disk))?;
+            match encryption.is_from_the_first() {
+                // With a key of its own it is nobody else's.
+                true => recipe(&mysql, &encryption).provide_anew(&disk)?,
+                false => recipe(&mysql, &Encryption::default()).provide(&disk)?,
+            }
+            if let Some(cluster) = &cluster {
+                cluster.distinguish(node, &disk.join(DATA))?;
+            }
+            let alone = cluster
+                .as_ref()
+                .map(|cluster| cluster.for_this_node_alone().to_owned());
+            let accounts = self.accounts.iter();
+            let first = accounts.flat_map(|account| accounts::statements(account, dialect));
+            let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
+            let first = alone.into_iter().chain(first).collect();
+            statements.push(Statements::pipe_in(folder, &of_node("statements", node), first)?);
+        }
+        let mut settings = MyCnf::new(&mysql, folder, &disk_of(folder));
         for (name, value) in memory(self.spec)
             .chain(SETTINGS.map(owned))
             .chain(connections(self.variant, self.spec))
@@ -143,11 +170,10 @@ impl Plan for MySqlPlan<'_> {
         {
             settings.set(&name, &value);
         }
-        if !self.spec.storage.binary_log {
+        if !has_binary_log(self.spec) {
             settings.flag(NO_BINLOG);
         }
         encryption.set(&mut settings);
-        settings.path("init_file", statements.path());
         for method in &self.spec.accounts {
             if let Some(plugin) = self.variant.plugin(*method) {
                 settings.set("plugin_load_add", plugin);
@@ -155,13 +181,14 @@ impl Plan for MySqlPlan<'_> {
         }
         self.set_tls(&mut settings, tls);
         settings.write(folder)?;
-        self.statements = Some(statements);
+        self.statements = statements;
+        self.cluster = cluster;
         self.encryption = encryption;
         folder.clone_into(&mut self.folder);
         Ok(())
     }
 
-    fn command_line(&self, _: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
+    fn command_line(&self, member: usize, folder: &Path, port: u16) -> Result<Vec<OsString>> {
         let mut command_line = match self.encryption.program() {
             Some(program) => self.installation.command_by(program),
             None => self.installation.command(),
@@ -171,12 +198,34 @@ impl Plan for MySqlPlan<'_> {
         if self.spec.inside.is_some() {
             command_line.push(format!("--bind-address={}", self.spec.listens_on()).into());
         }
+        let mut path = |option: &str, path: &Path| {
+            let mut argument = OsString::from(format!("--{option}="));
+            argument.push(path);
+            command_line.push(argument);
+        };
+        path("init-file", self.statements[member].path());
+        if member > 0 {
+            let disk = disk_of_node(folder, member);
+            path("datadir", &disk.join(DATA));
+            path("tmpdir", &disk);
+            path("socket", &socket_of_node(folder, member));
+            path("pid-file", &folder.join(of_node("server.pid", member)));
+            path("log-error", &folder.join(log_of(member)));
+        }
+        if let Some(cluster) = &self.cluster {
+            command_line.extend(cluster.options(member, port));
+        }
         Ok(command_line)
     }
 
-    /// Gives the server its first statements when it asks for them.
+    /// Gives each node its first statements when it asks for them.
     fn attend(&self) -> Result<bool> {
-        self.statements.as_ref().map_or(Ok(true), Statements::deliver)
+        let delivered: Vec<bool> = self
+            .statements
+            .iter()
+            .map(Statements::deliver)
+            .collect::<Result<_>>()?;
+        Ok(delivered.into_iter().all(|is_delivered| is_delivered))
     }
 
     /// A server that was just made and cannot read its keys has lost them. What it says of that is not the last that it says.
@@ -199,6 +248,17 @@ impl Plan for MySqlPlan<'_> {
         }
         let (spec, account) = (self.spec, &self.accounts[0]);
         let socket = self.folder.join(SOCKET);
+        if let Some(cluster) = &self.cluster {
+            let nodes = 0..self.members();
+            let sockets: Vec<PathBuf> = nodes.map(|node| socket_of_node(&self.folder, node)).collect();
+            let asked = |socket| Asked {
+                server: spec.entry.name,
+                socket,
+                account,
+            };
+            let nodes: Vec<Asked<'_>> = sockets.iter().map(|socket| asked(socket.as_path())).collect();
+            cluster.join(&nodes, account)?;
+        }
         encrypt_what_is_there(self.variant, spec.entry.name, &spec.at_rest, &socket, account)
     }
 
@@ -219,6 +279,8 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
     let tls = tls.into_iter().map(|(name, value)| (name.to_owned(), value));
     let at_rest = settings_at_rest(variant, &spec.at_rest);
     let at_rest = at_rest.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let of_cluster = cluster::settings(spec).into_iter();
+    let of_cluster = of_cluster.map(|(name, value)| (name.to_owned(), value));
     let options = spec
         .option_settings()
         .map(|(name, value)| (name.replace('-', "_"), value.to_owned()));
@@ -226,12 +288,42 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
         .chain(SETTINGS.map(owned))
         .chain(connections(variant, spec))
         .chain(writing(spec))
-        .chain((!spec.storage.binary_log).then(|| owned((NO_BINLOG, "ON"))))
+        .chain((!has_binary_log(spec)).then(|| owned((NO_BINLOG, "ON"))))
+        .chain(of_cluster)
         .chain(at_rest)
         .chain(variant.settings.iter().copied().map(owned))
         .chain(tls)
         .chain(options)
         .collect()
+}
+
+/// A node's part of the disk.
+fn disk_of_node(folder: &Path, node: usize) -> PathBuf {
+    match node {
+        0 => disk_of(folder),
+        _ => disk_of(folder).join(format!("node-{node}")),
+    }
+}
+
+/// A node's socket, whose name must be short.
+fn socket_of_node(folder: &Path, node: usize) -> PathBuf {
+    match node {
+        0 => folder.join(SOCKET),
+        _ => folder.join(format!("node-{node}.sock")),
+    }
+}
+
+/// What a file of a node is called: `server.pid`, `1-server.pid`.
+fn of_node(name: &str, node: usize) -> String {
+    match node {
+        0 => name.to_owned(),
+        _ => format!("{node}-{name}"),
+    }
+}
+
+/// True if it has a binary log: one that is asked for, or that its nodes cannot do without.
+fn has_binary_log(spec: &Spec) -> bool {
+    spec.storage.binary_log || cluster::needs_binary_log(spec)
 }
 
 fn memory(spec: &Spec) -> impl Iterator<Item = (String, String)> {
@@ -255,7 +347,7 @@ fn writing(spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
         FlushMethod::Buffered => "fsync",
     });
     let doublewrite = storage.doublewrite.map(|on| if on { "ON" } else { "OFF" });
-    let log = storage.binary_log;
+    let log = has_binary_log(spec);
     [
         Some(("innodb_flush_log_at_trx_commit", at_commit.to_string())),
         flush.map(|method| ("innodb_flush_method", method.to_owned())),

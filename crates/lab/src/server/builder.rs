@@ -123,6 +123,22 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// So many nodes that all take part in every commit, which not every server can be; 1, a single server, if nothing else is
+    /// asked for.
+    #[must_use]
+    pub fn nodes(mut self, nodes: u8) -> Self {
+        self.spec.nodes = nodes;
+        self
+    }
+
+    /// Whether servers that hold the same data encrypt what they tell each other, by their certificate; they do not if nothing
+    /// else is asked for.
+    #[must_use]
+    pub fn cluster_tls(mut self, on: bool) -> Self {
+        self.spec.cluster_tls = on;
+        self
+    }
+
     /// Connections that it takes at a time at least, and some more for whoever else asks it; 2,000 if no more are asked for.
     /// Beyond these, a server that has a thread pool uses it.
     #[must_use]
@@ -227,6 +243,13 @@ impl PrivateServerBuilder {
             accounts: plan.accounts().to_vec(),
             socket: plan.socket(guard.folder()),
             settings: plan.settings(),
+            ports_between: plan.ports_between(
+                &members
+                    .iter()
+                    .map(|member| member.address().port())
+                    .collect::<Vec<_>>(),
+            ),
+            inside: spec.inside.clone(),
             trust,
             started: SystemTime::now(),
             members,
@@ -251,6 +274,7 @@ fn refuse_the_impossible(spec: &Spec) -> Result<()> {
         .chain(methods.filter_map(|method| capabilities.refuse_method(method)))
         .chain(capabilities.refuse_at_rest(&spec.at_rest))
         .chain(capabilities.refuse_storage(&spec.storage))
+        .chain(capabilities.refuse_nodes(spec.nodes))
         .collect();
     if refusals.is_empty() {
         Ok(())
@@ -264,7 +288,10 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
     let Some(kind) = spec.key() else {
         return Ok(None);
     };
-    let authority = Authority::new(kind)?;
+    let authority = match spec.cluster_tls {
+        true => Authority::new(kind)?.of_servers_that_are_clients(),
+        false => Authority::new(kind)?,
+    };
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;
     Ok(Some((Trust::new(authority, files.clone()), files)))
 }

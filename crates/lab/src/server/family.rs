@@ -66,6 +66,15 @@ pub(crate) trait Family: Sync {
         Ok(())
     }
 
+    /// Writes a row whose text is these two in one, which only a server puts together: whoever sees all of it has not seen a client
+    /// send it. It is there when all members have it.
+    fn write_replicated(&self, server: &Running<'_>, _halves: [&str; 2]) -> Result<()> {
+        Err(Error::SetUp {
+            server: server.entry.name,
+            problem: "it tells no other server what was written".into(),
+        })
+    }
+
     /// True if a server that wrote this log takes connections. Connecting instead could reach a foreign server, or
     /// ourselves.
     fn is_ready(&self, log: &str) -> bool;
@@ -82,6 +91,11 @@ pub(crate) trait Plan: Sync {
     /// How many processes they are; none for a database that its client runs itself.
     fn members(&self) -> usize {
         1
+    }
+
+    /// The ports by which members that listen on these tell each other what was written; none for a single server.
+    fn ports_between(&self, _listening: &[u16]) -> Vec<u16> {
+        Vec::new()
     }
 
     /// Space that they need, in megabytes.

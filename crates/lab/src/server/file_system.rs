@@ -14,7 +14,6 @@ use crate::proof::{ProofError, ProvedAtRest, proof, random_text};
 
 use super::disk::disk_of;
 use super::families::family;
-use super::family::Running;
 use super::private_server::PrivateServer;
 
 /// What readers know the two by that are looked into on the disk, beneath a file system of the server's own.
@@ -126,12 +125,7 @@ impl PrivateServer {
     fn look_beneath(&self) -> Result<Found> {
         let disk = self.disk();
         let family = family(self.entry);
-        let running = Running {
-            entry: self.entry,
-            addresses: self.addresses(),
-            socket: self.socket.as_deref(),
-            account: self.default_account(),
-        };
+        let running = self.running();
         let [row, contents, name] =
             ["row", "contents", "name"].map(|what| random_text(&format!("canary-{what}-")));
         let (row, contents, name) = (row?, contents?, name?);

@@ -11,7 +11,7 @@ use ciphertax_supervise::Process;
 use rustix::process::Pid;
 
 use crate::error::{Error, Result};
-use crate::log::{LOG, Readiness, STARTUP, names_a_full_disk, read_from};
+use crate::log::{Readiness, STARTUP, log_of, names_a_full_disk, read_from};
 use crate::port;
 use ciphertax_supervise::guard::{Guard, Helper};
 
@@ -60,10 +60,7 @@ impl Member {
         let port = port::free_in(&port::private_range()).ok_or_else(no_port)?;
         let mut command_line = plan.command_line(number, guard.folder(), port)?;
         command_line.extend(spec.options.iter().map(Into::into));
-        let log = match number {
-            0 => LOG.to_owned(),
-            _ => format!("server-{number}.log"),
-        };
+        let log = log_of(number);
         let path = guard.folder().join(&log);
         let log_start = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let process = Process::open(guard.add(Helper {

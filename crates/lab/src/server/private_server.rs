@@ -16,7 +16,9 @@ use ciphertax_supervise::guard::Guard;
 
 use super::disk::filled;
 use super::families::family;
+use super::family::Running;
 use super::member::Member;
+use super::spec::Inside;
 use super::trust::Trust;
 
 /// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go,
@@ -32,6 +34,10 @@ pub struct PrivateServer {
     pub(super) socket: Option<PathBuf>,
     pub(super) trust: Option<Trust>,
     pub(super) settings: BTreeMap<String, String>,
+    /// Where its members tell each other what was written.
+    pub(super) ports_between: Vec<u16>,
+    /// The link that it is inside of.
+    pub(super) inside: Option<Inside>,
     pub(super) started: SystemTime,
     pub(super) members: Vec<Member>,
     pub(super) guard: Guard,
@@ -77,6 +83,16 @@ impl PrivateServer {
     /// What it encrypts on the disk.
     pub fn at_rest(&self) -> AtRest {
         self.at_rest
+    }
+
+    /// The ports by which its members tell each other what was written; none for a single server.
+    pub(crate) fn ports_between(&self) -> &[u16] {
+        &self.ports_between
+    }
+
+    /// The network namespace that it runs in; `None` for that of this process.
+    pub(crate) fn namespace(&self) -> Option<&Path> {
+        self.inside.as_ref().map(|inside| inside.namespace.as_path())
     }
 
     /// Its Unix socket; `None` for a server without one.
@@ -232,6 +248,26 @@ impl PrivateServer {
             },
             Member::kill,
         )
+    }
+
+    /// Writes a row whose text is these two in one, which all its members are told of.
+    pub(crate) fn write_replicated(&self, halves: [&str; 2]) -> Result<()> {
+        family(self.entry).write_replicated(&self.running(), halves)
+    }
+
+    /// Removes a row that was written for a proof, if it is there.
+    pub(crate) fn remove_canary(&self) -> Result<()> {
+        family(self.entry).remove_canary(&self.running())
+    }
+
+    /// How it is asked.
+    pub(super) fn running(&self) -> Running<'_> {
+        Running {
+            entry: self.entry,
+            addresses: self.addresses(),
+            socket: self.socket.as_deref(),
+            account: self.default_account(),
+        }
     }
 
     /// Ends it and removes everything it had. Dropping does the same without a word.

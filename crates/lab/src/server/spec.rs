@@ -26,6 +26,10 @@ pub(crate) struct Spec {
     /// Nobody may do anything without a login.
     pub(crate) access_control: bool,
     pub(crate) replica_set: Option<ReplicaSet>,
+    /// How many nodes its cluster has; 1 for a single server.
+    pub(crate) nodes: u8,
+    /// Servers that hold the same data encrypt what they tell each other.
+    pub(crate) cluster_tls: bool,
     /// Connections that it takes at a time.
     pub(crate) connections: u32,
     /// Memory for data and indexes, in megabytes; `None` for what is usual here.
@@ -72,6 +76,8 @@ impl Spec {
             scram_accounts: Vec::new(),
             access_control: true,
             replica_set: None,
+            nodes: 1,
+            cluster_tls: false,
             connections: CONNECTIONS,
             cache_mb: None,
             storage: Storage::default(),

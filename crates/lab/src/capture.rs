@@ -1,0 +1,237 @@
+//! What travels between servers, as the kernel shows it to root: nothing stands in their way.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ciphertax_supervise::namespace;
+use etherparse::{SlicedPacket, TransportSlice};
+use memchr::memmem;
+
+use crate::error::{Error, Result};
+
+/// The longest packet that a loopback device carries, with what comes before it.
+const LONGEST: usize = (64 << 10) + 64;
+
+/// How much the kernel keeps of what was not read yet, in bytes.
+const KEPT: libc::c_int = 16 << 20;
+
+/// How much is kept of what travelled, in bytes.
+const LIMIT: usize = 16 << 20;
+
+/// How long a reading waits for a packet before it looks whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Packets that are under way when a capture ends.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// A capture of TCP segments from and to some ports, of one network namespace. Each is kept once, however often it is seen.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    is_over: Arc<AtomicBool>,
+    reader: JoinHandle<io::Result<Flows>>,
+}
+
+/// What was captured.
+#[derive(Debug, Default)]
+pub(crate) struct Captured {
+    flows: Flows,
+}
+
+/// What was sent from one port to another, each piece at its sequence number.
+type Flows = BTreeMap<(u16, u16), BTreeMap<u32, Vec<u8>>>;
+
+impl Capture {
+    /// Begins to look at what travels from and to these ports in a network namespace; `None` for that of this process.
+    ///
+    /// # Errors
+    /// If this process may not look at packets.
+    pub(crate) fn start(namespace: Option<&Path>, ports: &[u16]) -> Result<Self> {
+        let socket = match namespace {
+            None => open(),
+            Some(path) => namespace::inside(path, open),
+        };
+        let socket = socket.map_err(Error::Capture)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let reader = thread::Builder::new().name("capture".into());
+        let reader = reader.spawn({
+            let (is_over, ports) = (Arc::clone(&is_over), ports.to_vec());
+            move || read(&socket, &ports, &is_over)
+        });
+        Ok(Self {
+            is_over,
+            reader: reader.map_err(Error::Capture)?,
+        })
+    }
+
+    /// Ends it, a moment after what was sent last.
+    ///
+    /// # Errors
+    /// If the kernel would not go on.
+    pub(crate) fn stop(self) -> Result<Captured> {
+        thread::sleep(UNDER_WAY);
+        self.is_over.store(true, Ordering::Relaxed);
+        let read = self.reader.join();
+        let read = read.unwrap_or_else(|_| Err(io::Error::other("the thread that captures panicked")));
+        Ok(Captured {
+            flows: read.map_err(Error::Capture)?,
+        })
+    }
+}
+
+impl Captured {
+    /// True if this was sent in plaintext, in one piece or in several that follow each other.
+    pub(crate) fn saw(&self, text: &[u8]) -> bool {
+        let all = |pieces: &BTreeMap<u32, Vec<u8>>| pieces.values().flatten().copied().collect::<Vec<u8>>();
+        self.flows
+            .values()
+            .any(|pieces| memmem::find(&all(pieces), text).is_some())
+    }
+
+    /// What was sent in all, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let pieces = self.flows.values().flat_map(BTreeMap::values);
+        pieces.map(|piece| piece.len() as u64).sum()
+    }
+}
+
+/// Makes sure that this process may look at packets.
+///
+/// # Errors
+/// If it may not, with the remedy.
+pub fn check_capture() -> Result<()> {
+    open().map(drop).map_err(Error::Capture)
+}
+
+/// A socket that sees the packets of the network namespace that this thread is in.
+fn open() -> io::Result<OwnedFd> {
+    let every_protocol = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: a system call without pointers.
+    let socket = unsafe {
+        libc::socket(
+            libc::AF_PACKET,
+            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
+            every_protocol.into(),
+        )
+    };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    set(&socket, libc::SO_RCVBUFFORCE, &KEPT)?;
+    let wait = libc::timeval {
+        tv_sec: 0,
+        tv_usec: LOOK.subsec_micros().into(),
+    };
+    set(&socket, libc::SO_RCVTIMEO, &wait)?;
+    Ok(socket)
+}
+
+fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer is to a value of that length, which outlives the call.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            std::ptr::from_ref(value).cast(),
+            length,
+        )
+    };
+    if done < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flows> {
+    let (mut flows, mut kept) = (Flows::new(), 0);
+    let mut packet = vec![0; LONGEST];
+    while !is_over.load(Ordering::Relaxed) {
+        let length = match rustix::io::read(socket, &mut packet) {
+            Ok(length) => length,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if kept < LIMIT {
+            kept += keep(&packet[..length], ports, &mut flows);
+        }
+    }
+    Ok(flows)
+}
+
+/// Keeps what a packet brought, if it is of interest and new; how much that was. Anybody may send anything to this machine.
+fn keep(packet: &[u8], ports: &[u16], flows: &mut Flows) -> usize {
+    let Ok(parts) = SlicedPacket::from_ip(packet) else {
+        return 0;
+    };
+    let Some(TransportSlice::Tcp(segment)) = parts.transport else {
+        return 0;
+    };
+    let (from, to) = (segment.source_port(), segment.destination_port());
+    if segment.payload().is_empty() || !(ports.contains(&from) || ports.contains(&to)) {
+        return 0;
+    }
+    let pieces = flows.entry((from, to)).or_default();
+    let new = segment.payload();
+    let known = pieces.entry(segment.sequence_number()).or_default();
+    let more = new.len().saturating_sub(known.len());
+    if more > 0 {
+        *known = new.to_vec();
+    }
+    more
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn what_travels_is_seen_once_and_only_of_these_ports() {
+        if check_capture().is_err() {
+            eprintln!("NOT TESTED: looking at packets needs root");
+            return;
+        }
+        let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (one, other) = (listen(), listen());
+        let port = one.local_addr().unwrap().port();
+        let capture = Capture::start(None, &[port]).unwrap();
+        for (listener, words) in [
+            (&one, ["a canary ", "in two pieces"]),
+            (&other, ["somebody ", "else"]),
+        ] {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            client.set_nodelay(true).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            for word in words {
+                client.write_all(word.as_bytes()).unwrap();
+                server.read_exact(&mut vec![0; word.len()]).unwrap();
+            }
+        }
+        let captured = capture.stop().unwrap();
+        assert!(captured.saw(b"canary in two"));
+        assert!(!captured.saw(b"somebody"));
+        assert_eq!(captured.bytes(), "a canary in two pieces".len() as u64);
+    }
+
+    #[test]
+    fn any_bytes_are_a_packet() {
+        let mut flows = Flows::new();
+        for length in 0..200 {
+            let packet: Vec<u8> = (0..length).map(|place| (place * 37 + length) as u8).collect();
+            keep(&packet, &[1], &mut flows);
+        }
+        assert_eq!(keep(&[], &[1], &mut flows), 0);
+    }
+}

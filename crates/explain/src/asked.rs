@@ -32,6 +32,7 @@ pub(crate) fn of_cell(study: &Study, cell: &Cell) -> Value {
         "mix": cell.ycsb_mix(),
         "link": study.link(cell),
         "replica_set": cell.replica_set.or(study.replica_set),
+        "nodes": study.server_spec(cell).nodes,
         "read_preference": study.read_preference(cell),
         "tables": tables,
     })

@@ -37,6 +37,10 @@ pub struct Arm {
     /// What keeps connections to the server open; its CPU is accounted for on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
+    /// Whether private servers that hold the same data encrypt what they tell each other. Arms that differ in it have servers of
+    /// their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cluster_tls: bool,
     /// What the private server encrypts on the disk. Arms that differ in it have servers of their own.
     #[serde(default, skip_serializing_if = "AtRest::is_default")]
     pub at_rest: AtRest,
@@ -60,6 +64,7 @@ impl Arm {
             certificate: None,
             tunnel: None,
             pooler: None,
+            cluster_tls: false,
             at_rest: AtRest::default(),
             columns: None,
             probe: None,

@@ -17,10 +17,25 @@ pub struct ServerSpec {
     pub distant: bool,
     /// The replica set it is; `None` for a single server.
     pub replica_set: Option<ReplicaSet>,
+    /// How many nodes its cluster has: 1 for a single server.
+    pub nodes: u8,
     /// Its memory, and how it writes.
     pub storage: Storage,
 }
 
+impl ServerSpec {
+    /// True for nodes that all take part in every commit: Galera's, or those of MySQL's group replication.
+    pub fn is_cluster(&self) -> bool {
+        self.nodes > 1
+    }
+
+    /// Servers that hold the same data.
+    pub fn servers(&self) -> u8 {
+        self.replica_set.map_or(self.nodes, ReplicaSet::servers)
+    }
+}
+
+/// `mariadb, ecdsa-p256, 3 nodes`
 impl fmt::Display for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}", self.server, self.certificate.kind)?;
@@ -29,6 +44,9 @@ impl fmt::Display for ServerSpec {
         }
         if let Some(replica_set) = self.replica_set {
             write!(f, ", {replica_set}")?;
+        }
+        if self.is_cluster() {
+            write!(f, ", {} nodes", self.nodes)?;
         }
         if self.distant {
             f.write_str(", at a distance")?;

@@ -93,6 +93,10 @@ pub struct Study {
     /// The replica set that private MongoDB servers form, where a cell has no other; `None` for single servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,
+    /// How many nodes private MariaDB servers (Galera) and MySQL servers (group replication) have, where a cell does not say: 1 for
+    /// single servers, or 3 or 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u8>,
     /// Which member of a replica set is read from, where a cell does not say.
     #[serde(default)]
     pub read_preference: ReadPreference,
@@ -182,6 +186,9 @@ pub struct Cell {
     /// The replica set; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica_set: Option<ReplicaSet>,
+    /// The nodes of the private server's cluster; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u8>,
     /// Memory and writing of the private server; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
@@ -233,6 +240,8 @@ fn default_chain_length() -> u8 {
 impl Study {
     /// The time that may be spent measuring, in seconds: at most a day.
     pub const TIME_S: RangeInclusive<f64> = 1.0..=86_400.0;
+    /// How many nodes a cluster may have; 1 for none.
+    pub const NODES: [u8; 3] = [1, 3, 5];
     /// How long a slice may be, in seconds.
     pub const SLICE_S: RangeInclusive<f64> = 0.05..=10.0;
     /// How long a slice is where a study does not say, in seconds; in a closed loop at most.
@@ -287,6 +296,7 @@ impl Study {
             let stored = cells.is_some_and(|columns| columns.feature == ColumnFeature::Stored);
             let others = [
                 is_hidden,
+                arm.cluster_tls,
                 has_login,
                 on_all_of_it,
                 in_columns,
@@ -324,6 +334,7 @@ impl Study {
     pub fn on_external_server(mut self) -> Self {
         self.placement = Placement::Free;
         self.replica_set = None;
+        self.nodes = None;
         self.storage = Storage::default();
         let mut cells: Vec<Cell> = Vec::new();
         let mut renamed = HashSet::new();
@@ -332,8 +343,9 @@ impl Study {
             let old_name = cell.name.clone();
             let (server, certificate) = (cell.server.take(), cell.certificate.take());
             let (replica_set, storage) = (cell.replica_set.take(), cell.storage.take());
+            let nodes = cell.nodes.take();
             let has_own = server.is_some() || certificate.is_some() || replica_set.is_some();
-            if has_own || storage.is_some() {
+            if has_own || storage.is_some() || nodes.is_some() {
                 cell.name = name_without_server(&cell);
             }
             cell.name = unused(cell.name, &cells);
@@ -419,6 +431,7 @@ impl Study {
             },
             distant: self.link(cell).is_some(),
             replica_set: cell.replica_set.or(self.replica_set),
+            nodes: cell.nodes.or(self.nodes).unwrap_or(1),
             storage: self.storage(cell),
         }
     }
@@ -502,9 +515,10 @@ impl Study {
             .any(|pair| pair[0].at_rest != pair[1].at_rest)
     }
 
-    /// True when any arm needs a server that offers TLS.
+    /// True when any arm needs a server that has a certificate, for its clients or for the other servers of its kind.
     pub fn needs_tls(&self) -> bool {
-        self.arms.iter().any(|arm| arm.transport.is_encrypted())
+        let is_tls = |arm: &Arm| arm.transport.is_encrypted() || arm.cluster_tls;
+        self.arms.iter().any(is_tls)
     }
 }
 

@@ -696,6 +696,39 @@ fn a_binary_log_that_nobody_writes_is_neither_encrypted_nor_flushed() {
 }
 
 #[test]
+fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
+    let with = |nodes: &str, arm: &str| {
+        let arm = format!("[[arm]]\nname = \"nodes\"\ntransport = \"plain\"\n{arm}\n\n[[cell]]");
+        let text = STUDY.replacen("time_s", &format!("{nodes}\ntime_s"), 1);
+        StudyText::new("study.toml", text.replacen("[[cell]]", &arm, 1)).study()
+    };
+    for nodes in ["nodes = 3", "nodes = 5", "replica_set = { members = 3 }"] {
+        with(nodes, "cluster_tls = true").unwrap();
+    }
+    for (nodes, arm, words) in [
+        (
+            "nodes = 3\nreplica_set = { members = 3 }",
+            "",
+            "nodes are those of MariaDB and MySQL, replica_set is MongoDB's",
+        ),
+        ("nodes = 2", "", "a cluster has 3 or 5 nodes"),
+        (
+            "nodes = 3",
+            "at_rest = { tables = true }",
+            "encrypts at rest, which is measured on single servers",
+        ),
+        (
+            "nodes = 3",
+            "probe = { cpus = 1 }",
+            "changes one server, and a cluster has several",
+        ),
+    ] {
+        let refusal = with(nodes, arm).unwrap_err().to_string();
+        assert!(refusal.contains(words), "{nodes}, {arm}: {refusal}");
+    }
+}
+
+#[test]
 fn a_probe_says_one_thing_by_harmless_words_and_is_a_deviation_from_the_baseline() {
     let probed = |probe: &str| {
         let arm = format!("[[arm]]\nname = \"probed\"\ntransport = \"plain\"\nprobe = {probe}\n\n[[cell]]");

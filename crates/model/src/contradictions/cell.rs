@@ -28,6 +28,10 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
     if let Some(replica_set) = cell.replica_set {
         check_replica_set(replica_set, &path.key("replica_set"), found);
     }
+    if let Some(nodes) = cell.nodes {
+        check_nodes(nodes, &path.key("nodes"), found);
+    }
+    check_cluster(study, cell, path, found);
     if let Some(storage) = &cell.storage {
         check_storage(storage, &path.key("storage"), found);
     }
@@ -75,6 +79,47 @@ pub(super) fn check_replica_set(replica_set: ReplicaSet, path: &Path, found: &mu
     if !replica_set.is_electable() {
         let message = "a replica set has 1, 3 or 5 members, so that one of them is always elected";
         found.add(path.key("members"), message);
+    }
+}
+
+pub(super) fn check_nodes(nodes: u8, path: &Path, found: &mut Found) {
+    if !Study::NODES.contains(&nodes) {
+        let message =
+            "a cluster has 3 or 5 nodes, so that most of them go on without one, and a single server is 1";
+        found.add(path.clone(), message);
+    }
+}
+
+/// What nodes that take part in every commit cannot be.
+fn check_cluster(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let (name, spec) = (&cell.name, study.server_spec(cell));
+    if spec.is_cluster() && spec.replica_set.is_some() {
+        let message = format!(
+            "cell {name:?}: nodes are those of MariaDB and MySQL, replica_set is MongoDB's; leave one of them out"
+        );
+        found.add(path.key("nodes"), message);
+    }
+    let at_rest = |arm: &&Arm| !arm.at_rest.is_default();
+    if spec.is_cluster()
+        && let Some(arm) = study.arms_of(cell).find(at_rest)
+    {
+        let message = format!(
+            "cell {name:?}: arm {:?} encrypts at rest, which is measured on single servers; leave nodes out, or the arm with \
+             arms = […]",
+            arm.name
+        );
+        found.add(path.key("arms"), message);
+    }
+    let is_probe = |arm: &&Arm| arm.probe.is_some();
+    if spec.is_cluster()
+        && let Some(arm) = study.arms_of(cell).find(is_probe)
+    {
+        let message = format!(
+            "cell {name:?}: the probe of arm {:?} changes one server, and a cluster has several; leave nodes out, or the arm with \
+             arms = […]",
+            arm.name
+        );
+        found.add(path.key("arms"), message);
     }
 }
 

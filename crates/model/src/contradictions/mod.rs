@@ -22,7 +22,7 @@ use crate::problem::{Position, StudyError, StudyProblem};
 use crate::study::Study;
 
 use self::arm::check_arm;
-use self::cell::{check_cell, check_link, check_replica_set};
+use self::cell::{check_cell, check_link, check_nodes, check_replica_set};
 use self::found::Found;
 pub(crate) use self::found::{Contradiction, Path, Step};
 use self::published::check_published;
@@ -62,6 +62,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     }
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
+    }
+    if let Some(nodes) = study.nodes {
+        check_nodes(nodes, &Path::of("nodes"), &mut found);
     }
     at_rest::check_memory_security(study, &mut found);
     check_storage(&study.storage, &Path::of("storage"), &mut found);

@@ -162,6 +162,12 @@ impl WireError {
         }
     }
 
+    /// True if the server says that it cannot do this, for anybody.
+    pub fn is_not_supported(&self) -> bool {
+        // ER_NOT_SUPPORTED_YET
+        matches!(self, Self::Server { code: 1235, .. })
+    }
+
     /// True if the server lets the user in and not do what was asked.
     pub fn is_missing_right(&self) -> bool {
         match self {

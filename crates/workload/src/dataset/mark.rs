@@ -119,7 +119,7 @@ pub(super) async fn claim(session: &mut impl SqlSession, contents: &Contents) ->
     run(
         session,
         &format!(
-            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL, dataset VARCHAR(4000) NOT NULL)"
+            "CREATE TABLE {SCHEMA}.{TABLE} (mark VARCHAR(100) NOT NULL PRIMARY KEY, dataset VARCHAR(4000) NOT NULL)"
         ),
     )
     .await?;

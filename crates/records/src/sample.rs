@@ -206,6 +206,10 @@ pub struct ServerSide {
     /// CPU time of the server: of its process, or of all in its process tree, and of the relay that encrypts cells in its place
     /// (`column_relay_cpu`); absent where it cannot be seen.
     pub server_cpu: Option<CpuTime>,
+    /// CPU time of each server that holds the same data, in nanoseconds, in the order in which they were started: of a cluster the first is
+    /// the one that is asked. Together they are `server_cpu`. Null for one that was lost meanwhile; absent for a single server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_cpu_of_each_ns: Vec<Option<u64>>,
     /// CPU time of the tunnel's processes, on both its sides; absent for an arm without a tunnel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_cpu: Option<CpuTime>,

@@ -21,6 +21,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) certificate: Certificate,
     /// Whether who may ask is controlled, which MongoDB can do without.
     pub(crate) access_control: bool,
+    /// Whether several servers encrypt what they tell each other.
+    pub(crate) cluster_tls: bool,
     /// What is encrypted on the disk.
     pub(crate) at_rest: AtRest,
     /// What the client stores in YCSB's table, where that is not plain.
@@ -36,6 +38,7 @@ impl<'a> Needs<'a> {
         Self {
             certificate: study.certificate_of(arm, spec),
             access_control: arm.authentication.method != Some(AuthenticationMethod::NoLogin),
+            cluster_tls: arm.cluster_tls,
             at_rest: arm.at_rest,
             stored: arm.columns.as_ref().filter(stores),
         }
@@ -58,6 +61,12 @@ impl<'a> Needs<'a> {
             name.push_str(match self.access_control {
                 true => ", with access control",
                 false => ", without access control",
+            });
+        }
+        if self.cluster_tls != baseline.cluster_tls {
+            name.push_str(match self.cluster_tls {
+                true => ", TLS between its servers",
+                false => ", plaintext between its servers",
             });
         }
         if self.at_rest != baseline.at_rest {

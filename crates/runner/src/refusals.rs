@@ -1,7 +1,7 @@
 //! What a study asks for and is not available, said before anything is started.
 
 use ciphertax_lab::pooler::{self, Release};
-use ciphertax_lab::{RunningLink, file_system, tunnel};
+use ciphertax_lab::{RunningLink, check_capture, check_cluster, file_system, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
     Arm, Cell, ColumnEncryption, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
@@ -109,6 +109,13 @@ fn of_targets(study: &Study, target: &Target) -> Vec<String> {
     refusals.extend(own.map(|arm| {
         format!(
             "arm {}: the target has the certificate it has, so no arm can name another; leave certificate out, or the target",
+            arm.name
+        )
+    }));
+    let between = study.arms.iter().filter(|arm| arm.cluster_tls);
+    refusals.extend(between.map(|arm| {
+        format!(
+            "arm {}: what the servers of the target tell each other is set there; leave cluster_tls out, or the target",
             arm.name
         )
     }));
@@ -221,6 +228,25 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
                      the tunnel; leave replica_set out of the cell {}, or name the other arms in the cell's arms",
                     arm.name, cell.name
                 ));
+            }
+        }
+        if let Some(refusal) = capabilities.refuse_nodes(spec.nodes) {
+            note(format!("cell {}: {refusal}", cell.name));
+        }
+        if spec.is_cluster()
+            && let Err(error) = check_cluster(entry)
+        {
+            note(error.to_string());
+        }
+        if let Some(arm) = study.arms_of(cell).find(|arm| arm.cluster_tls) {
+            if spec.servers() == 1 {
+                note(format!(
+                    "cell {}: arm {} encrypts what servers tell each other, and a single server has none to tell; add nodes = 3 \
+                     (MariaDB, MySQL) or replica_set = {{ members = 3 }} (MongoDB), or name the other arms in the cell's arms",
+                    cell.name, arm.name
+                ));
+            } else if let Err(error) = check_capture() {
+                note(error.to_string());
             }
         }
         for refusal in of_poolers(study, cell, pgbouncer.as_ref()) {

@@ -147,6 +147,20 @@ impl Usage {
             peak_memory_bytes: counts(&|_, later| later.peak_memory_bytes).map(|each| each.iter().sum()),
         }
     }
+
+    /// The CPU time that each used which is read together, in nanoseconds and in their order; `None` for one that was lost or came
+    /// meanwhile. Empty for one alone.
+    pub fn cpu_of_each_since(&self, earlier: &Self) -> Vec<Option<u64>> {
+        if self.parts.len() < 2 {
+            return Vec::new();
+        }
+        let pairs = earlier.parts.iter().zip(&self.parts);
+        let used = |(before, after): (&Option<Part>, &Option<Part>)| {
+            let cpu = cpu_between(before.as_ref()?, after.as_ref()?)?;
+            Some(cpu.total_ns)
+        };
+        pairs.map(used).collect()
+    }
 }
 
 fn cpu_between(earlier: &Part, later: &Part) -> Option<CpuTime> {

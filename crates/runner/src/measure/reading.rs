@@ -67,6 +67,13 @@ impl Reading {
         used(before.clocks.server.as_ref(), self.clocks.server.as_ref())
     }
 
+    pub(super) fn server_cpu_of_each_since(&self, before: &Self) -> Vec<Option<u64>> {
+        match (&before.clocks.server, &self.clocks.server) {
+            (Some(before), Some(after)) => after.cpu_of_each_since(before),
+            _ => Vec::new(),
+        }
+    }
+
     pub(super) fn tunnel_cpu_since(&self, before: &Self) -> Option<CpuTime> {
         used(before.clocks.tunnel.as_ref(), self.clocks.tunnel.as_ref()).cpu
     }

@@ -191,6 +191,7 @@ impl SliceMeter<'_> {
             let column_relay_cpu = after.column_relay_cpu_since(before);
             server = ServerSide {
                 server_cpu: with_relay(used.cpu, column_relay_cpu),
+                server_cpu_of_each_ns: after.server_cpu_of_each_since(before),
                 tunnel_cpu: after.tunnel_cpu_since(before),
                 pooler_cpu: after.pooler_cpu_since(before),
                 column_relay_cpu,

@@ -31,13 +31,24 @@ const TLS_LIBRARY: &str = "version_ssl_library";
 
 impl Control<MySql> {
     /// Makes sure that no other ciphertax measures this server: the schema is for one at a time, and so is the server's CPU.
-    /// The claim ends with the session.
+    /// The claim ends with the session. A node of Galera has no such locks: there those are seen that ask its schema.
     pub(super) fn claim(&mut self) -> Result<(), RunError> {
-        let rows = self.pairs("SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')")?;
-        match rows.first_key_value() {
-            Some((granted, holder)) if granted == "0" => Err(self.unusable(format!(
-                "another ciphertax measures it, over the server's connection {holder}; wait for its end, or KILL that \
-                 connection if it is left from a run that is gone"
+        let lock = "SELECT GET_LOCK('ciphertax', 0), IS_USED_LOCK('ciphertax')";
+        let rows = self.ask(async |session| match session.query(lock).await {
+            Err(error) if error.is_not_supported() => {
+                let others = format!(
+                    "SELECT 0, ID FROM information_schema.PROCESSLIST WHERE DB = '{}' AND ID <> CONNECTION_ID()",
+                    dataset::SCHEMA
+                );
+                session.query(&others).await
+            }
+            rows => rows,
+        })?;
+        match rows.first() {
+            Some(row) if row.text(0) == "0" => Err(self.unusable(format!(
+                "another ciphertax measures it, over the server's connection {}; wait for its end, or KILL that connection if it \
+                 is left from a run that is gone",
+                row.text(1)
             ))),
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@ mod relayed;
 
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
-use ciphertax_lab::{PrivateServer, ProvedAtRest, disk_proof};
+use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
 use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Link, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
@@ -59,6 +59,8 @@ pub(crate) struct GroupServer<D: Database> {
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
+    /// True if it is several, of which arms differ in what they tell each other.
+    talks_in_ways_that_differ: bool,
     /// By which functions an arm that is measured beside it has columns encrypted.
     columns: Option<ColumnFunctions>,
     /// What the client stores in YCSB's table, where that is not plain.
@@ -126,6 +128,7 @@ impl<D: Database> GroupServer<D> {
             file_system,
             daemon,
             proved_at_rest: None,
+            talks_in_ways_that_differ: cluster_tls_differs(study, spec),
             columns: functions_beside(study, spec),
             stored: group.needs.stored.cloned(),
             changed: None,
@@ -168,6 +171,7 @@ impl<D: Database> GroupServer<D> {
             file_system: None,
             daemon: None,
             proved_at_rest: None,
+            talks_in_ways_that_differ: false,
             columns: None,
             stored: None,
             changed: None,
@@ -294,6 +298,11 @@ impl<D: Database> GroupServer<D> {
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
         proved.proofs.extend(self.try_probe(arm)?);
+        if let (Some(server), true) = (&self.private, self.talks_in_ways_that_differ) {
+            proved
+                .proofs
+                .push(cluster_proof::prove(&arm.name, server, arm.cluster_tls)?);
+        }
         if let Some(tunnel) = self.route.tunnel_of(arm) {
             proved.proofs.extend(tunnel.prove(D::canary(&options))?);
         }
@@ -461,7 +470,12 @@ impl<D: Database> GroupServer<D> {
     }
 }
 
-/// What was proved of its columns and of its files, in one.
+/// True if an arm that is measured on such servers encrypts what they tell each other.
+fn cluster_tls_differs(study: &Study, spec: &ServerSpec) -> bool {
+    let mut cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
+    cells.any(|cell| study.arms_of(cell).any(|arm| arm.cluster_tls))
+}
+
 /// By which functions an arm has columns encrypted that is measured on such servers: databases have functions of their own.
 fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions> {
     let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
@@ -470,6 +484,7 @@ fn functions_beside(study: &Study, spec: &ServerSpec) -> Option<ColumnFunctions>
         .find_map(|arm| arm.at_rest.columns)
 }
 
+/// What was proved of its columns and of its files, in one.
 fn merged(columns: Option<ProvedAtRest>, files: Option<ProvedAtRest>) -> Option<ProvedAtRest> {
     let Some(mut all) = columns else {
         return files;

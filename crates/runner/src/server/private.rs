@@ -35,6 +35,8 @@ pub(super) fn start(
         .access_control(group.needs.access_control)
         .connections(u32::try_from(needed_of_one_server(study)).unwrap_or(u32::MAX))
         .storage(spec.storage)
+        .nodes(spec.nodes)
+        .cluster_tls(group.needs.cluster_tls)
         .at_rest(group.needs.at_rest);
     builder = tpcc::with_room(builder, entry, study, spec);
     if group.needs.at_rest.file_system.is_some() || tpcc::data_mb(study, spec) > 0 {
@@ -73,7 +75,7 @@ pub(super) fn start(
 /// Room for what the servers of a study write, in megabytes: the same for each, so that none has another file system. It is
 /// taken only as it is needed.
 fn disk_mb(study: &Study, spec: &ServerSpec) -> u64 {
-    let members = spec.replica_set.map_or(1, |set| u64::from(set.servers()));
+    let members = u64::from(spec.servers());
     let data = study.dataset.rows() * ROW + study.ycsb.bytes() + u64::from(study.pgbench.scale) * BRANCH;
     members * (BESIDE_DATA_MB + GROWTH * data / 1_000_000 + tpcc::grown_mb(study, spec))
 }

@@ -7,7 +7,7 @@ pub(crate) const QUICK_NAME: &str = "quick";
 pub(crate) const QUICK: &str = include_str!("../studies/quick.toml");
 
 /// By name, in the order they are listed.
-const STUDIES: [(&str, &str); 33] = [
+const STUDIES: [(&str, &str); 36] = [
     (QUICK_NAME, QUICK),
     (
         "mysql-tls-library",
@@ -102,6 +102,18 @@ const STUDIES: [(&str, &str); 33] = [
         include_str!("../studies/postgres-post-quantum.toml"),
     ),
     ("postgres-pooler", include_str!("../studies/postgres-pooler.toml")),
+    (
+        "cluster-encryption",
+        include_str!("../studies/cluster-encryption.toml"),
+    ),
+    (
+        "mysql-tls-galera",
+        include_str!("../studies/mysql-tls-galera.toml"),
+    ),
+    (
+        "mongodb-tls-cluster",
+        include_str!("../studies/mongodb-tls-cluster.toml"),
+    ),
     ("sqlcipher", include_str!("../studies/sqlcipher.toml")),
     ("databases-tls", include_str!("../studies/databases-tls.toml")),
 ];

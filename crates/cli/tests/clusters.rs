@@ -1,0 +1,184 @@
+//! Clusters through the whole command, on real servers: what travels between their nodes, and whose CPU time it is.
+
+use std::fs;
+use std::time::Duration;
+
+use ciphertax_lab::catalogue::{self, MARIADB, MONGODB};
+use ciphertax_records::{Run, Sample, Witness};
+use ciphertax_testkit::{cache, fetched, is_root, not_tested};
+use rustix::process::Signal;
+
+use crate::common::{OwnServer, Running, Sandbox, no_slice_failed, record, samples};
+
+const ARMS: &str = r#"
+[[arm]]
+name = "plain"
+transport = "plain"
+
+[[arm]]
+name = "both"
+transport = "tls1.3"
+cluster_tls = true
+"#;
+
+#[test]
+fn galera_is_measured_with_all_its_nodes() {
+    nodes_are_measured("mariadb");
+}
+
+#[test]
+fn group_replication_is_measured_with_all_its_nodes() {
+    nodes_are_measured("mysql");
+}
+
+fn nodes_are_measured(server: &str) {
+    if fetched(catalogue::find(server).unwrap()).is_none() || !may_look() {
+        return;
+    }
+    let cells = r#"
+[[cell]]
+name = "reads"
+workload = "oltp_point_select"
+load = { connections = 2 }
+
+[[cell]]
+name = "writes"
+workload = "oltp_insert"
+load = { connections = 2 }
+"#;
+    let head = format!("server = \"{server}\"\nnodes = 3\ndataset = {{ table_size = 1000 }}");
+    let (run, samples) = measured(&head, cells);
+    of_three(&run, &samples);
+    for sample in samples.iter().filter(|sample| sample.is_valid()) {
+        let each = cpu_of_each(sample);
+        let share = each[0] as f64 / each.iter().sum::<u64>() as f64;
+        match sample.slice.cell.as_str() {
+            // Nobody else is told of a read.
+            "reads" => assert!(share > 0.8, "{each:?}"),
+            // Of a write all are, and the others have no client to talk to.
+            _ => assert!(share < 0.95 && each.iter().all(|cpu| *cpu > 0), "{each:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_replica_set_is_measured_with_all_its_members() {
+    if fetched(&MONGODB).is_none() || !may_look() {
+        return;
+    }
+    let cells = r#"
+[[cell]]
+name = "writes"
+workload = "ycsb_a"
+load = { connections = 2 }
+"#;
+    let head = "server = \"mongodb\"\nreplica_set = { members = 3 }\nycsb = { record_count = 1000 }";
+    let (run, samples) = measured(head, cells);
+    of_three(&run, &samples);
+}
+
+#[test]
+fn what_servers_of_ones_own_tell_each_other_is_not_ciphertaxs_to_set() {
+    let sandbox = sandbox("nodes = 3", "");
+    let url = "mysql://root@127.0.0.1:1/";
+    let finished = Running::start(sandbox.command(&["run", "cluster.toml", url])).finish_within(PROMPT);
+    finished.refuses(&["what the servers of the target tell each other is set there; leave cluster_tls out"]);
+}
+
+#[test]
+fn a_cluster_of_ones_own_is_measured_by_one_at_a_time() {
+    if fetched(&MARIADB).is_none() {
+        return;
+    }
+    let server = OwnServer::start_with(|builder| builder.nodes(3));
+    let target = server.url_with(server.password());
+    let before = server.schemas();
+    let sandbox = Sandbox::new();
+    let mut running = sandbox.start(&["quick", &target, "--time", "20", "--out", "first"]);
+    running.measures();
+    let finished = sandbox.finish(&["quick", &target, "--time", "2", "--out", "second"]);
+    finished.refuses(&["another ciphertax measures it", "wait for its end"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    sandbox
+        .finish(&["quick", &target, "--time", "2", "--out", "third"])
+        .measured();
+    assert_eq!(server.schemas(), before);
+}
+
+const PROMPT: Duration = Duration::from_secs(20);
+
+fn may_look() -> bool {
+    if !is_root() {
+        not_tested("looking between servers needs root");
+    }
+    is_root()
+}
+
+fn sandbox(head: &str, cells: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let cells = match cells {
+        "" => "[[cell]]\nname = \"c\"\nworkload = \"connect\"\nload = { connections = 1 }\n",
+        cells => cells,
+    };
+    let study = format!(
+        "name = \"cluster\"\nquestion = \"What does TLS between servers cost?\"\ntime_s = 8\nslice_s = 0.3\nprofile = \"off\"\n\
+         {head}\n{ARMS}\n{cells}"
+    );
+    fs::write(sandbox.work().join("cluster.toml"), study).unwrap();
+    sandbox
+}
+
+fn measured(head: &str, cells: &str) -> (Run, Vec<Sample>) {
+    let sandbox = sandbox(head, cells);
+    let mut command = sandbox.command(&["run", "cluster.toml", "--seed", "3", "--out", "run"]);
+    command.env("XDG_CACHE_HOME", cache());
+    let finished = Running::start(command).finish_within(Duration::from_secs(240));
+    finished.measured();
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    no_slice_failed(&run);
+    sandbox.expect_nothing_left();
+    (run, samples)
+}
+
+fn cpu_of_each(sample: &Sample) -> Vec<u64> {
+    let each = sample.server.server_cpu_of_each_ns.iter();
+    each.map(|cpu| cpu.unwrap()).collect()
+}
+
+/// Every arm is proved between its servers, and their CPU times make up the server's.
+fn of_three(run: &Run, samples: &[Sample]) {
+    for arm in &run.head.arms {
+        let claim = match arm.name.as_str() {
+            "both" => "a row does not travel in plaintext between the servers",
+            _ => "a row travels in plaintext between the servers",
+        };
+        assert!(!arm.sessions.is_empty());
+        for session in &arm.sessions {
+            let is_it =
+                |proof: &&ciphertax_records::Proof| proof.witness == Witness::Wire && proof.claim == claim;
+            assert!(
+                session.proofs.iter().any(|proof| is_it(&proof)),
+                "{}: {:?}",
+                arm.name,
+                session.proofs
+            );
+        }
+    }
+    let between = run
+        .head
+        .servers
+        .iter()
+        .filter(|server| server.name.contains("TLS between its servers"));
+    assert_eq!(between.count(), 1);
+    let valid: Vec<&Sample> = samples.iter().filter(|sample| sample.is_valid()).collect();
+    assert!(!valid.is_empty());
+    for sample in valid {
+        let each = cpu_of_each(sample);
+        assert_eq!(each.len(), 3);
+        assert_eq!(
+            each.iter().sum::<u64>(),
+            sample.server.server_cpu.unwrap().total_ns
+        );
+    }
+}

@@ -22,7 +22,7 @@ mpi: build ## Build ciphertax-mpi too, for load from many machines: see docs/man
 	$(CARGO) build --release --locked --manifest-path crates/ranks/Cargo.toml --target-dir target/mpi
 	install -m 755 target/mpi/release/ciphertax-mpi target/release/
 
-test: ## All tests: unit, property, and end to end against the real servers of the catalogue (200 MB that are kept, 18 GB of disk)
+test: ## All tests: unit, property, and end to end against the real servers of the catalogue (200 MB that are kept, 14 GB of disk)
 	./scripts/setup.sh test
 	$(MAKE) lint
 	$(MAKE) unit

@@ -6,7 +6,7 @@ studies=(${*:-mysql-connect-rate mysql-connect-distance mysql-tls-library mysql-
     mysql-tls-resumption mysql-post-quantum mysql-login mongodb-tls-connection mongodb-auth mongodb-login
     postgres-post-quantum postgres-login postgres-connect-distance postgres-pooler postgres-tls databases-tls
     sqlcipher mysql-at-rest-settings mysql-transit-and-rest at-rest-everywhere mysql-tls-tde-library
-    mysql-why always-encrypted-tpcc})
+    mysql-why always-encrypted-tpcc cluster-encryption mysql-tls-galera mongodb-tls-cluster})
 # Those that are measured in another size than the one they have by themselves.
 declare -A scales=([mysql-tls-tde-library]=laptop)
 mkdir -p record/studies

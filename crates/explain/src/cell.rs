@@ -8,6 +8,7 @@ use ciphertax_model::{Cell, Metric, Study};
 use ciphertax_records::{Phase, Round, Sample, Samples};
 
 use crate::looked::Looked;
+use crate::nodes::Nodes;
 use crate::ranks::Ranks;
 use crate::rounds::{OfRound, Pages, Rounds};
 use crate::totals::Totals;
@@ -27,6 +28,8 @@ pub(crate) struct CellSamples<'a> {
     looked: Looked,
     /// Where several load generators made the load.
     pub(crate) ranks: Ranks,
+    /// Where several servers hold the same data.
+    pub(crate) nodes: Nodes,
 }
 
 pub(crate) const BASELINE: usize = 0;
@@ -92,6 +95,7 @@ impl<'a> CellSamples<'a> {
             rounds: Rounds::default(),
             looked: Looked::default(),
             ranks: Ranks::default(),
+            nodes: Nodes::default(),
             arms,
         }
     }
@@ -115,6 +119,7 @@ impl<'a> CellSamples<'a> {
         }
         self.rounds.add_slice(sample);
         self.ranks.add(sample);
+        self.nodes.add(arm, sample);
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();

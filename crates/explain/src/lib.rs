@@ -22,6 +22,7 @@ pub mod gate;
 pub mod history;
 mod keys;
 mod looked;
+mod nodes;
 mod percentiles;
 mod phases;
 mod precision;

@@ -41,6 +41,7 @@ mod transit_and_rest;
 mod unverified;
 mod waits_for_cpu;
 mod what_differs;
+mod whose_cpu;
 
 use ciphertax_records::{Finding, MeasuredCell, Run};
 
@@ -78,6 +79,7 @@ pub(crate) fn all(run: &Run, cells: &[CellSamples<'_>]) -> Result<Vec<Finding>, 
     findings.extend(shared_cpus::shared_cpus(run));
     findings.extend(load_generators::load_generators(run, cells));
     findings.extend(client_bound::client_bound(run, cells));
+    findings.extend(cells.iter().filter_map(whose_cpu::whose_cpu));
     findings.extend(cells.iter().filter_map(lateness::lateness));
     findings.extend(gains::gains(run));
     findings.extend(late_links::late_links(run));

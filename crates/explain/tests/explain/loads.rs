@@ -201,3 +201,44 @@ fn the_time_of_a_new_connection_is_that_of_its_phases() {
     let found = measured(Metric::ConnectMean).unwrap();
     assert!((found / sum - 1.0).abs() < 0.01, "{found} is not {sum}");
 }
+
+#[test]
+fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
+    let mut samples = samples(6);
+    for sample in &mut samples {
+        let all = sample.server.server_cpu.unwrap().total_ns;
+        let each = match sample.slice.cell.as_str() {
+            "select" => [all - all / 50, all / 100, all / 100],
+            _ => [all / 2, all / 4, all / 4],
+        };
+        sample.server.server_cpu_of_each_ns = each.map(Some).to_vec();
+    }
+    // One that lost a server, and knows nothing of it then.
+    samples[3].server.server_cpu_of_each_ns = vec![Some(1), None, Some(1)];
+    let told: Vec<_> = explained(&samples)
+        .findings
+        .into_iter()
+        .filter(|finding| finding.id == "whose-cpu")
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0]
+            .summary
+            .contains("select: almost all the server's CPU time is that of one")
+    );
+    assert!(
+        told[1].summary.contains(
+            "connect: the server's CPU time is that of its servers together: 50 %, 25 %, 25 % of it"
+        )
+    );
+    assert!(
+        told[1].evidence.contains("40 µs, 20 µs, 20 µs an operation"),
+        "{}",
+        told[1].evidence
+    );
+    assert!(
+        told[1].evidence.ends_with("over 5 slices of plain"),
+        "{}",
+        told[1].evidence
+    );
+}

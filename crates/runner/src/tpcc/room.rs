@@ -9,9 +9,10 @@ use ciphertax_workload::dataset::tpcc::{TpccContents, TpccSet};
 
 use crate::servers::holds;
 
-/// Megabytes of a warehouse with its indexes: of plain columns, and of Base64 cells in all of them, whose random keys leave pages
-/// half full.
+/// Megabytes of a warehouse with its indexes: of plain columns, of cells in those that the server only keeps, and of Base64 cells
+/// in all of them, whose random keys leave pages half full.
 const PLAIN_MB: u64 = 95;
+const PAYLOAD_MB: u64 = 400;
 const CELLS_MB: u64 = 800;
 
 /// What orders add to it until the tables are restored, and what a server needs besides.
@@ -68,9 +69,10 @@ pub(crate) fn data_mb(study: &Study, spec: &ServerSpec) -> u64 {
     if !cells.any(|cell| asks(&cell)) {
         return 0;
     }
-    let of_set = |set: &TpccSet| match &set.stored {
-        Some(stored) if stored.columns != ColumnSelection::None => CELLS_MB,
-        _ => PLAIN_MB,
+    let of_set = |set: &TpccSet| match set.stored.as_ref().map(|stored| &stored.columns) {
+        None | Some(ColumnSelection::None) => PLAIN_MB,
+        Some(ColumnSelection::Payload) => PAYLOAD_MB,
+        Some(_) => CELLS_MB,
     };
     let sets: u64 = TpccContents::of(study).sets.iter().map(of_set).sum();
     sets * u64::from(study.tpcc.warehouses)
@@ -113,7 +115,7 @@ mod tests {
         let stored = r#"{ name = "cells", transport = "plain", columns = { feature = "stored", columns = "payload" } }"#;
         assert_eq!(
             data_mb_of(&study(&format!("{plain}, {stored}"), CELL)),
-            190 + 190 + 1600
+            190 + 190 + 800
         );
         let select = r#"{ name = "select", workload = "oltp_point_select", load = { connections = 1 } }"#;
         assert_eq!(data_mb_of(&study(&format!("{plain}, {tls}"), select)), 0);

@@ -700,7 +700,7 @@ fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
     let with = |nodes: &str, arm: &str| {
         let arm = format!("[[arm]]\nname = \"nodes\"\ntransport = \"plain\"\n{arm}\n\n[[cell]]");
         let text = STUDY.replacen("time_s", &format!("{nodes}\ntime_s"), 1);
-        StudyText::new("study.toml", text.replacen("[[cell]]", &arm, 1)).study()
+        StudyText::new("study.toml", &text.replacen("[[cell]]", &arm, 1)).study()
     };
     for nodes in ["nodes = 3", "nodes = 5", "replica_set = { members = 3 }"] {
         with(nodes, "cluster_tls = true").unwrap();

@@ -232,7 +232,9 @@ fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
         )
     );
     assert!(
-        told[1].evidence.contains("40 µs, 20 µs, 20 µs an operation"),
+        told[1]
+            .evidence
+            .contains("40.0 µs, 20.0 µs, 20.0 µs an operation"),
         "{}",
         told[1].evidence
     );

@@ -151,8 +151,8 @@ many() {
     echo '## Many ranks, on two CPUs'
     echo
     echo '| load generators | slices that count | slices | wall time beside the slices, of all | the same of one process'"\
- | memory of all, MB | folder, MB per minute | skew of the beginning, µs: median | highest | slices of that |"
-    echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
+ | memory of all, MB | of rank 0 | folder, MB per minute | skew of the beginning, µs: median | highest | slices of that |"
+    echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
     study 64 0.5 15
     rm -rf "$work/run"
     run "$bin/ciphertax" run "$work/study.toml"
@@ -161,14 +161,15 @@ many() {
     for of in 16 64; do
         rm -rf "$work/run"
         run "${ranks[@]}" -np "$of" "$bin/ciphertax-mpi" run "$work/study.toml"
-        local memory size
+        local memory conductor size
         memory="$(jq -s '[.[].client_peak_memory_bytes | values] | last / 1e6 | round' "$work/run/samples.jsonl")"
+        conductor="$(jq -s '[.[].ranks[0].client_peak_memory_bytes | values] | last / 1e6 | round' "$work/run/samples.jsonl")"
         size="$(du -sb "$work/run" | awk '{print $1}')"
         local counts all rate
         counts="$(grep -vc '"void"' "$work/run/samples.jsonl")"
         all="$(grep -c '"arm"' "$work/run/samples.jsonl")"
         rate="$(awk -v bytes="$size" 'BEGIN {print bytes * 4 / 1e6}')"
-        echo "| $of | $counts | $all | $(beside_slices) | $alone | $memory | $rate | $(skew) |"
+        echo "| $of | $counts | $all | $(beside_slices) | $alone | $memory | $conductor | $rate | $(skew) |"
     done
     echo
 }

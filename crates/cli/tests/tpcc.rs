@@ -84,6 +84,11 @@ fn tables_on_mariadb_are_consistent_after_a_run() {
 }
 
 #[test]
+fn tables_on_mysql_are_consistent_after_a_run() {
+    measures("mysql");
+}
+
+#[test]
 fn tables_on_postgresql_are_consistent_after_a_run() {
     measures("postgresql");
 }

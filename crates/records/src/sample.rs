@@ -182,6 +182,9 @@ pub struct RankShare {
     pub began_after_ns: u64,
     /// When it ended, likewise.
     pub ended_after_ns: u64,
+    /// The most memory that it has had since it began, in bytes; absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_peak_memory_bytes: Option<u64>,
 }
 
 impl Yield {

@@ -20,7 +20,7 @@ mod refusals_at_rest;
 mod sqlite;
 
 pub use at_rest::{AtRestCapabilities, StorageCapabilities};
-pub use capabilities::{Capabilities, Ciphers, Refusal, VersionResumption};
+pub use capabilities::{Capabilities, Ciphers, Cluster, Refusal, VersionResumption};
 pub use entry::{Entry, Product};
 pub(crate) use entry::{Source, Suite};
 pub(crate) use family::ServerFamily;

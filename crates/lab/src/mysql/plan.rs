@@ -166,7 +166,7 @@ impl Plan for MySqlPlan<'_> {
         for (name, value) in memory(self.spec)
             .chain(SETTINGS.map(owned))
             .chain(connections(self.variant, self.spec))
-            .chain(writing(self.spec))
+            .chain(writing(self.variant, self.spec))
         {
             settings.set(&name, &value);
         }
@@ -287,7 +287,7 @@ fn settings(variant: &MySqlVariant, spec: &Spec) -> BTreeMap<String, String> {
     memory(spec)
         .chain(SETTINGS.map(owned))
         .chain(connections(variant, spec))
-        .chain(writing(spec))
+        .chain(writing(variant, spec))
         .chain((!has_binary_log(spec)).then(|| owned((NO_BINLOG, "ON"))))
         .chain(of_cluster)
         .chain(at_rest)
@@ -339,7 +339,7 @@ fn connections(variant: &MySqlVariant, spec: &Spec) -> impl Iterator<Item = (Str
 }
 
 /// How it writes its logs and its pages.
-fn writing(spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
+fn writing(variant: &MySqlVariant, spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
     let storage = spec.storage;
     let at_commit = storage.flush_log_at_trx_commit.unwrap_or(FLUSH_LOG_AT_TRX_COMMIT);
     let flush = storage.flush.map(|method| match method {
@@ -348,8 +348,14 @@ fn writing(spec: &Spec) -> impl Iterator<Item = (String, String)> + use<> {
     });
     let doublewrite = storage.doublewrite.map(|on| if on { "ON" } else { "OFF" });
     let log = has_binary_log(spec);
+    let redo_log = match variant.dialect {
+        Dialect::MySql => "innodb_redo_log_capacity",
+        Dialect::MariaDb | Dialect::MySql56 => "innodb_log_file_size",
+    };
     [
         Some(("innodb_flush_log_at_trx_commit", at_commit.to_string())),
+        spec.redo_log_mb
+            .map(|megabytes| (redo_log, format!("{megabytes}M"))),
         flush.map(|method| ("innodb_flush_method", method.to_owned())),
         doublewrite.map(|on| ("innodb_doublewrite", on.to_owned())),
         log.then(|| ("log_bin", "binlog".to_owned())),

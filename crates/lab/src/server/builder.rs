@@ -156,6 +156,14 @@ impl PrivateServerBuilder {
         self
     }
 
+    /// How large the redo log of a server of MySQL's family may become, in megabytes: with less, it writes pages out while it is
+    /// measured. The server's own size if nothing else is asked for.
+    #[must_use]
+    pub fn redo_log_mb(mut self, megabytes: u32) -> Self {
+        self.spec.redo_log_mb = Some(megabytes);
+        self
+    }
+
     /// Memory of each server, and how it writes; what its family says where nothing is asked for.
     #[must_use]
     pub fn storage(mut self, storage: Storage) -> Self {

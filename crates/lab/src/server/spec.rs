@@ -34,6 +34,8 @@ pub(crate) struct Spec {
     pub(crate) connections: u32,
     /// Memory for data and indexes, in megabytes; `None` for what is usual here.
     pub(crate) cache_mb: Option<u32>,
+    /// How large its redo log may become, in megabytes; `None` for the server's own size.
+    pub(crate) redo_log_mb: Option<u32>,
     /// How it writes.
     pub(crate) storage: Storage,
     /// What it encrypts on the disk, and the file system that it writes to.
@@ -80,6 +82,7 @@ impl Spec {
             cluster_tls: false,
             connections: CONNECTIONS,
             cache_mb: None,
+            redo_log_mb: None,
             storage: Storage::default(),
             at_rest: AtRest::default(),
             disk_mb: None,

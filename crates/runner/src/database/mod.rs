@@ -63,7 +63,9 @@ pub(crate) trait Database: Clients {
     fn of_private(server: &PrivateServer, among_themselves: &[Endpoint]) -> Self;
 
     /// What its clients must know of a server, which was found out; for other load generators.
-    fn state(&self) -> ServerState;
+    fn state(&self) -> ServerState {
+        ServerState::default()
+    }
 
     /// The same in another load generator than the one that has the servers: of private ones, or of `own` ones of the user's.
     fn elsewhere(own: Option<Self>, state: &ServerState) -> Self;

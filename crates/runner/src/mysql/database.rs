@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_lab::catalogue::Entry;
+use ciphertax_lab::catalogue::{Cluster, Entry};
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
+use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
 use ciphertax_wire::mysql::ConnectOptions;
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
@@ -103,10 +104,6 @@ impl Database for MySql {
             columns: server.at_rest().columns.map(Columns::new),
             ..Self::default()
         }
-    }
-
-    fn state(&self) -> ServerState {
-        ServerState::default()
     }
 
     fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
@@ -284,6 +281,16 @@ impl Database for MySql {
         if study.server_spec(cell).replica_set.is_some() {
             refusals.push(format!(
                 "cell {}: replica_set is for MongoDB alone; leave it out, or take server = \"mongodb\"",
+                cell.name
+            ));
+        }
+        let is_group =
+            private.is_some_and(|entry| entry.capabilities.cluster == Some(Cluster::GroupReplication));
+        let has_no_keys = cell.workload.descriptor().tables == Some(Tables::Pgbench);
+        if is_group && has_no_keys && study.server_spec(cell).is_cluster() {
+            refusals.push(format!(
+                "cell {}: pgbench's tables are loaded before they have primary keys, which a replication group refuses; leave nodes \
+                 out, or take server = \"mariadb\"",
                 cell.name
             ));
         }

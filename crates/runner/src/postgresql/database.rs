@@ -87,10 +87,6 @@ impl Database for PostgreSql {
         }
     }
 
-    fn state(&self) -> ServerState {
-        ServerState::default()
-    }
-
     fn elsewhere(own: Option<Self>, _state: &ServerState) -> Self {
         own.unwrap_or_default()
     }

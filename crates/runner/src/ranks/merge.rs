@@ -90,6 +90,7 @@ pub(super) fn merged(
             client_bound: share.recorded.client_bound,
             began_after_ns: share.began_ns - first + share.late_ns,
             ended_after_ns: share.ended_ns() - first,
+            client_peak_memory_bytes: share.recorded.client_peak_memory_bytes,
         })
         .collect();
     // What failed, hung or was cut short says more than that it ended at another time.

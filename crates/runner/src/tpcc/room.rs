@@ -23,7 +23,7 @@ const BESIDE_MB: u64 = 128;
 const LEAST_MB: u64 = 256;
 
 /// So that no checkpoint is forced while a slice is measured.
-const REDO_LOG: &str = "--innodb-log-file-size=1G";
+const REDO_LOG_MB: u32 = 1024;
 const WRITE_AHEAD_LOG: &str = "--max-wal-size=4GB";
 /// The client sends the rows of a table as they lie in a file.
 const LOAD_FROM_CLIENT: &str = "--local-infile=ON";
@@ -39,14 +39,11 @@ pub(crate) fn with_room(
     if data_mb == 0 {
         return builder;
     }
-    let options: &[&str] = match entry.protocol() {
-        Some(Protocol::MySql) => &[REDO_LOG, LOAD_FROM_CLIENT],
-        Some(Protocol::PostgreSql) => &[WRITE_AHEAD_LOG],
-        Some(Protocol::MongoDb) | None => &[],
+    let builder = match entry.protocol() {
+        Some(Protocol::MySql) => builder.redo_log_mb(REDO_LOG_MB).option(LOAD_FROM_CLIENT),
+        Some(Protocol::PostgreSql) => builder.option(WRITE_AHEAD_LOG),
+        Some(Protocol::MongoDb) | None => builder,
     };
-    let builder = options
-        .iter()
-        .fold(builder, |builder, option| builder.option(*option));
     match spec.storage.memory_mb {
         Some(_) => builder,
         None => builder.cache_mb(memory_mb(data_mb, host().memory_bytes >> 20)),

@@ -29,8 +29,10 @@ const FOLDERS: [&str; 4] = [
     "/usr/lib",
 ];
 
-/// The state that all nodes begin with, and the node with this number; the version is that of Galera's own identifiers.
+/// The state that all nodes begin with.
 const STATE: &str = "c1940e70-0000-11f0-8000-000000000000";
+
+/// The node with this number, by an identifier of the version that Galera's own have.
 fn identity(node: usize) -> String {
     format!("c1940e70-{:04x}-11f0-8000-000000000000", node + 1)
 }

@@ -45,9 +45,9 @@ impl GroupReplication {
         [
             ("server-id", (node + 1).to_string()),
             ("gtid-mode", "ON".into()),
-            // A group refuses tables without one, which histories are.
-            ("sql-generate-invisible-primary-key", "ON".into()),
             ("enforce-gtid-consistency", "ON".into()),
+            // A group refuses rows of tables that have none, as histories do.
+            ("sql-generate-invisible-primary-key", "ON".into()),
             ("plugin-load-add", "group_replication.so".into()),
             ("report-host", "127.0.0.1".into()),
             ("report-port", port.to_string()),
@@ -61,6 +61,10 @@ impl GroupReplication {
             (
                 "loose-group-replication-ssl-mode",
                 ssl_mode(self.between.tls.is_some()).into(),
+            ),
+            (
+                "loose-group-replication-recovery-use-ssl",
+                if self.between.tls.is_some() { "ON" } else { "OFF" }.into(),
             ),
             // A node that joins logs in to another, once.
             ("loose-group-replication-recovery-get-public-key", "ON".into()),
@@ -93,17 +97,13 @@ impl GroupReplication {
             "SELECT COUNT(*) FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'";
         for node in nodes {
             node.run(async |reactor, session| {
-                while session
-                    .query(online)
-                    .await?
-                    .first()
-                    .map(|row| row.text(0))
-                    .as_ref()
-                    != Some(&all)
-                {
+                loop {
+                    let rows = session.query(online).await?;
+                    if rows.first().is_some_and(|row| row.text(0) == all) {
+                        return Ok(());
+                    }
                     pause(reactor).await;
                 }
-                Ok(())
             })?;
         }
         Ok(())

@@ -136,8 +136,13 @@ add_mpi() {
     has_libclang || packages+=(libclang-dev)
 }
 
+# Not libclang-cpp, which is another library.
 has_libclang() {
-    compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || compgen -G '/usr/lib*/libclang*.so*' >/dev/null
+    local folder
+    for folder in '/usr/lib/llvm-*/lib' '/usr/lib/*-linux-gnu' '/usr/lib*'; do
+        compgen -G "$folder/libclang.so*" >/dev/null || compgen -G "$folder/libclang-[0-9]*.so*" >/dev/null && return
+    done
+    return 1
 }
 
 # MongoDB itself is fetched by pip for whoever runs it.

@@ -47,7 +47,7 @@ run() { # how it is started, then words of ciphertax
 skew() { # of the slices that count, in microseconds: median, highest, how many; void slices
     grep -v '"void"' "$work/run/samples.jsonl" | jq -s -r '
         [.[] | select(.ranks) | [.ranks[].began_after_ns] | max / 1000] | sort
-        | "\(.[length / 2 | floor] | floor) | \(max | floor) | \(length)"'
+        | if length == 0 then "| | 0" else "\(.[length / 2 | floor] | floor) | \(max | floor) | \(length)" end'
 }
 
 beside() {

@@ -1,7 +1,7 @@
 //! The verdict in one sentence a manager can read.
 
-use ciphertax_model::Metric;
 use ciphertax_model::workload::Unit;
+use ciphertax_model::{Arm, Metric};
 use ciphertax_records::{ArmRole, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::format::rounded;
 use ciphertax_stats::{FEWEST_BLOCKS, Verdict};
@@ -51,7 +51,7 @@ fn about(run: &Run, arm: &str) -> Option<String> {
         || run.cells().count() <= FEW_CELLS)
         && OF_A_SHORT_STUDY.iter().any(|(meant, _)| of(*meant).count() > 0)
         && OF_A_SHORT_STUDY.iter().all(|(meant, _)| of(*meant).count() < 2);
-    if !is_short {
+    if !is_short || is_about_commits(run, arm) {
         return across_cells(run, arm);
     }
     let clauses: Vec<Clause> = OF_A_SHORT_STUDY
@@ -59,6 +59,14 @@ fn about(run: &Run, arm: &str) -> Option<String> {
         .filter_map(|(meant, what)| Some(clause(run, primary(run, arm, of(meant).next()?)?, what)))
         .collect();
     (!clauses.is_empty()).then(|| said(arm, &clauses))
+}
+
+/// True if an arm differs from the baseline in what servers tell each other, of which a query and a connection are no part.
+fn is_about_commits(run: &Run, arm: &str) -> bool {
+    let arms = &run.head.study.arms;
+    let asked = arms.iter().find(|asked| asked.name == arm);
+    let differs = |baseline: &Arm| asked.is_some_and(|asked| asked.cluster_tls != baseline.cluster_tls);
+    arms.first().is_some_and(differs)
 }
 
 /// Where an arm costs most and least, among the cells where it is sure to cost anything, and what is known of the others.

@@ -244,3 +244,19 @@ fn of_several_servers_each_is_told_its_part_of_the_cpu_time() {
         told[1].evidence
     );
 }
+
+#[test]
+fn what_servers_tell_each_other_is_told_of_the_cells_where_it_costs_and_not_of_a_query() {
+    let text = STUDY
+        .replace(
+            "transport = \"tls1.3\"",
+            "transport = \"plain\"\ncluster_tls = true",
+        )
+        .replace("time_s", "nodes = 3\ntime_s");
+    let run = explain(&head(Study::from_toml(&text).unwrap()), samples(20).as_slice()).unwrap();
+    assert!(
+        run.verdict.contains("tls costs something in 2 of 2 cells") && run.verdict.contains(" in connect"),
+        "{}",
+        run.verdict
+    );
+}

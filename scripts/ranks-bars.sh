@@ -150,7 +150,7 @@ own_server() {
 many() {
     echo '## Many ranks, on two CPUs'
     echo
-    echo '| load generators | slices that count | slices | wall time beside the slices, of all | the same of one process'"\
+    echo '| load generators | slices that count | slices | pause before a slice, of both | the same of one process'"\
  | memory of all, MB | of rank 0 | folder, MB per minute | skew of the beginning, µs: median | highest | slices of that |"
     echo '|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|'
     study 64 0.5 15
@@ -174,9 +174,10 @@ many() {
     echo
 }
 
-beside_slices() { # percent of the time from the first slice to the last in which none ran
-    jq -s -r '[.[] | select(.start_ns)] | ((.[-1].start_ns + .[-1].duration_ns - .[0].start_ns)) as $all
-        | ([.[].duration_ns] | add) as $sum | "\((1 - $sum / $all) * 1000 | round / 10) %"' "$work/run/samples.jsonl"
+beside_slices() { # percent of a slice and the pause before it that is pause, the median: after void slices is waited, which is none
+    jq -s -r '[.[] | select(.start_ns)] | [range(1; length) as $at | .[$at - 1] as $last | .[$at] as $this
+            | ($this.start_ns - $last.start_ns - $last.duration_ns) as $pause | $pause / ($pause + $this.duration_ns)]
+        | sort | "\(.[length / 2 | floor] * 1000 | round / 10) %"' "$work/run/samples.jsonl"
 }
 
 killed() {

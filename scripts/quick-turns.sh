@@ -32,11 +32,15 @@ for turn in $(seq "$turns"); do
     fi
 done
 
+commit() {
+    jq -r '.tool.commit // "unknown"' "$runs/$1-1/run.json"
+}
+
 echo '# The precision of two releases in the same seconds'
 echo
-echo "\`quick --time $seconds\`, $turns runs of each release in turns, on $(nproc) CPUs. Half-widths of the 95 % intervals, as parts of"
-echo 'the value; medians over the runs. The spread is the standard deviation of the estimates of the runs, which both should have alike'
-echo 'if none is wrong: it tells whether narrower intervals are honest.'
+echo "\`quick --time $seconds\`, $turns runs of each release in turns, on $(nproc) CPUs, $(date +%F): the former of commit $(commit former)"
+echo "and the present of commit $(commit present). Half-widths of the 95 % intervals, as parts of the value; medians over the runs. The spread is the standard"
+echo 'deviation of the estimates of the runs: where it is larger than half of the half-width, runs differ by what no interval of one run holds.'
 echo
 echo '| cell | variant | metric | former | present | present / former | spread, former | spread, present |'
 echo '|---|---|---|--:|--:|--:|--:|--:|'

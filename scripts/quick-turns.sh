@@ -39,8 +39,9 @@ commit() {
 echo '# The precision of two releases in the same seconds'
 echo
 echo "\`quick --time $seconds\`, $turns runs of each release in turns, on $(nproc) CPUs, $(date +%F): the former of commit $(commit former)"
-echo "and the present of commit $(commit present). Half-widths of the 95 % intervals, as parts of the value; medians over the runs. The spread is the standard"
-echo 'deviation of the estimates of the runs: where it is larger than half of the half-width, runs differ by what no interval of one run holds.'
+echo "and the present of commit $(commit present). Half-widths of the 95 % intervals, as parts of the value; medians over the runs."
+echo 'The spread is the standard deviation of the estimates of the runs: where it is larger than half of the half-width, runs'
+echo 'differ by what no interval of one run holds.'
 echo
 echo '| cell | variant | metric | former | present | present / former | spread, former | spread, present |'
 echo '|---|---|---|--:|--:|--:|--:|--:|'

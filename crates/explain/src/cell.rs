@@ -28,7 +28,7 @@ pub(crate) struct CellSamples<'a> {
     looked: Looked,
     /// Where several load generators made the load.
     pub(crate) ranks: Ranks,
-    /// Where several servers hold the same data.
+    /// Where several servers hold the same data, those of the baseline.
     pub(crate) nodes: Nodes,
 }
 
@@ -119,7 +119,9 @@ impl<'a> CellSamples<'a> {
         }
         self.rounds.add_slice(sample);
         self.ranks.add(sample);
-        self.nodes.add(arm, sample);
+        if arm == BASELINE {
+            self.nodes.add(sample);
+        }
         let figures = Figures::of(index, sample, &self.kinds);
         self.totals[arm].add(sample, figures.counts());
         let empty = || self.arms.iter().map(|_| None).collect();

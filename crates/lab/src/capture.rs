@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,9 @@ use std::time::Duration;
 use ciphertax_supervise::namespace;
 use etherparse::{SlicedPacket, TransportSlice};
 use memchr::memmem;
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_recv_buffer_size_force, set_socket_timeout};
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, socket_with};
 
 use crate::error::{Error, Result};
 
@@ -19,7 +23,7 @@ use crate::error::{Error, Result};
 const LONGEST: usize = (64 << 10) + 64;
 
 /// How much the kernel keeps of what was not read yet, in bytes.
-const KEPT: libc::c_int = 16 << 20;
+const KEPT: usize = 16 << 20;
 
 /// How much is kept of what travelled, in bytes.
 const LIMIT: usize = 16 << 20;
@@ -110,46 +114,17 @@ pub fn check_capture() -> Result<()> {
 
 /// A socket that sees the packets of the network namespace that this thread is in.
 fn open() -> io::Result<OwnedFd> {
-    let every_protocol = (libc::ETH_P_ALL as u16).to_be();
-    // SAFETY: a system call without pointers.
-    let socket = unsafe {
-        libc::socket(
-            libc::AF_PACKET,
-            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
-            every_protocol.into(),
-        )
-    };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: it was just opened, and nobody else has it.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    set(&socket, libc::SO_RCVBUFFORCE, &KEPT)?;
-    let wait = libc::timeval {
-        tv_sec: 0,
-        tv_usec: LOOK.subsec_micros().into(),
-    };
-    set(&socket, libc::SO_RCVTIMEO, &wait)?;
+    // Of every protocol, which the kernel wants in the order of the network.
+    let every = u32::from((libc::ETH_P_ALL as u16).to_be());
+    let socket = socket_with(
+        AddressFamily::PACKET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        NonZero::new(every).map(Protocol::from_raw),
+    )?;
+    set_socket_recv_buffer_size_force(&socket, KEPT)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(LOOK))?;
     Ok(socket)
-}
-
-fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer is to a value of that length, which outlives the call.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            option,
-            std::ptr::from_ref(value).cast(),
-            length,
-        )
-    };
-    if done < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }
 
 fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flows> {
@@ -158,7 +133,7 @@ fn read(socket: &OwnedFd, ports: &[u16], is_over: &AtomicBool) -> io::Result<Flo
     while !is_over.load(Ordering::Relaxed) {
         let length = match rustix::io::read(socket, &mut packet) {
             Ok(length) => length,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,
+            Err(Errno::AGAIN | Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         };
         if kept < LIMIT {

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 use rand::RngExt;
 
+use crate::error::{Error, Result};
+
 /// Below this, ports are often taken by well-known services.
 const LOWEST: u16 = 20_000;
 
@@ -17,6 +19,23 @@ const HIGHEST: u16 = 32_767;
 pub(crate) fn private_range() -> RangeInclusive<u16> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     below(first_ephemeral(&text).unwrap_or(HIGHEST + 1))
+}
+
+/// A free port of the [private range](private_range).
+///
+/// # Errors
+/// If every port that was tried is taken.
+pub(crate) fn free() -> Result<u16> {
+    free_in(&private_range()).ok_or_else(none_free)
+}
+
+/// That every port of the private range that was tried is taken.
+pub(crate) fn none_free() -> Error {
+    let ports = private_range();
+    Error::NoPort {
+        low: *ports.start(),
+        high: *ports.end(),
+    }
 }
 
 /// A random port of `range` on which nothing listens on the loopback address. It may be taken by the time it is used.

@@ -11,15 +11,19 @@ const TOLD: f64 = 0.05;
 
 /// What an operation of the baseline costs each.
 pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
-    let of_nodes = cell.nodes.of(BASELINE)?;
-    let shares = of_nodes.shares();
-    let words = |values: Vec<String>| values.join(", ");
+    let each_us = cell.nodes.each_us()?;
+    let all: f64 = each_us.iter().sum();
+    let shares: Vec<f64> = each_us.iter().map(|us| us / all).collect();
+    let listed = |values: &[f64], words: fn(f64) -> String| {
+        let values: Vec<String> = values.iter().copied().map(words).collect();
+        values.join(", ")
+    };
     let told = shares.iter().filter(|share| **share >= TOLD).count();
     let says = match told {
         0 | 1 => "almost all the server's CPU time is that of one of its servers".to_owned(),
         _ => format!(
             "the server's CPU time is that of its servers together: {} of it",
-            words(shares.iter().map(|share| whole_percent(*share)).collect())
+            listed(&shares, format::rounded::share)
         ),
     };
     Some(finding(
@@ -28,19 +32,9 @@ pub(super) fn whose_cpu(cell: &CellSamples<'_>) -> Option<Finding> {
         format!("{}: {says}.", cell.cell.name),
         format!(
             "{} an operation, in the order in which they were started, over {} slices of {}",
-            words(
-                of_nodes
-                    .each_us
-                    .iter()
-                    .map(|us| format::microseconds(*us))
-                    .collect()
-            ),
-            of_nodes.slices,
+            listed(&each_us, format::microseconds),
+            cell.nodes.slices,
             cell.arms[BASELINE]
         ),
     ))
-}
-
-fn whole_percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
 }

@@ -160,7 +160,7 @@ impl Plan for MySqlPlan<'_> {
             let first = accounts.flat_map(|account| accounts::statements(account, dialect));
             let first = first.chain(first_statements(self.variant, &self.spec.at_rest));
             let first = alone.into_iter().chain(first).collect();
-            statements.push(Statements::pipe_in(folder, &of_node("statements", node), first)?);
+            statements.push(Statements::pipe_in(&place_of_node(folder, node), first)?);
         }
         let mut settings = MyCnf::new(&mysql, folder, &disk_of(folder));
         for (name, value) in memory(self.spec)
@@ -209,7 +209,7 @@ impl Plan for MySqlPlan<'_> {
             path("datadir", &disk.join(DATA));
             path("tmpdir", &disk);
             path("socket", &socket_of_node(folder, member));
-            path("pid-file", &folder.join(of_node("server.pid", member)));
+            path("pid-file", &disk.join("server.pid"));
             path("log-error", &folder.join(log_of(member)));
         }
         if let Some(cluster) = &self.cluster {
@@ -305,19 +305,19 @@ fn disk_of_node(folder: &Path, node: usize) -> PathBuf {
     }
 }
 
-/// A node's socket, whose name must be short.
+/// Where a node has what is no data: the first beside its part of the disk, the others in theirs.
+fn place_of_node(folder: &Path, node: usize) -> PathBuf {
+    match node {
+        0 => folder.to_owned(),
+        _ => disk_of_node(folder, node),
+    }
+}
+
+/// A node's socket, whose path must be short.
 fn socket_of_node(folder: &Path, node: usize) -> PathBuf {
     match node {
         0 => folder.join(SOCKET),
         _ => folder.join(format!("node-{node}.sock")),
-    }
-}
-
-/// What a file of a node is called: `server.pid`, `1-server.pid`.
-fn of_node(name: &str, node: usize) -> String {
-    match node {
-        0 => name.to_owned(),
-        _ => format!("{node}-{name}"),
     }
 }
 

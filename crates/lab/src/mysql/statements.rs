@@ -21,9 +21,9 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    /// A new pipe in `folder` with this name, for its owner alone.
-    pub(super) fn pipe_in(folder: &Path, name: &str, statements: Vec<String>) -> Result<Self> {
-        let path = folder.join(name);
+    /// A new pipe in `folder`, for its owner alone.
+    pub(super) fn pipe_in(folder: &Path, statements: Vec<String>) -> Result<Self> {
+        let path = folder.join("statements");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(io::Error::from)
             .map_err(Error::write(&path))?;
@@ -82,12 +82,8 @@ mod tests {
     #[test]
     fn a_reader_gets_all_and_then_the_end_and_without_one_nothing_waits() {
         let folder = tempfile::tempdir().unwrap();
-        let statements = Statements::pipe_in(
-            folder.path(),
-            "statements",
-            vec!["SELECT 1;".into(), "SELECT 2;".into()],
-        )
-        .unwrap();
+        let statements =
+            Statements::pipe_in(folder.path(), vec!["SELECT 1;".into(), "SELECT 2;".into()]).unwrap();
         assert!(!statements.deliver().unwrap());
         let path = statements.path().to_owned();
         let reader = thread::spawn(move || fs::read_to_string(path).unwrap());

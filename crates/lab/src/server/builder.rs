@@ -257,7 +257,7 @@ impl PrivateServerBuilder {
                     .map(|member| member.address().port())
                     .collect::<Vec<_>>(),
             ),
-            inside: spec.inside.clone(),
+            namespace: spec.inside.as_ref().map(|inside| inside.namespace.clone()),
             trust,
             started: SystemTime::now(),
             members,

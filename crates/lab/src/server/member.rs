@@ -46,7 +46,7 @@ pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<V
         let mut attempt = 1;
         while let Readiness::PortTaken = member.wait_until_ready(spec, plan, guard.folder())? {
             if attempt == PORT_ATTEMPTS {
-                return Err(no_port());
+                return Err(port::none_free());
             }
             attempt += 1;
             *member = Member::launch(number, spec, plan, guard)?;
@@ -57,7 +57,7 @@ pub(super) fn start(spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<V
 
 impl Member {
     fn launch(number: usize, spec: &Spec, plan: &dyn Plan, guard: &mut Guard) -> Result<Self> {
-        let port = port::free_in(&port::private_range()).ok_or_else(no_port)?;
+        let port = port::free()?;
         let mut command_line = plan.command_line(number, guard.folder(), port)?;
         command_line.extend(spec.options.iter().map(Into::into));
         let log = log_of(number);
@@ -153,13 +153,5 @@ impl Member {
     /// What its log says.
     pub(super) fn log(&self) -> &Path {
         &self.log
-    }
-}
-
-fn no_port() -> Error {
-    let ports = port::private_range();
-    Error::NoPort {
-        low: *ports.start(),
-        high: *ports.end(),
     }
 }

@@ -18,7 +18,6 @@ use super::disk::filled;
 use super::families::family;
 use super::family::Running;
 use super::member::Member;
-use super::spec::Inside;
 use super::trust::Trust;
 
 /// A server of our own, or a replica set of them, reachable from this machine alone. It ends, and all its files go,
@@ -36,8 +35,8 @@ pub struct PrivateServer {
     pub(super) settings: BTreeMap<String, String>,
     /// Where its members tell each other what was written.
     pub(super) ports_between: Vec<u16>,
-    /// The link that it is inside of.
-    pub(super) inside: Option<Inside>,
+    /// The network namespace that it runs in; `None` for that of this process.
+    pub(super) namespace: Option<PathBuf>,
     pub(super) started: SystemTime,
     pub(super) members: Vec<Member>,
     pub(super) guard: Guard,
@@ -92,7 +91,7 @@ impl PrivateServer {
 
     /// The network namespace that it runs in; `None` for that of this process.
     pub(crate) fn namespace(&self) -> Option<&Path> {
-        self.inside.as_ref().map(|inside| inside.namespace.as_path())
+        self.namespace.as_deref()
     }
 
     /// Its Unix socket; `None` for a server without one.

@@ -55,13 +55,8 @@ impl Half {
         ip: Ipv4Addr,
         helper: impl Fn(SocketAddr) -> Result<Helper>,
     ) -> Result<(Self, SocketAddr)> {
-        let ports = port::private_range();
-        let no_port = || Error::NoPort {
-            low: *ports.start(),
-            high: *ports.end(),
-        };
         for _ in 0..PORT_ATTEMPTS {
-            let port = port::free_in(&ports).ok_or_else(no_port)?;
+            let port = port::free()?;
             let address = SocketAddrV4::new(ip, port);
             let half = Self::start(guard, name, side, helper(address.into())?)?;
             match half.wait_until_listening(address)? {
@@ -69,7 +64,7 @@ impl Half {
                 Readiness::PortTaken => half.end(guard)?,
             }
         }
-        Err(no_port())
+        Err(port::none_free())
     }
 
     /// Ends it and waits until it has ended.

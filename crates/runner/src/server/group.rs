@@ -59,8 +59,8 @@ pub(crate) struct GroupServer<D: Database> {
     record: ServerRecord,
     /// What it was proved to encrypt on the disk; `None` where no arm of the study is about that.
     proved_at_rest: Option<ProvedAtRest>,
-    /// True if it is several, of which arms differ in what they tell each other.
-    talks_in_ways_that_differ: bool,
+    /// True if an arm that is measured on servers like these encrypts what they tell each other, and so each is proved.
+    cluster_tls_differs: bool,
     /// By which functions an arm that is measured beside it has columns encrypted.
     columns: Option<ColumnFunctions>,
     /// What the client stores in YCSB's table, where that is not plain.
@@ -128,7 +128,7 @@ impl<D: Database> GroupServer<D> {
             file_system,
             daemon,
             proved_at_rest: None,
-            talks_in_ways_that_differ: cluster_tls_differs(study, spec),
+            cluster_tls_differs: has_cluster_tls(study, spec),
             columns: functions_beside(study, spec),
             stored: group.needs.stored.cloned(),
             changed: None,
@@ -171,7 +171,7 @@ impl<D: Database> GroupServer<D> {
             file_system: None,
             daemon: None,
             proved_at_rest: None,
-            talks_in_ways_that_differ: false,
+            cluster_tls_differs: false,
             columns: None,
             stored: None,
             changed: None,
@@ -298,7 +298,7 @@ impl<D: Database> GroupServer<D> {
         let at_rest_proofs = at_rest.iter().flat_map(|at_rest| at_rest.proofs.iter().cloned());
         proved.proofs.extend(at_rest_proofs);
         proved.proofs.extend(self.try_probe(arm)?);
-        if let (Some(server), true) = (&self.private, self.talks_in_ways_that_differ) {
+        if let (Some(server), true) = (&self.private, self.cluster_tls_differs) {
             proved
                 .proofs
                 .push(cluster_proof::prove(&arm.name, server, arm.cluster_tls)?);
@@ -471,7 +471,7 @@ impl<D: Database> GroupServer<D> {
 }
 
 /// True if an arm that is measured on such servers encrypts what they tell each other.
-fn cluster_tls_differs(study: &Study, spec: &ServerSpec) -> bool {
+fn has_cluster_tls(study: &Study, spec: &ServerSpec) -> bool {
     let mut cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
     cells.any(|cell| study.arms_of(cell).any(|arm| arm.cluster_tls))
 }

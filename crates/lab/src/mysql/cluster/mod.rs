@@ -12,7 +12,7 @@ use ciphertax_reactor::Reactor;
 use crate::accounts::Account;
 use crate::catalogue::capabilities;
 use crate::certificates::CertificateFiles;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::port;
 use crate::server::spec::Spec;
 
@@ -120,13 +120,9 @@ pub(super) fn needs_binary_log(spec: &Spec) -> bool {
 
 /// A port for each node, all of them different.
 fn free_ports(nodes: u8) -> Result<Vec<u16>> {
-    let range = port::private_range();
     let mut ports = Vec::new();
     while ports.len() < usize::from(nodes) {
-        let port = port::free_in(&range).ok_or(Error::NoPort {
-            low: *range.start(),
-            high: *range.end(),
-        })?;
+        let port = port::free()?;
         if !ports.contains(&port) {
             ports.push(port);
         }

@@ -171,9 +171,11 @@ fn cell_in_words(study: &Study, cell: &ciphertax_model::Cell) -> String {
             connections(cell.load.connections.into())
         ),
     };
-    let distance = study
-        .link(cell)
-        .map_or(String::new(), |link| format!(", {} ms away", link.rtt_ms));
+    let nodes = study
+        .node_link(cell)
+        .map(|link| format!(", nodes {} ms apart", link.rtt_ms));
+    let server = study.link(cell).map(|link| format!(", {} ms away", link.rtt_ms));
+    let distance: String = nodes.into_iter().chain(server).collect();
     let arms: Vec<&str> = study.arms_of(cell).map(|arm| arm.name.as_str()).collect();
     let arms = match arms.len() == study.arms.len() {
         true => String::new(),

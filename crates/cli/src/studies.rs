@@ -1,6 +1,6 @@
 //! `ciphertax studies`.
 
-use ciphertax_model::{FileSystem, LinkKind, Study, StudyText, Tunnel};
+use ciphertax_model::{Distances, FileSystem, LinkKind, Study, StudyText, Tunnel};
 use serde_json::{Value, json};
 
 use crate::arguments::StudiesArguments;
@@ -85,11 +85,8 @@ impl Listed {
             .arms
             .iter()
             .any(|arm| arm.tunnel == Some(Tunnel::Wireguard));
-        let has_link = self
-            .study
-            .cells
-            .iter()
-            .any(|cell| self.study.link(cell).is_some());
+        let mut cells = self.study.cells.iter();
+        let has_link = cells.any(|cell| self.study.distances(cell) != Distances::default());
         has_wireguard || (has_link && self.study.link_by == LinkKind::Tun)
     }
 

@@ -60,6 +60,34 @@ load = { connections = 2 }
 }
 
 #[test]
+fn a_commit_takes_as_much_longer_as_the_nodes_are_apart() {
+    if fetched(&MARIADB).is_none() || !may_look() {
+        return;
+    }
+    let cell = |name: &str, rtt_ms: u32| {
+        format!(
+            "[[cell]]\nname = \"{name}\"\nworkload = \"oltp_insert\"\nload = {{ connections = 1 }}\nnode_link = {{ rtt_ms = \
+             {rtt_ms} }}\n"
+        )
+    };
+    let cells = cell("near", 0) + &cell("far", 20);
+    let head = "nodes = 3\ndataset = { table_size = 1000 }";
+    let (run, samples) = measured(head, &cells);
+    let mean_ms = |cell: &str| {
+        let of_cell = |sample: &&Sample| sample.is_valid() && sample.slice.cell == cell;
+        let slices: Vec<&Sample> = samples.iter().filter(of_cell).collect();
+        let time_ns: u64 = slices.iter().map(|sample| sample.load.duration_ns).sum();
+        let commits = slices.iter().flat_map(|sample| &sample.load.operations);
+        time_ns as f64 / 1e6 / commits.map(|operation| operation.count).sum::<u64>() as f64
+    };
+    let more = mean_ms("far") - mean_ms("near");
+    assert!((20.0..30.0).contains(&more), "{more} ms");
+    let link = run.head.servers[0].link.as_ref().unwrap();
+    let apart: Vec<f64> = link.node_distances.iter().map(|link| link.rtt_ms).collect();
+    assert_eq!((apart, link.distances.len()), (vec![0.0, 20.0], 0));
+}
+
+#[test]
 fn a_replica_set_is_measured_with_all_its_members() {
     if fetched(&MONGODB).is_none() || !may_look() {
         return;
@@ -126,8 +154,12 @@ fn sandbox(head: &str, cells: &str) -> Sandbox {
     sandbox
 }
 
-/// Every arm is proved between its three servers, and their CPU times make up the server's.
 fn of_three(head: &str, cells: &str) -> Vec<Sample> {
+    measured(head, cells).1
+}
+
+/// Every arm is proved between its three servers, and their CPU times make up the server's.
+fn measured(head: &str, cells: &str) -> (Run, Vec<Sample>) {
     let sandbox = sandbox(head, cells);
     let mut command = sandbox.command(&["run", "cluster.toml", "--seed", "3", "--out", "run"]);
     command.env("XDG_CACHE_HOME", cache());
@@ -138,7 +170,7 @@ fn of_three(head: &str, cells: &str) -> Vec<Sample> {
     sandbox.expect_nothing_left();
     are_proved(&run);
     make_up_the_servers(&samples);
-    samples
+    (run, samples)
 }
 
 fn cpu_of_each(sample: &Sample) -> Vec<u64> {

@@ -33,6 +33,7 @@ pub(crate) fn of_cell(study: &Study, cell: &Cell) -> Value {
         "link": study.link(cell),
         "replica_set": cell.replica_set.or(study.replica_set),
         "nodes": study.server_spec(cell).nodes,
+        "node_link": study.node_link(cell),
         "read_preference": study.read_preference(cell),
         "tables": tables,
     })

@@ -86,10 +86,10 @@ fn with_the_tables_query(results: &Results, row: ChurnRow) -> ChurnRow {
     }
 }
 
-/// True if both cells are measured on the same server over the same link.
+/// True if both cells are measured on the same server over the same links.
 fn are_together(study: &Study, one: &CellSamples<'_>, other: &CellSamples<'_>) -> bool {
     study.server_spec(one.cell) == study.server_spec(other.cell)
-        && study.link(one.cell) == study.link(other.cell)
+        && study.distances(one.cell) == study.distances(other.cell)
 }
 
 const SIDES: [Side; 3] = [Side::Client, Side::Server, Side::Both];

@@ -42,7 +42,7 @@ fn own(with_server: bool) -> Result<()> {
         rtt_ms: 1.0,
         ..Link::NONE
     };
-    let link = RunningLink::start(&distance, &program)?;
+    let link = RunningLink::start(&distance.into(), &program)?;
     let mut addresses = vec![link.delayed_address(), link.direct_address()];
     let mut pids = vec![link.pid()];
     let mut server = None;

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -36,8 +37,8 @@ const SERIAL_BITS: i32 = 127;
 pub struct Authority {
     kind: CertificateKind,
     root: Issuer,
-    /// Whether its servers' certificates are good for connecting to others of them too.
-    servers_are_clients: bool,
+    /// Where its servers find each other, if their certificates are good for connecting to others of them too.
+    servers_are_clients_at: Option<IpAddr>,
 }
 
 /// Where a server's certificate lies.
@@ -86,14 +87,15 @@ impl Authority {
         Ok(Self {
             kind,
             root: Issuer { key, certificate },
-            servers_are_clients: false,
+            servers_are_clients_at: None,
         })
     }
 
-    /// The same for servers that show their certificates to each other too, as members of a replica set do.
+    /// The same for servers that show their certificates to each other too, as members of a replica set do, which find each other
+    /// at this address.
     #[must_use]
-    pub fn of_servers_that_are_clients(mut self) -> Self {
-        self.servers_are_clients = true;
+    pub fn of_servers_that_are_clients(mut self, at: IpAddr) -> Self {
+        self.servers_are_clients_at = Some(at);
         self
     }
 
@@ -165,7 +167,7 @@ impl Authority {
         let intermediates = self.intermediates(chain_length.saturating_sub(1))?;
         let issuer = intermediates.last().unwrap_or(&self.root);
         let key = new_key(self.kind)?;
-        let mut chain = certify_localhost(&key, issuer, self.servers_are_clients)?.to_pem()?;
+        let mut chain = certify_localhost(&key, issuer, self.servers_are_clients_at)?.to_pem()?;
         for intermediate in intermediates.iter().rev() {
             chain.extend(intermediate.certificate.to_pem()?);
         }
@@ -221,20 +223,21 @@ fn finish_authority(
 fn certify_localhost(
     key: &PKey<Private>,
     issuer: &Issuer,
-    is_client: bool,
+    is_client_at: Option<IpAddr>,
 ) -> std::result::Result<X509, ErrorStack> {
     let mut builder = new_leaf(key, "localhost", issuer)?;
     let mut usage = ExtendedKeyUsage::new();
     usage.server_auth();
-    if is_client {
+    if is_client_at.is_some() {
         usage.client_auth();
     }
     builder.append_extension(usage.build()?)?;
-    let names = SubjectAlternativeName::new()
-        .dns("localhost")
-        .ip("127.0.0.1")
-        .ip("::1")
-        .build(&builder.x509v3_context(Some(&issuer.certificate), None))?;
+    let mut names = SubjectAlternativeName::new();
+    names.dns("localhost").ip("127.0.0.1").ip("::1");
+    if let Some(address) = is_client_at.filter(|address| !address.is_loopback()) {
+        names.ip(&address.to_string());
+    }
+    let names = names.build(&builder.x509v3_context(Some(&issuer.certificate), None))?;
     builder.append_extension(names)?;
     issuer.sign(builder)
 }

@@ -4,14 +4,23 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MARIADB_10_2, MONGODB, MYSQL};
-use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, cluster_proof};
-use ciphertax_model::ReplicaSet;
+use ciphertax_lab::{PrivateServer, PrivateServerBuilder, ProofError, RunningLink, cluster_proof};
+use ciphertax_model::{Distances, Link, ReplicaSet};
+use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{fetched, is_root, not_tested, plain, processes_with, run};
+use ciphertax_wire::mongodb;
+use ciphertax_wire::mongodb::bson::rawdoc;
 use ciphertax_wire::mysql::{ConnectOptions, Session};
 
 ciphertax_testkit::plays_roles!();
+
+const MS: Duration = Duration::from_millis(1);
+
+/// How many commits are timed.
+const COMMITS: usize = 30;
 
 #[test]
 fn galera_nodes_hold_the_same_and_are_what_they_say() {
@@ -70,6 +79,48 @@ fn members_of_a_replica_set_are_what_they_say() {
 }
 
 #[test]
+fn a_commit_waits_for_nodes_that_are_apart() {
+    let mut probes: [(&Entry, fn(&PrivateServer) -> Duration); 3] = [
+        (&MARIADB, commit),
+        (&MYSQL, commit),
+        (&MONGODB, commit_of_a_majority),
+    ];
+    for (entry, commit) in &mut probes {
+        let Some(link) = fetched(entry).and_then(|_| link_between_nodes()) else {
+            continue;
+        };
+        let set = ReplicaSet {
+            members: 3,
+            read_only_member: false,
+        };
+        let servers = [false, true].map(|tls| {
+            let builder = builder(entry).cluster_tls(tls).inside(&link);
+            let builder = match **entry == MONGODB {
+                true => builder.replica_set(set),
+                false => builder.nodes(3),
+            };
+            builder.start().unwrap()
+        });
+        for server in &servers {
+            let near = commit(server);
+            link.set(&between_nodes(40.0)).unwrap();
+            let far = commit(server);
+            link.set(&between_nodes(0.0)).unwrap();
+            // It takes one round trip at least, and hardly more than two.
+            let more = far - near;
+            let name = entry.name;
+            assert!(
+                (39 * MS..100 * MS).contains(&more),
+                "{name}: {near:?}, then {far:?}"
+            );
+        }
+        are_proved(&servers);
+        are_gone(servers);
+        link.stop().unwrap();
+    }
+}
+
+#[test]
 fn a_server_that_cannot_be_a_cluster_says_so() {
     for entry in [&MARIADB_10_2, &MONGODB] {
         let refusal = builder(entry).nodes(3).start().unwrap_err().to_string();
@@ -96,6 +147,70 @@ fn ask(server: &PrivateServer, address: SocketAddr, statement: &str) -> String {
         session.close().await.unwrap();
         rows.first().map(|row| row.text(0)).unwrap_or_default()
     })
+}
+
+/// A link whose nodes can be put apart; `None` where there can be none.
+fn link_between_nodes() -> Option<RunningLink> {
+    if RunningLink::check().is_err() {
+        not_tested("a link needs the rights of root over networks, and /dev/net/tun");
+        return None;
+    }
+    Some(RunningLink::start(&between_nodes(0.0), &GuardProgram::this_program()).unwrap())
+}
+
+fn between_nodes(rtt_ms: f64) -> Distances {
+    Distances {
+        to_servers: None,
+        between_nodes: Some(Link { rtt_ms, ..Link::NONE }),
+    }
+}
+
+/// How long a commit takes at the median, by a client beside the first node.
+fn commit(server: &PrivateServer) -> Duration {
+    let address = server.address();
+    ask(server, address, "CREATE DATABASE IF NOT EXISTS d");
+    ask(
+        server,
+        address,
+        "CREATE TABLE IF NOT EXISTS d.c (id INT AUTO_INCREMENT PRIMARY KEY)",
+    );
+    run(async |reactor| {
+        let (mut session, _) = Session::connect(reactor, &plain(server)).await.unwrap();
+        let mut times = Vec::new();
+        for _ in 0..COMMITS {
+            let began = Instant::now();
+            session.query("INSERT INTO d.c VALUES ()").await.unwrap();
+            times.push(began.elapsed());
+        }
+        session.close().await.unwrap();
+        median(times)
+    })
+}
+
+/// The same of a document, which is written when most members have it.
+fn commit_of_a_majority(server: &PrivateServer) -> Duration {
+    let primary = server.primary().unwrap();
+    run(async |reactor| {
+        let account = server.default_account();
+        let login = mongodb::Login::by(account.method, account.user.clone(), account.password.clone());
+        let options = mongodb::ConnectOptions::new(primary.ip().to_string(), primary.port(), login.unwrap());
+        let (mut session, _) = mongodb::Session::connect(reactor, &options).await.unwrap();
+        let mut times = Vec::new();
+        for _ in 0..COMMITS {
+            let began = Instant::now();
+            let insert = rawdoc! {
+                "insert": "c", "documents": [{ "a": 1 }], "writeConcern": { "w": "majority" }, "$db": "d",
+            };
+            session.command(&insert).await.unwrap();
+            times.push(began.elapsed());
+        }
+        median(times)
+    })
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
 }
 
 /// Each is proved to be what it is, and refused to be what the other is; nothing of a proof stays.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::{DelayRelay, Error, PrivateServer, RunningLink};
-use ciphertax_model::{Link, LinkKind};
+use ciphertax_model::{Distances, Link, LinkKind};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{
     OrdinaryUser, PATIENCE, copy_program, example, is_root, is_running, not_tested, parent_of,
@@ -61,14 +61,56 @@ fn a_new_distance_holds_for_connections_that_are_open() {
     let mut stream = tcp((link.delayed_address(), echo_inside(&link)));
     assert!(ask(&mut stream) >= 5 * MS);
     let before = link.report().unwrap().packets;
-    link.set(&rtt(60.0)).unwrap();
+    link.set(&rtt(60.0).into()).unwrap();
     let far = fastest((0..15).map(|_| ask(&mut stream)));
     assert!((60 * MS..120 * MS).contains(&far), "{far:?}");
-    link.set(&rtt(0.0)).unwrap();
+    link.set(&rtt(0.0).into()).unwrap();
     let near = fastest((0..15).map(|_| ask(&mut stream)));
     assert!(near < 60 * MS, "{near:?}");
-    assert!(link.set(&rtt(-1.0)).is_err());
+    assert!(link.set(&rtt(-1.0).into()).is_err());
     assert!(link.report().unwrap().packets >= before + 20);
+}
+
+#[test]
+fn nodes_are_as_far_from_each_other_as_asked_and_no_farther_from_the_load() {
+    if !may_link() {
+        return;
+    }
+    for to_servers in [None, Some(rtt(0.0))] {
+        let distances = |server: f64, nodes: f64| Distances {
+            to_servers: to_servers.map(|_| rtt(server)),
+            between_nodes: Some(rtt(nodes)),
+        };
+        let program = GuardProgram::this_program();
+        let link = RunningLink::start(&distances(0.0, 40.0), &program).unwrap();
+        let (nodes, port) = (link.nodes_address().unwrap(), echo_inside(&link));
+        let of_nodes = || {
+            inside(&link, || {
+                fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))))
+            })
+        };
+        let of_load = || fastest((0..15).map(|_| time(|| drop(tcp((nodes, port))))));
+        let (apart, away) = (of_nodes(), of_load());
+        assert!((40 * MS..80 * MS).contains(&apart), "{apart:?}");
+        assert!(away < 40 * MS, "{away:?}");
+
+        // Much at a time arrives whole.
+        let mut stream = inside(&link, || tcp((nodes, port)));
+        let sent: Vec<u8> = (0..4_000_000_u32).map(|number| number as u8).collect();
+        let mut received = vec![0; sent.len()];
+        let mut writer = stream.try_clone().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| writer.write_all(&sent).unwrap());
+            stream.read_exact(&mut received).unwrap();
+        });
+        assert!(sent == received);
+
+        link.set(&distances(60.0, 0.0)).unwrap();
+        let (apart, away) = (of_nodes(), of_load());
+        assert!(apart < 40 * MS, "{apart:?}");
+        assert_eq!(away >= 60 * MS, to_servers.is_some(), "{away:?}");
+        link.stop().unwrap();
+    }
 }
 
 #[test]
@@ -373,7 +415,7 @@ fn impossible_settings_are_refused_before_anything_starts() {
         ..rtt(40.0)
     };
     for error in [
-        RunningLink::start(&link, &guard).unwrap_err(),
+        RunningLink::start(&link.into(), &guard).unwrap_err(),
         DelayRelay::start(&link, target, &guard).unwrap_err(),
     ] {
         assert!(error.to_string().contains("jitter_ms"), "{error}");
@@ -417,7 +459,7 @@ fn an_ordinary_user_is_told_what_a_link_needs_and_has_a_relay() {
 }
 
 fn as_an_ordinary_user() {
-    let refused = RunningLink::start(&rtt(10.0), &GuardProgram::this_program()).unwrap_err();
+    let refused = RunningLink::start(&rtt(10.0).into(), &GuardProgram::this_program()).unwrap_err();
     assert!(matches!(refused, Error::Link(_)), "{refused}");
     let text = refused.to_string();
     assert!(
@@ -498,7 +540,7 @@ fn rtt(rtt_ms: f64) -> Link {
 
 /// `None` where there can be no link.
 fn link_of(link: Link) -> Option<RunningLink> {
-    may_link().then(|| RunningLink::start(&link, &GuardProgram::this_program()).unwrap())
+    may_link().then(|| RunningLink::start(&link.into(), &GuardProgram::this_program()).unwrap())
 }
 
 fn relay_to(link: Link, target: SocketAddr) -> DelayRelay {

@@ -86,7 +86,7 @@ fn a_server_inside_a_link_is_near_at_one_address_and_far_at_the_other() {
     assert!(opened >= 120 * MS, "{opened:?}");
     let [_, asked_nearby] = times(&options(&server, direct));
     assert!(asked_nearby < asked, "{asked_nearby:?}, far away {asked:?}");
-    link.set(&rtt(90.0)).unwrap();
+    link.set(&rtt(90.0).into()).unwrap();
     assert!(times(&options(&server, far))[1] >= 90 * MS);
     assert!(link.report().unwrap().packets > 0);
     server.stop().unwrap();
@@ -105,10 +105,10 @@ fn over_a_link_every_tunnel_carries_a_canary_and_takes_its_round_trips() {
         tunnel
             .prove(find_canary(&options))
             .unwrap_or_else(|error| panic!("{kind}: {error}"));
-        link.set(&rtt(50.0)).unwrap();
+        link.set(&rtt(50.0).into()).unwrap();
         let [_, asked] = through(&tunnel, &options);
         assert!(asked >= 50 * MS, "{kind}: {asked:?}");
-        link.set(&rtt(0.0)).unwrap();
+        link.set(&rtt(0.0).into()).unwrap();
         tunnel.stop().unwrap();
     }
     server.stop().unwrap();
@@ -137,12 +137,12 @@ fn every_member_of_a_set_inside_a_link_is_found_where_it_is_far() {
             far.iter().map(ToString::to_string).collect()
         );
     }
-    link.set(&rtt(60.0)).unwrap();
+    link.set(&rtt(60.0).into()).unwrap();
     for address in &far {
         assert_eq!(who_is_logged_in(&options(&server, *address)), server.user());
         assert!(times(&options(&server, *address))[1] >= 60 * MS);
     }
-    link.set(&rtt(0.0)).unwrap();
+    link.set(&rtt(0.0).into()).unwrap();
     // Whenever the machine stands still for a while, the members elect another by themselves.
     let is_another = (0..5).any(|_| {
         let (first, second) = (server.primary().unwrap(), server.step_down().unwrap());
@@ -193,7 +193,7 @@ fn link_of(link: Link) -> Option<RunningLink> {
         not_tested(error);
         return None;
     }
-    Some(RunningLink::start(&link, &program()).unwrap())
+    Some(RunningLink::start(&link.into(), &program()).unwrap())
 }
 
 fn rtt(rtt_ms: f64) -> Link {

@@ -63,7 +63,7 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
     if !is_root() {
         return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(30.0), &GuardProgram::this_program()).unwrap();
+    let link = RunningLink::start(&rtt(30.0).into(), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let options = plain(&server);
     for kind in every_tunnel() {
@@ -78,13 +78,13 @@ fn over_a_link_every_tunnel_is_proved_and_takes_its_round_trips() {
             assert_eq!(is_inside, process.side == Side::Server, "{kind}: {process:?}");
         }
         // What is carried crosses the link, where it is also after the link was set anew.
-        link.set(&rtt(80.0)).unwrap();
+        link.set(&rtt(80.0).into()).unwrap();
         let before = link.report().unwrap().packets;
         let [login, query] = connect_and_query(&options, tunnel.address());
         assert!(query >= Duration::from_millis(80), "{kind}: {query:?}");
         assert!(login >= Duration::from_millis(160), "{kind}: {login:?}");
         assert!(link.report().unwrap().packets > before, "{kind}");
-        link.set(&rtt(30.0)).unwrap();
+        link.set(&rtt(30.0).into()).unwrap();
 
         let (folder, address, processes) = (tunnel.folder().to_owned(), tunnel.address(), tunnel.processes());
         let devices = devices_of(kind, address);
@@ -108,10 +108,10 @@ fn the_connection_of_ssh_is_open_before_anybody_connects_through_it() {
     if !is_root() {
         return not_tested("links are for root");
     }
-    let link = RunningLink::start(&rtt(0.0), &GuardProgram::this_program()).unwrap();
+    let link = RunningLink::start(&rtt(0.0).into(), &GuardProgram::this_program()).unwrap();
     let server = server_inside(&link);
     let tunnel = start_over(Tunnel::Ssh(SshCipher::Aes256Gcm), &server, &link);
-    link.set(&rtt(500.0)).unwrap();
+    link.set(&rtt(500.0).into()).unwrap();
     let greeted = |address: SocketAddr| {
         let start = Instant::now();
         let mut stream = TcpStream::connect(address).unwrap();

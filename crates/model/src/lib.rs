@@ -53,7 +53,7 @@ pub use command::{Command, Counts};
 pub use counter_command::CounterCommand;
 pub use dataset::{Dataset, Distribution};
 pub use file::StudyText;
-pub use link::{Link, LinkKind};
+pub use link::{Distances, Link, LinkKind};
 pub use load::{Load, Pace};
 pub use metric::{Direction, Metric};
 pub use nearest::nearest;

@@ -1,4 +1,4 @@
-//! The distance between client and server.
+//! The distances between the load, its servers, and the nodes of these.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ const LONGEST_RTT_MS: f64 = 10_000.0;
 /// Bandwidths that can be kept, in megabits per second: a modem's, and more than packets can be moved at.
 const BANDWIDTHS_MBIT: RangeInclusive<f64> = 0.01..=100_000.0;
 
-/// The distance between client and server, the same for all arms of a cell.
+/// A distance in a network, the same for all arms of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -67,6 +67,25 @@ impl Link {
             problems.push(("bandwidth_mbit", message));
         }
         problems
+    }
+}
+
+/// The distances of a cell; `None` where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Distances {
+    /// From the load to its servers.
+    pub to_servers: Option<Link>,
+    /// From each server of a cluster or a replica set to the others.
+    pub between_nodes: Option<Link>,
+}
+
+/// That of the servers alone.
+impl From<Link> for Distances {
+    fn from(link: Link) -> Self {
+        Self {
+            to_servers: Some(link),
+            between_nodes: None,
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct ServerSpec {
     pub replica_set: Option<ReplicaSet>,
     /// How many nodes its cluster has: 1 for a single server.
     pub nodes: u8,
+    /// True if its nodes, or the members of its replica set, have a distance between them.
+    pub nodes_distant: bool,
     /// Its memory, and how it writes.
     pub storage: Storage,
 }
@@ -47,6 +49,9 @@ impl fmt::Display for ServerSpec {
         }
         if self.is_cluster() {
             write!(f, ", {} nodes", self.nodes)?;
+        }
+        if self.nodes_distant {
+            f.write_str(" apart")?;
         }
         if self.distant {
             f.write_str(", at a distance")?;

@@ -15,7 +15,7 @@ use crate::certificate::{Certificate, CertificateKind};
 use crate::columns::ColumnFeature;
 use crate::command::Command;
 use crate::dataset::Dataset;
-use crate::link::{Link, LinkKind};
+use crate::link::{Distances, Link, LinkKind};
 use crate::load::{Load, Pace};
 use crate::metric::Metric;
 use crate::pgbench::Pgbench;
@@ -97,6 +97,9 @@ pub struct Study {
     /// single servers, or 3 or 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u8>,
+    /// The distance between the servers of a cluster or a replica set, where a cell has no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_link: Option<Link>,
     /// Which member of a replica set is read from, where a cell does not say.
     #[serde(default)]
     pub read_preference: ReadPreference,
@@ -189,6 +192,9 @@ pub struct Cell {
     /// The nodes of the private server's cluster; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u8>,
+    /// The distance between the servers of a cluster or a replica set; `None` for the study's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_link: Option<Link>,
     /// Memory and writing of the private server; `None` for the study's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
@@ -335,6 +341,7 @@ impl Study {
         self.placement = Placement::Free;
         self.replica_set = None;
         self.nodes = None;
+        self.node_link = None;
         self.storage = Storage::default();
         let mut cells: Vec<Cell> = Vec::new();
         let mut renamed = HashSet::new();
@@ -343,9 +350,9 @@ impl Study {
             let old_name = cell.name.clone();
             let (server, certificate) = (cell.server.take(), cell.certificate.take());
             let (replica_set, storage) = (cell.replica_set.take(), cell.storage.take());
-            let nodes = cell.nodes.take();
+            let (nodes, node_link) = (cell.nodes.take(), cell.node_link.take());
             let has_own = server.is_some() || certificate.is_some() || replica_set.is_some();
-            if has_own || storage.is_some() || nodes.is_some() {
+            if has_own || storage.is_some() || nodes.is_some() || node_link.is_some() {
                 cell.name = name_without_server(&cell);
             }
             cell.name = unused(cell.name, &cells);
@@ -432,6 +439,7 @@ impl Study {
             distant: self.link(cell).is_some(),
             replica_set: cell.replica_set.or(self.replica_set),
             nodes: cell.nodes.or(self.nodes).unwrap_or(1),
+            nodes_distant: self.node_link(cell).is_some(),
             storage: self.storage(cell),
         }
     }
@@ -463,6 +471,19 @@ impl Study {
     /// The distance of a cell to its server; `None` for none.
     pub fn link(&self, cell: &Cell) -> Option<Link> {
         cell.link.or(self.link)
+    }
+
+    /// The distance between the servers of a cell; `None` for none.
+    pub fn node_link(&self, cell: &Cell) -> Option<Link> {
+        cell.node_link.or(self.node_link)
+    }
+
+    /// All distances of a cell.
+    pub fn distances(&self, cell: &Cell) -> Distances {
+        Distances {
+            to_servers: self.link(cell),
+            between_nodes: self.node_link(cell),
+        }
     }
 
     /// The private servers that the cells are measured on, each once, in the order of the cells.

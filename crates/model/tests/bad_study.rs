@@ -704,6 +704,11 @@ fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
     };
     for nodes in ["nodes = 3", "nodes = 5", "replica_set = { members = 3 }"] {
         with(nodes, "cluster_tls = true").unwrap();
+        with(
+            &format!("{nodes}\nnode_link = {{ rtt_ms = 10, jitter_ms = 1 }}"),
+            "",
+        )
+        .unwrap();
     }
     for (nodes, arm, words) in [
         (
@@ -721,6 +726,22 @@ fn what_servers_tell_each_other_is_encrypted_where_there_are_several() {
             "nodes = 3",
             "probe = { cpus = 1 }",
             "changes one server, and a cluster has several",
+        ),
+        (
+            "node_link = { rtt_ms = 10 }",
+            "",
+            "node_link is the distance between servers, and there is one",
+        ),
+        ("nodes = 3\nnode_link = { rtt_ms = -1 }", "", "rtt_ms is -1"),
+        (
+            "nodes = 3\nnode_link = { rtt_ms = 10, bandwidth_mbit = 10 }",
+            "",
+            "leave bandwidth_mbit out of node_link",
+        ),
+        (
+            "nodes = 3\nnode_link = { rtt_ms = 10 }\nlink_by = \"relay\"",
+            "",
+            "no relay stands between nodes",
         ),
     ] {
         let refusal = with(nodes, arm).unwrap_err().to_string();

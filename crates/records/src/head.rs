@@ -296,13 +296,16 @@ pub struct CounterRecord {
     pub resolution_s: f64,
 }
 
-/// What kept a server at a distance, and how exactly.
+/// What kept a server, or its nodes, at a distance, and how exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkRecord {
     /// How it delayed.
     pub by: LinkKind,
     /// The distances it had, each once, in the order of the cells.
     pub distances: Vec<Link>,
+    /// The distances that its nodes had between them, each once, in the order of the cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_distances: Vec<Link>,
     /// Packets delivered, both directions together; for a relay, pieces of what it read.
     pub packets: u64,
     /// Median over the packets of how much later than due they were handed to the receiving side, in microseconds.

@@ -70,6 +70,7 @@ impl Run {
             Some(MeasuredCell {
                 asked,
                 link: self.head.study.link(asked),
+                node_link: self.head.study.node_link(asked),
                 found,
             })
         })
@@ -139,6 +140,8 @@ pub struct MeasuredCell<'a> {
     pub asked: &'a Cell,
     /// Its distance to the server, which may be the study's; `None` for none.
     pub link: Option<Link>,
+    /// The distance between its servers, which may be the study's; `None` for none.
+    pub node_link: Option<Link>,
     /// What came of it.
     pub found: &'a CellRecord,
 }

@@ -5,6 +5,7 @@ use ciphertax_model::workload::Unit;
 use ciphertax_records::{ArmRecord, EstimateRow, MeasuredCell, Run};
 use ciphertax_stats::FEWEST_BLOCKS;
 
+use crate::describe::distance_in_words;
 use crate::lookup;
 
 /// One arm on one server at one distance.
@@ -135,7 +136,8 @@ fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
     let mut places: Vec<Vec<MeasuredCell<'_>>> = Vec::new();
     for cell in run.cells() {
         let together = |place: &&mut Vec<MeasuredCell<'_>>| {
-            place[0].found.shares_server_with(cell.found) && place[0].link == cell.link
+            place[0].found.shares_server_with(cell.found)
+                && (place[0].link, place[0].node_link) == (cell.link, cell.node_link)
         };
         match places.iter_mut().find(together) {
             Some(place) => place.push(cell),
@@ -148,10 +150,7 @@ fn places(run: &Run) -> Vec<Vec<MeasuredCell<'_>>> {
 fn place(run: &Run, cell: MeasuredCell<'_>) -> String {
     let server = run.server_of(cell.found);
     let server = server.map_or_else(|| cell.found.server.clone(), |server| run.short_name(server));
-    match cell.link {
-        Some(link) => format!("{server}, {} ms away", link.rtt_ms),
-        None => server,
-    }
+    format!("{server}{}", distance_in_words(cell))
 }
 
 /// What an operation of the cells in a column is called: all of them lookups, or not.

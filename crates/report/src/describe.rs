@@ -1,6 +1,6 @@
 //! What a run was, in words that the outputs share: servers, loads, verdicts, and what is missing.
 
-use ciphertax_model::{Command, Counts, Pace, Placement, Workload};
+use ciphertax_model::{Command, Counts, Link, Pace, Placement, Workload};
 use ciphertax_records::{
     Agreement, ArmRecord, ArmRole, CpuSource, EstimateRow, KindRate, MeasuredCell, PublishedRow, Run,
     RunStatus, ServerPlacement, ServerRecord, Severity, VoidReason, Witness,
@@ -173,10 +173,7 @@ pub(crate) fn connects(run: &Run, cell: &str, arm: &str) -> Option<String> {
 
 /// The cell in words: what is asked, how hard.
 pub(crate) fn load_in_words(run: &Run, cell: MeasuredCell<'_>) -> String {
-    let distance = cell
-        .link
-        .map(|link| format!(", {} ms away{}", link.rtt_ms, by_relay(run)))
-        .unwrap_or_default();
+    let distance = format!("{}{}", distance_in_words(cell), by_relay(run, cell));
     if let Some(command) = &cell.asked.command {
         return format!("{}{distance}", command_in_words(command));
     }
@@ -230,10 +227,21 @@ pub(crate) fn load_threads(run: &Run, cell: MeasuredCell<'_>) -> String {
     )
 }
 
-/// Names what keeps distances in this run if it does not behave like a real line.
-fn by_relay(run: &Run) -> String {
+/// How far the server of a cell is, and how far its nodes are from each other: `, nodes 1 ms apart, 10 ms away`; empty if
+/// neither.
+pub(crate) fn distance_in_words(cell: MeasuredCell<'_>) -> String {
+    let nodes = cell
+        .node_link
+        .map(|link| format!(", nodes {} ms apart", link.rtt_ms));
+    let server = cell.link.map(|link| format!(", {} ms away", link.rtt_ms));
+    nodes.into_iter().chain(server).collect()
+}
+
+/// Names what keeps a cell's distance if it does not behave like a real line.
+fn by_relay(run: &Run, cell: MeasuredCell<'_>) -> String {
     let kind = run.head.study.link_by;
-    kind.caveat().map_or(String::new(), |_| format!(" by {kind}"))
+    let caveat = cell.link.and(kind.caveat());
+    caveat.map_or(String::new(), |_| format!(" by {kind}"))
 }
 
 /// How much longer a cell had to be measured for the precision asked for; `None` if it has it or nobody knows.
@@ -393,11 +401,16 @@ pub(crate) fn servers_in_words(run: &Run) -> String {
 /// What kept a server at a distance, how exactly, and what a reader of the figures must know of it; `None` without one.
 pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
     let link = server.link.as_ref()?;
-    let distances: Vec<String> = link
-        .distances
-        .iter()
-        .map(|link| format!("{} ms", link.rtt_ms))
-        .collect();
+    let listed = |distances: &[Link], how: &str| {
+        let each: Vec<String> = distances
+            .iter()
+            .map(|link| format!("{} ms", link.rtt_ms))
+            .collect();
+        (!each.is_empty()).then(|| format!("{} {how}", each.join(", ")))
+    };
+    let away = listed(&link.distances, "away");
+    let apart = listed(&link.node_distances, "between its nodes");
+    let distances: Vec<String> = away.into_iter().chain(apart).collect();
     let dropped = match link.dropped {
         0 => String::new(),
         n => format!(", {} dropped", format::count(n as f64)),
@@ -407,8 +420,8 @@ pub(crate) fn link_in_words(server: &ServerRecord) -> Option<String> {
         .caveat()
         .map_or(String::new(), |caveat| format!("; it {caveat}"));
     Some(format!(
-        "{} away by {}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}{caveat}",
-        distances.join(", "),
+        "{} by {}: {} packets, late by {} at the median, {} at the 99th percentile, {} at most{dropped}{caveat}",
+        distances.join(" and "),
         link.by,
         format::count(link.packets as f64),
         format::microseconds(link.lateness_median_us),

@@ -189,6 +189,7 @@ fn a_distance_is_reported_with_its_lateness_and_a_relay_with_what_it_does_not_de
         run.head.servers[0].link = Some(LinkRecord {
             by,
             distances: vec![far],
+            node_distances: Vec::new(),
             packets: 12_000,
             lateness_median_us: 11.0,
             lateness_p99_us: 87.0,
@@ -204,6 +205,30 @@ fn a_distance_is_reported_with_its_lateness_and_a_relay_with_what_it_does_not_de
     };
     insta::assert_snapshot!(told(LinkKind::Tun));
     insta::assert_snapshot!(told(LinkKind::Relay));
+}
+
+#[test]
+fn the_distance_between_nodes_is_told_beside_that_of_the_server() {
+    let mut run = fixture::run();
+    let at = |rtt_ms| Link { rtt_ms, ..Link::NONE };
+    run.head.study.cells[0].node_link = Some(at(10.0));
+    run.head.servers[0].link = Some(LinkRecord {
+        by: LinkKind::Tun,
+        distances: vec![at(1.0)],
+        node_distances: vec![at(0.0), at(10.0)],
+        packets: 12_000,
+        lateness_median_us: 11.0,
+        lateness_p99_us: 87.0,
+        lateness_max_us: 3_100.0,
+        dropped: 0,
+    });
+    let text = terminal::render(&run, Style { width: 300, ..NARROW });
+    let told = |words: &str| text.lines().any(|line| line.contains(words));
+    assert!(
+        told("1 ms away and 0 ms, 10 ms between its nodes by TUN devices: "),
+        "{text}"
+    );
+    assert!(told(", nodes 10 ms apart"), "{text}");
 }
 
 #[test]

@@ -1,20 +1,22 @@
-//! The distance between the load and private servers.
+//! The distances between the load and private servers, and between the nodes of these.
 
 use std::net::SocketAddr;
 
 use ciphertax_lab::{DelayRelay, LinkReport, RunningLink};
-use ciphertax_model::{Link, LinkKind, ServerSpec, Study};
+use ciphertax_model::{Distances, Link, LinkKind, ServerSpec, Study};
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
 
 use crate::error::RunError;
 
-/// What keeps servers at a distance. It is none at first, so that everything is prepared quickly.
+/// What keeps servers at a distance. There is none at first, so that everything is prepared quickly.
 pub(crate) struct Distance {
     line: Line,
-    now: Link,
-    /// All that it is set to, each once.
-    all: Vec<Link>,
+    now: Distances,
+    /// All that those to the servers are set to, each once.
+    to_servers: Vec<Link>,
+    /// All that those between nodes are set to, each once.
+    between_nodes: Vec<Link>,
 }
 
 /// How it is made.
@@ -31,10 +33,11 @@ impl Distance {
         spec: &ServerSpec,
         guard: &GuardProgram,
     ) -> Result<Option<RunningLink>, RunError> {
-        if !spec.distant || study.link_by != LinkKind::Tun {
+        let wanted = none_yet(spec);
+        if wanted == Distances::default() || study.link_by != LinkKind::Tun {
             return Ok(None);
         }
-        Ok(Some(RunningLink::start(&Link::NONE, guard)?))
+        Ok(Some(RunningLink::start(&wanted, guard)?))
     }
 
     /// The distance of servers that are inside `link`, or have to be reached by relays; `None` for a spec without one.
@@ -55,17 +58,17 @@ impl Distance {
             }
             None => return Ok(None),
         };
-        let mut all = Vec::new();
         let cells = study.cells.iter().filter(|cell| study.server_spec(cell) == *spec);
-        for distance in cells.filter_map(|cell| study.link(cell)) {
-            if !all.contains(&distance) {
-                all.push(distance);
-            }
+        let (mut to_servers, mut between_nodes) = (Vec::new(), Vec::new());
+        for distances in cells.map(|cell| study.distances(cell)) {
+            add_new(distances.to_servers, &mut to_servers);
+            add_new(distances.between_nodes, &mut between_nodes);
         }
         Ok(Some(Self {
             line,
-            now: Link::NONE,
-            all,
+            now: none_yet(spec),
+            to_servers,
+            between_nodes,
         }))
     }
 
@@ -73,10 +76,10 @@ impl Distance {
     pub(crate) fn addresses(&self, servers: &[SocketAddr]) -> Vec<SocketAddr> {
         match &self.line {
             Line::Tun(link) => {
-                let delayed = link.delayed_address();
+                let measured = link.measured_address();
                 servers
                     .iter()
-                    .map(|server| (delayed, server.port()).into())
+                    .map(|server| (measured, server.port()).into())
                     .collect()
             }
             Line::Relays(relays) => relays.iter().map(DelayRelay::address).collect(),
@@ -93,13 +96,16 @@ impl Distance {
     }
 
     /// Changes it for all that is sent from now on; false if it is so already.
-    pub(crate) fn set(&mut self, wanted: Link) -> Result<bool, RunError> {
+    pub(crate) fn set(&mut self, wanted: Distances) -> Result<bool, RunError> {
         if self.now == wanted {
             return Ok(false);
         }
         match &self.line {
             Line::Tun(link) => link.set(&wanted)?,
-            Line::Relays(relays) => relays.iter().try_for_each(|relay| relay.set(&wanted))?,
+            Line::Relays(relays) => {
+                let wanted = wanted.to_servers.unwrap_or(Link::NONE);
+                relays.iter().try_for_each(|relay| relay.set(&wanted))?;
+            }
         }
         self.now = wanted;
         Ok(true)
@@ -132,7 +138,8 @@ impl Distance {
         })?;
         Some(LinkRecord {
             by: kind,
-            distances: self.all.clone(),
+            distances: self.to_servers.clone(),
+            node_distances: self.between_nodes.clone(),
             packets,
             lateness_median_us,
             lateness_p99_us,
@@ -151,4 +158,16 @@ impl Distance {
             }
         }
     }
+}
+
+/// The distances that servers with this spec have, each of them zero.
+fn none_yet(spec: &ServerSpec) -> Distances {
+    Distances {
+        to_servers: spec.distant.then_some(Link::NONE),
+        between_nodes: spec.nodes_distant.then_some(Link::NONE),
+    }
+}
+
+fn add_new(distance: Option<Link>, all: &mut Vec<Link>) {
+    all.extend(distance.filter(|distance| !all.contains(distance)));
 }

@@ -382,7 +382,7 @@ fn open_cells<'a>(
             .iter()
             .position(|servers| servers.holds(&plan.study, cell));
         let at = at.expect("every cell has its servers");
-        servers[at].set_distance(plan.study.link(cell))?;
+        servers[at].set_distances(plan.study.distances(cell))?;
         cells.push(OpenCell::open(
             &plan.study,
             cell,

@@ -4,7 +4,8 @@ use ciphertax_lab::pooler::{self, Release};
 use ciphertax_lab::{RunningLink, check_capture, check_cluster, file_system, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
-    Arm, Cell, ColumnEncryption, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet, Study, Tunnel,
+    Arm, Cell, ColumnEncryption, Distances, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet,
+    Study, Tunnel,
 };
 use ciphertax_wire::Target;
 
@@ -153,14 +154,17 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
             refusals.push(text);
         }
     };
-    let has_link = study.cells.iter().any(|cell| study.link(cell).is_some());
+    let mut cells = study.cells.iter();
+    let has_link = cells.any(|cell| study.distances(cell) != Distances::default());
     let mut settings = Vec::new();
     if has_link
         && study.link_by == LinkKind::Tun
         && let Err(error) = RunningLink::check()
     {
         note(error.to_string());
-        settings.push("--set link_by=relay".to_owned());
+        if !study.cells.iter().any(|cell| study.node_link(cell).is_some()) {
+            settings.push("--set link_by=relay".to_owned());
+        }
     }
     let has_secondaries = |cell: &Cell| {
         study

@@ -6,7 +6,7 @@ use ciphertax_columns::MasterKey;
 use ciphertax_engine::Part;
 use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::workload::Tables;
-use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
+use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
 use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Driver, Job};
@@ -51,7 +51,7 @@ pub(crate) trait Servers {
     ///
     /// # Errors
     /// When what keeps the distance is gone.
-    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError>;
+    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError>;
 
     /// Makes the data sets.
     ///
@@ -326,9 +326,9 @@ impl<D: Database> Servers for GroupServers<D> {
         &mut self.groups[index].server
     }
 
-    fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
+    fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
         let mut groups = self.groups.iter_mut();
-        groups.try_for_each(|group| group.server.set_distance(wanted))
+        groups.try_for_each(|group| group.server.set_distances(wanted))
     }
 
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {

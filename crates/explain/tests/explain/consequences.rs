@@ -252,6 +252,7 @@ fn a_link_that_is_late_is_a_suspicion_and_a_punctual_one_is_not() {
         head.servers[0].link = Some(LinkRecord {
             by: LinkKind::Tun,
             distances: vec![Link::NONE],
+            node_distances: Vec::new(),
             packets: 1_000,
             lateness_median_us: median_us,
             lateness_p99_us: 900.0,

@@ -23,7 +23,8 @@ const BLOCK_LENGTH: u8 = 29;
 /// How many blocks of a range are tried.
 const TRIES: usize = 200;
 
-/// Eight addresses that belong to one link as long as this lives: four for each pair of devices.
+/// Eight addresses that belong to one link as long as this lives: four for the delayed way and for the nodes, and four for the
+/// direct way.
 #[derive(Debug)]
 pub(super) struct Block {
     first: Ipv4Addr,
@@ -86,6 +87,11 @@ impl Block {
     /// Where a server is reached with delay.
     pub(super) fn far_delayed(&self) -> Ipv4Addr {
         self.address(2)
+    }
+
+    /// What the nodes of a server are to each other, and to whoever reaches them by the addresses that they tell.
+    pub(super) fn nodes(&self) -> Ipv4Addr {
+        self.address(3)
     }
 
     /// The end of the direct way in the client's namespace.

@@ -4,13 +4,18 @@ use ciphertax_model::LinkKind;
 
 use super::protocol::{Answer, Request};
 use super::report::Tally;
-use super::settings::Settings;
+use super::settings::WaySettings;
 
 /// Answers a request to a link that runs; `set` changes its settings for what comes from now on.
-pub(super) fn answer(request: Request, kind: LinkKind, tally: &Tally, set: impl FnOnce(Settings)) -> Answer {
+pub(super) fn answer(
+    request: Request,
+    kind: LinkKind,
+    tally: &Tally,
+    set: impl FnOnce(WaySettings),
+) -> Answer {
     match request {
         Request::Report => Answer::Report(tally.report(kind)),
-        Request::Set(link) => match Settings::try_from(&link) {
+        Request::Set(distances) => match WaySettings::try_from(&distances) {
             Ok(settings) => {
                 set(settings);
                 Answer::Set

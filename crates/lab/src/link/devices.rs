@@ -1,13 +1,14 @@
 //! The namespace and the devices of a link.
 
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use ciphertax_model as model;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use super::addresses::Block;
@@ -26,7 +27,7 @@ const KERNEL_QUEUE: u32 = 5_000;
 /// Largest packet in bytes, as on Ethernet.
 pub(super) const MTU: usize = 1_500;
 
-/// A namespace, two TUN devices and a veth pair, which all go when this is dropped.
+/// A namespace, two TUN devices, a veth pair, and a TUN device between nodes if there are to be any. All go when this is dropped.
 ///
 /// When the process is killed the TUN devices go at once. The veth pair goes with the namespace, and that may be held
 /// for minutes by connections of a killed server whose last packets nobody carries any more; the next link removes it
@@ -37,6 +38,8 @@ pub(super) struct Devices {
     pub(super) near: File,
     /// The TUN device in the link's namespace.
     pub(super) far: File,
+    /// The device between the nodes in the link's namespace, if they have a distance.
+    pub(super) nodes: Option<File>,
     /// The name of the veth device in the namespace of this thread.
     veth: String,
     /// Keeps the namespace alive and gives it a path.
@@ -47,7 +50,7 @@ pub(super) struct Devices {
 impl Devices {
     /// Makes them. This thread is in another namespace meanwhile, so it must not be used for anything else if that
     /// fails.
-    pub(super) fn make() -> io::Result<Self> {
+    pub(super) fn make(distances: &model::Distances) -> io::Result<Self> {
         remove_stale().map_err(context("cannot look for devices of earlier links"))?;
         let addresses = Block::claim().map_err(context("finds no addresses"))?;
         let tun = addresses.device("tun");
@@ -76,20 +79,30 @@ impl Devices {
             "link set dev direct up".to_owned(),
         ])
         .map_err(context("cannot set up its namespace"))?;
+        let nodes = distances
+            .between_nodes
+            .map(|_| between_nodes(addresses.nodes()))
+            .transpose()?;
         move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(io::Error::from)
             .map_err(context("cannot return from its namespace"))?;
 
-        ip_batch(&[
+        let mut lines = vec![
             format!("address add {near_delayed} peer {far_delayed} dev {tun}"),
             format!("link set dev {tun} mtu {MTU} txqueuelen {KERNEL_QUEUE} up"),
             format!("address add {near_direct}/30 dev {veth}"),
             format!("link set dev {veth} up"),
-        ])
-        .map_err(context("cannot set up its devices"))?;
+        ];
+        // The load reaches nodes by the address that they tell, as far away as the server is.
+        lines.extend(nodes.as_ref().map(|_| match distances.to_servers {
+            Some(_) => format!("route add {} dev {tun}", addresses.nodes()),
+            None => format!("route add {} via {far_direct} dev {veth}", addresses.nodes()),
+        }));
+        ip_batch(&lines).map_err(context("cannot set up its devices"))?;
         Ok(Self {
             near,
             far,
+            nodes,
             veth,
             namespace,
             addresses,
@@ -111,6 +124,11 @@ impl Devices {
         self.addresses.far_direct()
     }
 
+    /// What the nodes inside are to each other; `None` if they have no distance.
+    pub(super) fn nodes_address(&self) -> Option<Ipv4Addr> {
+        self.nodes.as_ref().map(|_| self.addresses.nodes())
+    }
+
     /// The namespace, as long as this process lives.
     pub(super) fn namespace(&self) -> PathBuf {
         path_of(&self.namespace)
@@ -121,6 +139,37 @@ impl Drop for Devices {
     fn drop(&mut self) {
         remove(&self.veth);
     }
+}
+
+/// The device in the namespace of this thread by which nodes there reach each other at `address`.
+///
+/// All nodes have the one address, at ports of their own. What is sent to it from here goes into the device instead of the
+/// loopback device, since the rule that says so comes before the table of local addresses; what comes out of the device, being
+/// from elsewhere, is delivered.
+fn between_nodes(address: Ipv4Addr) -> io::Result<File> {
+    const DEVICE: &str = "nodes";
+    const TABLE: u32 = 100;
+    let tun = open_tun(DEVICE).map_err(context("cannot make a TUN device"))?;
+    ip_batch(&[
+        format!("address add {address}/32 dev {DEVICE}"),
+        format!("link set dev {DEVICE} mtu {MTU} txqueuelen {KERNEL_QUEUE} up"),
+        format!("route add {address} dev {DEVICE} src {address} table {TABLE}"),
+        "rule add pref 20 lookup local".to_owned(),
+        "rule del pref 0".to_owned(),
+        format!("rule add pref 10 iif lo to {address} lookup {TABLE}"),
+    ])
+    .map_err(context("cannot lead nodes to each other"))?;
+    // Packets from its own address are let in, and not asked whether the way back is the same.
+    for (setting, value) in [
+        (format!("{DEVICE}/accept_local"), "1"),
+        (format!("{DEVICE}/rp_filter"), "0"),
+        ("all/rp_filter".to_owned(), "0"),
+    ] {
+        // `/proc/sys` shows the namespace of the thread that opens it.
+        fs::write(format!("/proc/sys/net/ipv4/conf/{setting}"), value)
+            .map_err(context("cannot let nodes hear each other"))?;
+    }
+    Ok(tun)
 }
 
 /// Removes a veth pair by the name of one of its ends.

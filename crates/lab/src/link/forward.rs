@@ -1,4 +1,4 @@
-//! Moving packets between two TUN devices, each after its delay.
+//! Moving packets between TUN devices, each after its delay.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::answer::answer;
 use super::delay_line::DelayLine;
 use super::devices::{Devices, MTU};
 use super::report::Tally;
-use super::settings::Settings;
+use super::settings::{Settings, WaySettings};
 use super::timing::timespec;
 
 /// Packets of one direction that are moved before the other has its turn.
@@ -25,54 +25,49 @@ const TURN: usize = 32;
 const MOST_ON_THE_WAY: usize = 256 << 20;
 
 /// Moves packets until the owner is gone.
-pub(super) fn forward(devices: &Devices, settings: Settings, mut owner: Conversation) -> io::Result<()> {
-    let mut there = Way::between(&devices.near, &devices.far, settings);
-    let mut back = Way::between(&devices.far, &devices.near, settings);
+pub(super) fn forward(devices: &Devices, settings: WaySettings, mut owner: Conversation) -> io::Result<()> {
+    let Devices { near, far, nodes, .. } = devices;
+    let to_servers = [(near, far), (far, near)];
+    let mut to_servers = to_servers.map(|(from, to)| Way::between(from, to, settings.to_servers));
+    let between_nodes = nodes.as_ref();
+    let mut between_nodes = between_nodes.map(|tun| Way::between(tun, tun, settings.between_nodes));
     let mut tally = Tally::new();
     let mut alarm = Alarm::default();
     loop {
-        let next_due = [&there, &back].into_iter().filter_map(Way::next_due).min();
-        let ready = wait(devices, &owner, next_due, &mut alarm)?;
-        if ready.near {
-            there.take_in(&mut tally)?;
+        let mut ways: Vec<&mut Way<'_>> = to_servers.iter_mut().chain(&mut between_nodes).collect();
+        let is_asked = wait(&mut ways, &owner, &mut alarm)?;
+        for way in ways.iter_mut().filter(|way| way.is_ready) {
+            way.take_in(&mut tally)?;
         }
-        if ready.far {
-            back.take_in(&mut tally)?;
+        for way in ways {
+            way.deliver(&mut tally);
         }
-        there.deliver(&mut tally);
-        back.deliver(&mut tally);
-        if ready.owner {
+        if is_asked {
             let Some(request) = owner.receive()? else {
                 return Ok(());
             };
             let answer = answer(request, LinkKind::Tun, &tally, |settings| {
-                there.line.set(settings, Instant::now());
-                back.line.set(settings, Instant::now());
+                for way in &mut to_servers {
+                    way.line.set(settings.to_servers, Instant::now());
+                }
+                if let Some(way) = &mut between_nodes {
+                    way.line.set(settings.between_nodes, Instant::now());
+                }
             });
             owner.send(&answer)?;
         }
     }
 }
 
-/// Who has something to read.
-struct Ready {
-    near: bool,
-    far: bool,
-    owner: bool,
-}
-
-/// Sleeps until there is something to read or the next packet is due, or a little less.
-fn wait(
-    devices: &Devices,
-    owner: &Conversation,
-    next_due: Option<Instant>,
-    alarm: &mut Alarm,
-) -> io::Result<Ready> {
-    let mut sources = [
-        PollFd::new(&devices.near, PollFlags::IN),
-        PollFd::new(&devices.far, PollFlags::IN),
-        PollFd::new(owner, PollFlags::IN),
-    ];
+/// Sleeps until there is something to read or the next packet is due, or a little less, and notes which ways have something; true
+/// if the owner asks something.
+fn wait(ways: &mut [&mut Way<'_>], owner: &Conversation, alarm: &mut Alarm) -> io::Result<bool> {
+    let next_due = ways.iter().filter_map(|way| way.next_due()).min();
+    let mut sources: Vec<PollFd<'_>> = ways
+        .iter()
+        .map(|way| PollFd::new(way.from, PollFlags::IN))
+        .collect();
+    sources.push(PollFd::new(owner, PollFlags::IN));
     let asleep_from = Instant::now();
     let sleep = next_due.map(|due| alarm.sleep(due.saturating_duration_since(asleep_from)));
     match poll(&mut sources, sleep.map(timespec).as_ref()) {
@@ -80,8 +75,14 @@ fn wait(
         Ok(_) | Err(Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let [near, far, owner] = sources.map(|source| !source.revents().is_empty());
-    Ok(Ready { near, far, owner })
+    let ready: Vec<bool> = sources
+        .iter()
+        .map(|source| !source.revents().is_empty())
+        .collect();
+    for (way, is_ready) in ways.iter_mut().zip(&ready) {
+        way.is_ready = *is_ready;
+    }
+    Ok(ready[ways.len()])
 }
 
 /// Sleeps so much less than asked as waking up usually takes.
@@ -123,6 +124,8 @@ struct Way<'a> {
     from: &'a File,
     to: &'a File,
     line: DelayLine,
+    /// Its device has something to read.
+    is_ready: bool,
     /// Packets on their way, the next first.
     waiting: VecDeque<Packet>,
     bytes_waiting: usize,
@@ -141,6 +144,7 @@ impl<'a> Way<'a> {
             from,
             to,
             line: DelayLine::new(settings, Instant::now()),
+            is_ready: false,
             waiting: VecDeque::new(),
             bytes_waiting: 0,
             spare: Vec::new(),

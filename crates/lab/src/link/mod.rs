@@ -13,6 +13,9 @@
 //! around it need no wrapper: they choose the distance by the address they connect to. The second address is for
 //! control connections, which should not wait.
 //!
+//! Nodes inside may have a distance among themselves. They share one address more, in the namespace, and what one sends to it goes
+//! into a third TUN device and comes out of it again, half of their round-trip time later.
+//!
 //! The namespace has no name and the TUN devices are not persistent: the kernel removes them, and the veth pair with
 //! them, when the link process ends, however it ends. What a namespace may keep for a while is removed by the process
 //! before it ends, or, if it was killed, by the next link. The process is the child of a

@@ -16,7 +16,7 @@ use super::devices::Devices;
 use super::forward::forward;
 use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::relay::relay;
-use super::settings::Settings;
+use super::settings::{Settings, WaySettings};
 use super::timing::{run_first, sleep_precisely};
 
 /// What the process of a link does; the whole of the hidden command `link`. Its guard starts it in a private folder.
@@ -40,7 +40,7 @@ fn serve() -> io::Result<()> {
     sleep_precisely();
     match owner.receive()? {
         None => Ok(()),
-        Some(Request::Start(link)) => match start(&link) {
+        Some(Request::Start(distances)) => match start(&distances) {
             Err(error) => owner.send(&Answer::Refused(error.to_string())),
             Ok((settings, devices)) => {
                 end_on_sigterm(&owner);
@@ -48,6 +48,7 @@ fn serve() -> io::Result<()> {
                     near: devices.near_address(),
                     delayed: devices.delayed_address(),
                     direct: devices.direct_address(),
+                    nodes: devices.nodes_address(),
                     namespace: devices.namespace(),
                 }))?;
                 run_first();
@@ -65,9 +66,9 @@ fn serve() -> io::Result<()> {
     }
 }
 
-fn start(link: &model::Link) -> io::Result<(Settings, Devices)> {
-    let settings = Settings::try_from(link).map_err(io::Error::other)?;
-    Ok((settings, Devices::make()?))
+fn start(distances: &model::Distances) -> io::Result<(WaySettings, Devices)> {
+    let settings = WaySettings::try_from(distances).map_err(io::Error::other)?;
+    Ok((settings, Devices::make(distances)?))
 }
 
 fn start_relay(link: &model::Link) -> io::Result<(Settings, TcpListener)> {

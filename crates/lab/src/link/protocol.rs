@@ -22,9 +22,9 @@ const _: () = assert!(
 /// What the owner asks. The first is [`Request::Start`] or [`Request::StartRelay`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Request {
-    Start(model::Link),
+    Start(model::Distances),
     StartRelay(model::Link, SocketAddr),
-    Set(model::Link),
+    Set(model::Distances),
     Report,
 }
 
@@ -55,6 +55,8 @@ pub(super) struct Endpoints {
     pub(super) near: Ipv4Addr,
     pub(super) delayed: Ipv4Addr,
     pub(super) direct: Ipv4Addr,
+    /// What nodes inside are to each other; `None` if they have no distance.
+    pub(super) nodes: Option<Ipv4Addr>,
     pub(super) namespace: PathBuf,
 }
 

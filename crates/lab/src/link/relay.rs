@@ -49,7 +49,7 @@ pub(super) fn relay(
     while let Some(request) = owner.receive()? {
         let answer = answer(request, LinkKind::Relay, &lock(&shared.tally), |settings| {
             for line in [&shared.there, &shared.back] {
-                lock(line).set(settings, Instant::now());
+                lock(line).set(settings.to_servers, Instant::now());
             }
         });
         owner.send(&answer)?;

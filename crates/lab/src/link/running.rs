@@ -11,7 +11,7 @@ use super::devices::TUN;
 use super::error::LinkError;
 use super::protocol::{Answer, Endpoints, Request, SOCKET};
 use super::report::LinkReport;
-use super::settings::Settings;
+use super::settings::{Settings, WaySettings};
 use super::tools::find_ip;
 use crate::asked_process::{AskedProcess, Role};
 use crate::error::Result;
@@ -31,17 +31,18 @@ pub struct RunningLink {
 }
 
 impl RunningLink {
-    /// Makes a link: some tens of milliseconds. `program` is also the link's own program, in the role `link` (see
+    /// Makes a link with the distances that are given; they can be changed, but neither is added later. It takes some tens of
+    /// milliseconds. `program` is also the link's own program, in the role `link` (see
     /// [`main`](super::main)).
     ///
     /// # Errors
     /// If the settings are impossible, if the rights, the kernel's TUN devices or a program is missing, or if devices
     /// or addresses are not available; each with its remedy.
-    pub fn start(link: &model::Link, program: &GuardProgram) -> Result<Self> {
-        Settings::try_from(link)?;
+    pub fn start(distances: &model::Distances, program: &GuardProgram) -> Result<Self> {
+        WaySettings::try_from(distances)?;
         Self::check()?;
         let process = LinkProcess::start(program)?;
-        match process.ask(&Request::Start(*link))? {
+        match process.ask(&Request::Start(*distances))? {
             Answer::Started(endpoints) => Ok(Self { endpoints, process }),
             other => Err(process.nonsense(&other).into()),
         }
@@ -60,6 +61,17 @@ impl RunningLink {
     /// Where a server inside, listening on all addresses, is reached at the link's distance.
     pub fn delayed_address(&self) -> IpAddr {
         self.endpoints.delayed.into()
+    }
+
+    /// Where the nodes of a server inside reach each other, at their distance, and where they are found by who is told of this
+    /// address, at the link's; `None` if they have no distance.
+    pub fn nodes_address(&self) -> Option<IpAddr> {
+        self.endpoints.nodes.map(IpAddr::from)
+    }
+
+    /// Where measured clients reach a server inside.
+    pub fn measured_address(&self) -> IpAddr {
+        self.nodes_address().unwrap_or(self.delayed_address())
     }
 
     /// Where the same server is reached without delay, for control connections.
@@ -81,12 +93,12 @@ impl RunningLink {
         }
     }
 
-    /// Changes the distance for packets sent from now on; connections stay.
+    /// Changes the distances for packets sent from now on; connections stay.
     ///
     /// # Errors
     /// If the settings are impossible or the link process is gone.
-    pub fn set(&self, link: &model::Link) -> Result<()> {
-        self.process.set(link)
+    pub fn set(&self, distances: &model::Distances) -> Result<()> {
+        self.process.set(distances)
     }
 
     /// What the link did since it was started.
@@ -161,7 +173,7 @@ impl DelayRelay {
     /// # Errors
     /// If the settings are impossible or the relay's process is gone.
     pub fn set(&self, link: &model::Link) -> Result<()> {
-        self.process.set(link)
+        self.process.set(&(*link).into())
     }
 
     /// What the relay did since it was started.
@@ -200,9 +212,9 @@ impl LinkProcess {
         Ok(Self(AskedProcess::start::<LinkError>(&ROLE, None, program)?))
     }
 
-    fn set(&self, link: &model::Link) -> Result<()> {
-        Settings::try_from(link)?;
-        match self.ask(&Request::Set(*link))? {
+    fn set(&self, distances: &model::Distances) -> Result<()> {
+        WaySettings::try_from(distances)?;
+        match self.ask(&Request::Set(*distances))? {
             Answer::Set => Ok(()),
             other => Err(self.nonsense(&other).into()),
         }

@@ -17,6 +17,25 @@ pub(super) struct Settings {
     pub(super) rate: Option<f64>,
 }
 
+/// What happens to packets on all ways of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct WaySettings {
+    pub(super) to_servers: Settings,
+    pub(super) between_nodes: Settings,
+}
+
+impl TryFrom<&model::Distances> for WaySettings {
+    type Error = LinkError;
+
+    fn try_from(distances: &model::Distances) -> Result<Self, LinkError> {
+        let of = |link: Option<model::Link>| Settings::try_from(&link.unwrap_or(model::Link::NONE));
+        Ok(Self {
+            to_servers: of(distances.to_servers)?,
+            between_nodes: of(distances.between_nodes)?,
+        })
+    }
+}
+
 impl TryFrom<&model::Link> for Settings {
     type Error = LinkError;
 

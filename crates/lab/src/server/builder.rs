@@ -196,7 +196,7 @@ impl PrivateServerBuilder {
     }
 
     /// A server inside a link: [`PrivateServer::addresses`] are its direct ones, and the same ports of
-    /// [`RunningLink::delayed_address`] lead to it at the link's distance; by these the members of a replica set know
+    /// [`RunningLink::measured_address`] lead to it at the link's distance; by these the members of a replica set know
     /// each other and are found by their clients. It must be stopped before the link is.
     #[must_use]
     pub fn inside(mut self, link: &RunningLink) -> Self {
@@ -204,6 +204,7 @@ impl PrivateServerBuilder {
             namespace: link.namespace().to_owned(),
             direct: link.direct_address(),
             delayed: link.delayed_address(),
+            nodes: link.nodes_address(),
         });
         self
     }
@@ -297,7 +298,7 @@ fn certify(spec: &Spec, plan: &dyn Plan, folder: &Path) -> Result<Option<(Trust,
         return Ok(None);
     };
     let authority = match spec.cluster_tls {
-        true => Authority::new(kind)?.of_servers_that_are_clients(),
+        true => Authority::new(kind)?.of_servers_that_are_clients(spec.measured_at()),
         false => Authority::new(kind)?,
     };
     let files = authority.issue_chain_for_localhost(folder, spec.chain_length, plan.key_format())?;

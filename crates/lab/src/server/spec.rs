@@ -65,6 +65,8 @@ pub(crate) struct Inside {
     pub(crate) direct: IpAddr,
     /// Where it is reached at the link's distance.
     pub(crate) delayed: IpAddr,
+    /// Where its nodes reach each other, and are found by their clients; `None` if they have no distance.
+    pub(crate) nodes: Option<IpAddr>,
 }
 
 impl Spec {
@@ -134,7 +136,15 @@ impl Spec {
     /// Where measured clients reach it.
     pub(crate) fn measured_at(&self) -> IpAddr {
         let inside = self.inside.as_ref();
-        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| inside.delayed)
+        inside.map_or(Ipv4Addr::LOCALHOST.into(), |inside| {
+            inside.nodes.unwrap_or(inside.delayed)
+        })
+    }
+
+    /// Where its nodes reach each other.
+    pub(crate) fn nodes_at(&self) -> IpAddr {
+        let nodes = self.inside.as_ref().and_then(|inside| inside.nodes);
+        nodes.unwrap_or(Ipv4Addr::LOCALHOST.into())
     }
 
     /// The address that it listens on: all those of a link's namespace, which nobody else can reach.

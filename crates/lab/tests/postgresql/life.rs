@@ -202,7 +202,7 @@ fn inside_a_link_it_is_reached_at_its_distance() {
         rtt_ms: 20.0,
         ..Link::NONE
     };
-    let link = RunningLink::start(&distance, &GuardProgram::this_program()).unwrap();
+    let link = RunningLink::start(&distance.into(), &GuardProgram::this_program()).unwrap();
     let server = PrivateServer::builder(&POSTGRESQL).inside(&link).start().unwrap();
     let near = options(&server, server.default_account());
     let far = ConnectOptions {

@@ -31,7 +31,11 @@ pub(super) fn check_cell(study: &Study, cell: &Cell, path: &Path, found: &mut Fo
     if let Some(nodes) = cell.nodes {
         check_nodes(nodes, &path.key("nodes"), found);
     }
+    if let Some(link) = &cell.node_link {
+        check_link(link, &path.key("node_link"), found);
+    }
     check_cluster(study, cell, path, found);
+    check_node_link(study, cell, path, found);
     if let Some(storage) = &cell.storage {
         check_storage(storage, &path.key("storage"), found);
     }
@@ -120,6 +124,34 @@ fn check_cluster(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
             arm.name
         );
         found.add(path.key("arms"), message);
+    }
+}
+
+/// Between which servers there can be no distance.
+fn check_node_link(study: &Study, cell: &Cell, path: &Path, found: &mut Found) {
+    let Some(link) = study.node_link(cell) else {
+        return;
+    };
+    let name = &cell.name;
+    if study.server_spec(cell).servers() == 1 {
+        let message = format!(
+            "cell {name:?}: node_link is the distance between servers, and there is one; add nodes = 3 or replica_set = {{ \
+             members = 3 }}, or take link, the distance to it"
+        );
+        found.add(path.key("node_link"), message);
+    }
+    if link.bandwidth_mbit.is_some() {
+        let message = format!(
+            "cell {name:?}: all nodes share one line here, so no bandwidth between two of them can be kept; leave bandwidth_mbit \
+             out of node_link"
+        );
+        found.add(path.key("node_link").key("bandwidth_mbit"), message);
+    }
+    if study.link_by == LinkKind::Relay {
+        let message = format!(
+            "cell {name:?}: no relay stands between nodes; take link_by = \"tun\", or leave node_link out"
+        );
+        found.add(Path::of("link_by"), message);
     }
 }
 

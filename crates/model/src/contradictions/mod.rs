@@ -60,6 +60,9 @@ pub(crate) fn contradictions(study: &Study) -> Vec<Contradiction> {
     if let Some(link) = &study.link {
         check_link(link, &Path::of("link"), &mut found);
     }
+    if let Some(link) = &study.node_link {
+        check_link(link, &Path::of("node_link"), &mut found);
+    }
     if let Some(replica_set) = study.replica_set {
         check_replica_set(replica_set, &Path::of("replica_set"), &mut found);
     }

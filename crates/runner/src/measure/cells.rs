@@ -145,8 +145,8 @@ impl Measure for Cells<'_> {
     }
 
     fn begin_block(&mut self, cell: usize) -> Result<(), RunError> {
-        let distance = self.study.link(&self.study.cells[cell]);
-        self.servers[self.open[cell].servers].set_distance(distance)?;
+        let distances = self.study.distances(&self.study.cells[cell]);
+        self.servers[self.open[cell].servers].set_distances(distances)?;
         if self.has_rounds(cell) {
             let (clocks, servers, arms) = self.of_round(cell);
             let rest = clocks.begin(servers, &names(&arms));

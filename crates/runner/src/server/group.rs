@@ -8,7 +8,7 @@ mod relayed;
 use ciphertax_columns::MasterKey;
 use ciphertax_lab::file_system::MountedFileSystem;
 use ciphertax_lab::{PrivateServer, ProvedAtRest, cluster_proof, disk_proof};
-use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Link, ServerSpec, Study};
+use ciphertax_model::{Arm, ColumnEncryption, ColumnFunctions, Distances, ServerSpec, Study};
 use ciphertax_observe::{Device, FileSystemMeter, ProcessMeter, Storage};
 use ciphertax_records::{ServerId, ServerRecord, SessionRecord};
 use ciphertax_supervise::GuardProgram;
@@ -403,8 +403,8 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When what keeps the distance is gone.
-    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        self.route.set_distance(wanted)
+    pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
+        self.route.set_distances(wanted)
     }
 
     /// Removes the data sets, and the servers if they are private.

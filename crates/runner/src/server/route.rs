@@ -9,7 +9,7 @@ use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, RunningLink};
-use ciphertax_model::{Arm, CertificateKind, Link, ServerSpec, Study, Tunnel};
+use ciphertax_model::{Arm, CertificateKind, Distances, Link, ServerSpec, Study, Tunnel};
 use ciphertax_observe::{Meter, ProcessTree};
 use ciphertax_records::LinkRecord;
 use ciphertax_supervise::GuardProgram;
@@ -187,13 +187,14 @@ impl Route {
     }
 
     /// Puts the servers at the distance of a cell that is measured on them.
-    pub(crate) fn set_distance(&mut self, wanted: Option<Link>) -> Result<(), RunError> {
-        let (Some(distance), Some(wanted)) = (&mut self.distance, wanted) else {
+    pub(crate) fn set_distances(&mut self, wanted: Distances) -> Result<(), RunError> {
+        let Some(distance) = &mut self.distance else {
             return Ok(());
         };
         if distance.set(wanted)? {
+            let to_servers = wanted.to_servers.unwrap_or(Link::NONE);
             for tunnel in self.tunnels.values() {
-                tunnel.tunnel.set_distance(&wanted)?;
+                tunnel.tunnel.set_distance(&to_servers)?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ciphertax_lab::catalogue::Entry;
-use ciphertax_model::{Arm, Cell, Link, ServerSpec, Study};
+use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
 use ciphertax_records::{DataSize, ServerRecord, SessionRecord};
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{ArmColumns, Job};
@@ -116,7 +116,7 @@ impl Servers for SqliteServers {
     }
 
     /// There is none.
-    fn set_distance(&mut self, _: Option<Link>) -> Result<(), RunError> {
+    fn set_distances(&mut self, _: Distances) -> Result<(), RunError> {
         Ok(())
     }
 

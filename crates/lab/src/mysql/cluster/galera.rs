@@ -84,10 +84,11 @@ impl Galera {
     pub(super) fn options(&self, node: usize) -> Vec<OsString> {
         let mut library = OsString::from("--wsrep-provider=");
         library.push(&self.library);
-        let port = self.between.ports[node];
+        let address = self.between.address(node);
         let mut provider = OsString::from(format!(
-            "--wsrep-provider-options=base_host=127.0.0.1;base_port={port};gmcast.listen_addr=tcp://127.0.0.1:{port};\
-             gcache.size={CACHE}"
+            "--wsrep-provider-options=base_host={};base_port={};gmcast.listen_addr=tcp://{address};gcache.size={CACHE}",
+            address.ip(),
+            address.port()
         ));
         if let Some(tls) = &self.between.tls {
             provider.push(";socket.ssl=YES");
@@ -106,7 +107,7 @@ impl Galera {
             format!("--wsrep-cluster-address=gcomm://{}", self.between.addresses()).into(),
             "--wsrep-cluster-name=ciphertax".into(),
             format!("--wsrep-node-name=node-{node}").into(),
-            format!("--wsrep-node-address=127.0.0.1:{port}").into(),
+            format!("--wsrep-node-address={address}").into(),
             "--wsrep-sst-method=skip".into(),
             "--binlog-format=ROW".into(),
             "--innodb-autoinc-lock-mode=2".into(),

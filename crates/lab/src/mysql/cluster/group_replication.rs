@@ -49,12 +49,17 @@ impl GroupReplication {
             // A group refuses rows of tables that have none, as histories do.
             ("sql-generate-invisible-primary-key", "ON".into()),
             ("plugin-load-add", "group_replication.so".into()),
-            ("report-host", "127.0.0.1".into()),
+            ("report-host", self.between.at.to_string()),
             ("report-port", port.to_string()),
             ("loose-group-replication-group-name", GROUP.into()),
             (
                 "loose-group-replication-local-address",
-                format!("127.0.0.1:{}", self.between.ports[node]),
+                self.between.address(node).to_string(),
+            ),
+            // Left alone it lets in private networks, of which a link's addresses are none.
+            (
+                "loose-group-replication-ip-allowlist",
+                self.between.at.to_string(),
             ),
             ("loose-group-replication-group-seeds", self.between.addresses()),
             ("loose-group-replication-start-on-boot", "OFF".into()),

@@ -4,6 +4,7 @@ mod galera;
 mod group_replication;
 
 use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,7 @@ pub(super) enum Cluster {
 
 /// Where the nodes tell each other what was written, the same for all nodes.
 struct Between {
+    at: IpAddr,
     ports: Vec<u16>,
     /// What they show each other; `None` for nodes that talk in plaintext.
     tls: Option<CertificateFiles>,
@@ -46,6 +48,7 @@ impl Cluster {
             return Ok(None);
         };
         let between = Between {
+            at: spec.nodes_at(),
             ports: free_ports(spec.nodes)?,
             tls: tls.filter(|_| spec.cluster_tls).cloned(),
         };
@@ -136,9 +139,14 @@ async fn pause(reactor: &Reactor) {
 }
 
 impl Between {
+    /// `127.0.0.1:20001`
+    fn address(&self, node: usize) -> SocketAddr {
+        (self.at, self.ports[node]).into()
+    }
+
     /// `127.0.0.1:20001,127.0.0.1:20002`
     fn addresses(&self) -> String {
-        let addresses = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        let addresses = (0..self.ports.len()).map(|node| self.address(node).to_string());
         addresses.collect::<Vec<_>>().join(",")
     }
 }

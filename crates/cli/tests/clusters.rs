@@ -80,8 +80,9 @@ fn a_commit_takes_as_much_longer_as_the_nodes_are_apart() {
         let commits = slices.iter().flat_map(|sample| &sample.load.operations);
         time_ns as f64 / 1e6 / commits.map(|operation| operation.count).sum::<u64>() as f64
     };
+    // Galera's commits take one and a half round trips, whatever it does beside.
     let more = mean_ms("far") - mean_ms("near");
-    assert!((20.0..30.0).contains(&more), "{more} ms");
+    assert!((29.0..38.0).contains(&more), "{more} ms");
     let link = run.head.servers[0].link.as_ref().unwrap();
     let apart: Vec<f64> = link.node_distances.iter().map(|link| link.rtt_ms).collect();
     assert_eq!((apart, link.distances.len()), (vec![0.0, 20.0], 0));

@@ -340,6 +340,24 @@ fn ctrl_c_is_heard_by_all() {
 }
 
 #[test]
+fn what_mpirun_says_twice_is_one_order() {
+    let sandbox = with_study(LONG);
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 16);
+    let carrier = process_of(&sandbox, 0, "ciphertax-mpi");
+    for _ in 0..2 {
+        kill_process(carrier, Signal::TERM).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    let reason = partial(&sandbox, SOON);
+    assert!(reason.contains("stopped"), "{reason}");
+    let _ = running.finish_within(CLEANED_UP);
+    sandbox.expect_nothing_left();
+}
+
+#[test]
 fn a_slice_that_one_began_late_does_not_count() {
     let sandbox = with_study(LONG);
     let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--time", "8", "--out", "run"]) else {

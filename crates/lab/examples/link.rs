@@ -1,6 +1,8 @@
 //! Owns a link until its standard input ends, and says where it is: the word `owns`, addresses that lead over it, and
-//! process numbers. With the argument `server` it has a MariaDB at the far end and tunnels to it too. With the argument
-//! `guard` or `link` it is the guard of all that, or the link's own process, as in the `ciphertax` command.
+//! process numbers. With the argument `server` it has a MariaDB at the far end and tunnels to it too; with `nodes` the
+//! link is one between nodes, its namespace is said in the place of addresses, and every line that it is told is how many milliseconds
+//! they are apart from then on, there and back.
+//! With the argument `guard` or `link` it is the guard of all that, or the link's own process, as in the `ciphertax` command.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
@@ -8,7 +10,7 @@ use std::process::ExitCode;
 use ciphertax_lab::catalogue::MARIADB;
 use ciphertax_lab::tunnel::{self, RunningTunnel};
 use ciphertax_lab::{PrivateServer, Result, RunningLink, link};
-use ciphertax_model::{Link, SshCipher, Tunnel};
+use ciphertax_model::{Distances, Link, SshCipher, Tunnel};
 use ciphertax_supervise::{GuardProgram, guard};
 
 /// What is at the far end, and leads there.
@@ -22,8 +24,9 @@ fn main() -> ExitCode {
         ["link"] => return link::main(),
         [] => own(false),
         ["server"] => own(true),
+        ["nodes"] => own_nodes(),
         _ => {
-            eprintln!("usage: link [server]");
+            eprintln!("usage: link [server | nodes]");
             return ExitCode::from(2);
         }
     };
@@ -63,6 +66,19 @@ fn own(with_server: bool) -> Result<()> {
     // From the inside out.
     drop((tunnels, server, link));
     Ok(())
+}
+
+fn own_nodes() -> Result<()> {
+    let apart = |rtt_ms| Distances {
+        to_servers: None,
+        between_nodes: Some(Link { rtt_ms, ..Link::NONE }),
+    };
+    let link = RunningLink::start(&apart(0.0), &GuardProgram::this_program())?;
+    println!("owns {} {}", link.namespace().display(), link.pid());
+    for line in io::stdin().lines().map_while(io::Result::ok) {
+        link.set(&apart(line.parse().unwrap_or(f64::NAN)))?;
+    }
+    link.stop()
 }
 
 fn listed(words: &[impl ToString]) -> String {

@@ -46,6 +46,7 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
     }
     let mut traffic = Instant::now();
     let mut followers_ended = None;
+    let mut is_stopped = false;
     loop {
         let pause = match traffic.elapsed() < A_WHILE {
             true => SOON,
@@ -95,8 +96,10 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
             }
         }
         let caught = signal.swap(0, Ordering::Relaxed);
-        if caught != 0 && conducts {
-            // The run ends in order. The followers end with it.
+        if caught != 0 && conducts && !is_stopped {
+            // The run ends in order. The followers end with it. mpirun repeats what it says, and a second signal would be the order to
+            // leave all as it is, the report unwritten.
+            is_stopped = true;
             pass_on(caught, generator.pid());
         }
     }

@@ -137,9 +137,9 @@ impl Shared {
             if bytes.is_empty() {
                 break;
             }
-            let lateness = due.elapsed();
+            // Before they are sent, so that who has received them finds them counted.
+            lock(&self.tally).delivered(due.elapsed());
             to.write_all(&bytes)?;
-            lock(&self.tally).delivered(lateness);
         }
         Ok(())
     }

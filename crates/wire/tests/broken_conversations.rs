@@ -1,9 +1,5 @@
 //! Conversations with a real server, cut and changed at every place.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,7 +12,9 @@ use ciphertax_wire::mysql::{ConnectOptions, Session, TextRow};
 use ciphertax_wire::tls::TlsPolicy;
 use proptest::prelude::*;
 
-use common::{Ending, FakeServer, Proxy, Tampering, plain, policy, run, run_within, server, with_policy};
+use crate::common::{
+    Ending, FakeServer, Proxy, Tampering, plain, policy, run, run_within, server, with_policy,
+};
 
 #[test]
 fn a_recorded_conversation_can_be_had_again() {

@@ -1,9 +1,5 @@
 //! What every client has in common, by one function for all of them and on real servers.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,21 +11,21 @@ use ciphertax_wire::mongodb::Login;
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
 use ciphertax_wire::{Client, Endpoint, Expectation, Protocol, mongodb, mysql};
 
-use common::run;
+use crate::common::run;
 
 #[test]
 fn mysqls_client_does_what_all_do() {
-    let server = common::server();
-    let options = common::encrypted(server, TlsVersion::V1_3);
+    let server = crate::common::server();
+    let options = crate::common::encrypted(server, TlsVersion::V1_3);
     assert_eq!(what_all_do::<mysql::Session>(&options), Protocol::MySql);
     let by_socket = mysql::ConnectOptions {
         socket: server.socket().map(Path::to_owned),
-        ..common::plain(server)
+        ..crate::common::plain(server)
     };
     let endpoint = mysql::Session::endpoint(&by_socket);
     assert_eq!(endpoint, Endpoint::Unix(server.socket().unwrap()));
     let over_tcp = mysql::Session::at(&by_socket, "127.0.0.1", server.address().port());
-    assert_eq!(common::ask(&over_tcp).unwrap(), ["1"]);
+    assert_eq!(crate::common::ask(&over_tcp).unwrap(), ["1"]);
 }
 
 #[test]

@@ -1,15 +1,11 @@
 //! Servers that lie while a client logs in: they learn no password and get no session.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use ciphertax_wire::WireError;
 use openssl::pkey::Private;
 use openssl::rsa::{Padding, Rsa};
 
-use common::packets::{NONCE, OK, error, greeting, greeting_payload, native_switch, packet, switch};
-use common::{Ending, FakeServer, PASSWORD, ask, breach_in, contains};
+use crate::common::packets::{NONCE, OK, error, greeting, greeting_payload, native_switch, packet, switch};
+use crate::common::{Ending, FakeServer, PASSWORD, ask, breach_in, contains};
 
 #[test]
 fn no_length_of_a_nonce_is_taken_on_trust() {

@@ -1,18 +1,14 @@
 //! Servers that break the protocol, by mistake or on purpose: each ends in an error, soon, and learns nothing.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::time::{Duration, Instant};
 
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::ConnectOptions;
 
-use common::packets::{
+use crate::common::packets::{
     OK, end_of_rows, error, greeting, greeting_payload, native_switch, one_column, packet, welcome,
 };
-use common::{Ending, FakeServer, ask, ask_in, breach_in, problem_with, run_within};
+use crate::common::{Ending, FakeServer, ask, ask_in, breach_in, problem_with, run_within};
 
 #[test]
 fn an_honest_script_is_understood() {

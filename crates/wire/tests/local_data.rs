@@ -1,17 +1,13 @@
 //! Rows that come from the client: to servers that take them, to those that do not, and to those that want something else.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
 use ciphertax_testkit::fetched;
 use ciphertax_wire::mysql::{ConnectOptions, Session, is_local_data_refused};
 use ciphertax_wire::{Value, WireError};
 
-use common::packets::{OK, error, packet, welcome};
-use common::{Ending, FakeServer, administer, builder_of, contains, plain, run};
+use crate::common::packets::{OK, error, packet, welcome};
+use crate::common::{Ending, FakeServer, administer, builder_of, contains, plain, run};
 
 /// The name that this client makes up.
 const NAME: &[u8] = b"\xFBciphertax-rows";

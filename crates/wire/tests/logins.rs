@@ -1,9 +1,5 @@
 //! Logins by every plugin that the server has, over TCP and over its Unix socket.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MARIADB_11_8;
 use ciphertax_model::TlsVersion::V1_3;
@@ -13,7 +9,7 @@ use ciphertax_testkit::fetched;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::{ConnectOptions, Expectation, ExpectedLogin, Session};
 
-use common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
+use crate::common::{administer, as_user, builder_of, encrypted, facts, plain, refusal, run, server};
 
 #[test]
 fn each_account_is_logged_in_by_the_plugin_it_uses() {

@@ -1,9 +1,5 @@
 //! Our client with a real MongoDB: logins, TLS, commands, the server's word; and the same beside the official driver.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -30,7 +26,7 @@ use ciphertax_wire::{Expectation, ExpectedLogin, Protocol, WireError};
 use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use common::{PATIENCE, run, run_within};
+use crate::common::{PATIENCE, run, run_within};
 
 #[test]
 fn every_login_takes_its_flights_and_is_what_both_sides_say() {

@@ -1,9 +1,5 @@
 //! Our client and a driver that everybody uses see the same: data, errors, refusals.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::future::Future;
 
 use ciphertax_model::TlsLibrary;
@@ -14,7 +10,7 @@ use ciphertax_wire::tls::TlsPolicy;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Row, SslOpts, Value};
 
-use common::{as_user, encrypted, plain, policy, refusal, run, server, with_policy};
+use crate::common::{as_user, encrypted, plain, policy, refusal, run, server, with_policy};
 
 /// Values at the borders of the length encoding, with what is easily confused or mangled.
 const ROWS: &str = "SELECT 1, NULL, '', 'NULL', x'00', x'FB', x'FE', 'ünïcödé 🦀 漢字', -0.5, NOW(0) - NOW(0) \

@@ -1,9 +1,5 @@
 //! What a policy asks for is what is negotiated, by both sides' word, with either library.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::sync::OnceLock;
 
 use ciphertax_lab::PrivateServer;
@@ -15,7 +11,7 @@ use ciphertax_wire::mysql::{Expectation, Session};
 use ciphertax_wire::tls::{ClientCertificate, TlsPolicy, Verification};
 use openssl::x509::X509;
 
-use common::{administer, as_user, builder, plain, policy, refusal, run, with_policy};
+use crate::common::{administer, as_user, builder, plain, policy, refusal, run, with_policy};
 
 const LIBRARIES: [TlsLibrary; 2] = [TlsLibrary::OpenSsl, TlsLibrary::Rustls];
 

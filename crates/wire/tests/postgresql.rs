@@ -1,9 +1,5 @@
 //! Our client of PostgreSQL and a driver that everybody uses see the same: rows, errors, statements, what was loaded.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::future::Future;
@@ -17,8 +13,8 @@ use ciphertax_wire::WireError;
 use ciphertax_wire::postgresql::{ConnectOptions, Parameter, Query, Session, Transaction, Values};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
-use common::postgres::{OWNER, Postgres, postgres};
-use common::run;
+use crate::common::postgres::{OWNER, Postgres, postgres};
+use crate::common::run;
 
 /// What is easily confused or mangled, and values longer than what is read at a time.
 const ROWS: &str = "SELECT 1, NULL, '', 'NULL', E'\\\\N', 'ünïcödé 🦀 漢字', -0.5, true, '{1,NULL}'::int[] \

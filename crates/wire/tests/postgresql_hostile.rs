@@ -1,9 +1,5 @@
 //! Servers that break PostgreSQL's protocol, hang up, or lie: errors, never panics, hangs or secrets given away.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -22,10 +18,10 @@ use openssl::pkey::PKey;
 use openssl::sign::Signer;
 use proptest::prelude::*;
 
-use common::pg_messages::{
+use crate::common::pg_messages::{
     authentication, done, error, key, let_in, message, notice, one_column, ready, row, setting, welcome,
 };
-use common::{Ending, FakeServer, PASSWORD, contains, run, run_within};
+use crate::common::{Ending, FakeServer, PASSWORD, contains, run, run_within};
 
 #[test]
 fn an_honest_script_is_understood_with_notices_anywhere() {

@@ -1,9 +1,5 @@
 //! Logins to a PostgreSQL by every method that it has, unencrypted and over TLS, as both sides see them.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
@@ -19,8 +15,8 @@ use ciphertax_wire::tls::{TlsPolicy, Verification};
 use ciphertax_wire::{Client, Endpoint, Protocol, WireError};
 use openssl::ssl::{AlpnError, SslAcceptor, SslFiletype, SslMethod};
 
-use common::postgres::{ITERATIONS, Postgres, postgres};
-use common::run;
+use crate::common::postgres::{ITERATIONS, Postgres, postgres};
+use crate::common::run;
 
 const LIBRARIES: [(TlsLibrary, TlsVersion); 3] = [(OpenSsl, V1_2), (OpenSsl, V1_3), (Rustls, V1_3)];
 

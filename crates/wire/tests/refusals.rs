@@ -1,9 +1,5 @@
 //! Sessions that are refused, by the server or by the client: each says why, and none is something else instead.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +18,7 @@ use openssl::pkey::{PKey, Private};
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 
-use common::{
+use crate::common::{
     as_user, builder, encrypted, facts, file_in, plain, policy, refusal, server, with_policy, with_tls,
 };
 

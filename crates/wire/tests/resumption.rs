@@ -1,9 +1,5 @@
 //! Sessions that take up earlier ones: by ticket and by id, with either library, as both sides see it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -16,7 +12,7 @@ use ciphertax_wire::tls::{TlsPolicy, TlsSummary};
 
 use openssl::x509::X509;
 
-use common::{
+use crate::common::{
     PATIENCE, Proxy, Tampering, builder, contains, plain, policy, refusal, run, server, with_policy,
 };
 

@@ -1,10 +1,6 @@
 //! A server proves by the end of a SCRAM login that it knows the password too: one that does not is refused, as is one
 //! that leaves the proof out.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
@@ -19,8 +15,8 @@ use openssl::pkcs5::pbkdf2_hmac;
 use openssl::pkey::PKey;
 use openssl::sign::Signer;
 
-use common::op_msg::{account, answer, binary, greeting};
-use common::{PASSWORD, contains, run};
+use crate::common::op_msg::{account, answer, binary, greeting};
+use crate::common::{PASSWORD, contains, run};
 
 const SALT: &[u8] = b"a salt of some length";
 const ITERATIONS: usize = 4096;

@@ -1,9 +1,5 @@
 //! What a session with a real server is, how it came to be, and why it sometimes does not.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::time::Instant;
 
 use ciphertax_model::TlsVersion::{self, V1_2, V1_3};
@@ -12,7 +8,7 @@ use ciphertax_records::{LoginPath, Phase, PhaseTrace, Verified};
 use ciphertax_wire::mysql::{Expectation, Parameter, Query, Session};
 use ciphertax_wire::tls::Verification;
 
-use common::{encrypted, facts, plain, run, server, with_tls};
+use crate::common::{encrypted, facts, plain, run, server, with_tls};
 
 #[test]
 fn facts_of_a_plain_session_name_the_server_and_no_tls() {

@@ -1,7 +1,5 @@
 //! What it takes to open an encrypted file of SQLite, beside OpenSSL's own derivation of its key.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::path::Path;
 

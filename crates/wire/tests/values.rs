@@ -1,9 +1,5 @@
 //! The values of rows that our clients hand over are those that drivers get which everybody uses.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::future::Future;
 
 use ciphertax_lab::catalogue::{Entry, MARIADB, MYSQL, MYSQL_5_6};
@@ -13,9 +9,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-use common::packets::{end_of_rows, one_column, packet, welcome};
-use common::postgres::postgres;
-use common::{Ending, FakeServer, builder_of, plain, run};
+use crate::common::packets::{end_of_rows, one_column, packet, welcome};
+use crate::common::postgres::postgres;
+use crate::common::{Ending, FakeServer, builder_of, plain, run};
 
 /// A row as texts; NULL is `None`.
 type Texts = Vec<Option<String>>;

@@ -1,8 +1,6 @@
 //! The scenarios beside sysbench itself, on the same server: the same statements, by the server's own counters, and the
 //! same distributions. `scripts/setup.sh test` installs sysbench.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -63,8 +61,6 @@ const COUNTERS: [&str; 22] = [
 /// Sessions of the server when nobody but the test asks, and with an engine of one connection.
 const ALONE: u64 = 1;
 const WITH_ENGINE: u64 = 2;
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {

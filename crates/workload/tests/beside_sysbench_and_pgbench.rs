@@ -1,8 +1,6 @@
 //! The scenarios on PostgreSQL beside sysbench and pgbench themselves, on the same server: the same statements in the same
 //! order, prepared or not, by the server's own log. `scripts/setup.sh test` installs both.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -35,8 +33,6 @@ const METHOD: AuthenticationMethod = AuthenticationMethod::Trust;
 /// Transactions of sysbench and pgbench.
 const FEW: u64 = 20;
 const SLICE: Duration = Duration::from_millis(200);
-
-ciphertax_testkit::plays_roles!();
 
 #[test]
 fn every_scenario_sends_the_statements_that_sysbench_sends() {

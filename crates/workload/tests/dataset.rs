@@ -1,9 +1,5 @@
 //! The data set: made, taken up again, checked and removed; and nobody else's schema is touched.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,7 +11,7 @@ use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, DatasetError};
 
-use common::{administer, empty_server, options, prepare, run, server_with, with_session};
+use crate::common::{administer, empty_server, options, prepare, run, server_with, with_session};
 
 const DATASET: Dataset = Dataset {
     tables: 2,

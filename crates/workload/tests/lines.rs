@@ -1,16 +1,12 @@
 //! The same lines fill the same table on every database that takes any.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::{MARIADB, MYSQL, POSTGRESQL};
 use ciphertax_testkit::{fetched, plain, plain_postgresql, temporary_folder};
 use ciphertax_wire::{WireError, mysql, postgresql, sqlite};
 use ciphertax_workload::sql::{DataSession, Row, SqlSession, Value};
 
-use common::run;
+use crate::common::run;
 
 /// What means something in lines is escaped.
 const LINES: &[u8] =

@@ -1,9 +1,5 @@
 //! sysbench's scenarios: what they ask, and that they go on whatever the others do to their tables.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +14,7 @@ use ciphertax_workload::sql::{
     BulkInsert, Insert, Oltp, PointSelect, Random, Scenario, SelectRandom, Tables,
 };
 
-use common::{access, administer, batch, server_with, slice, status, tables, with_session};
+use crate::common::{access, administer, batch, server_with, slice, status, tables, with_session};
 
 const SLICE: Duration = Duration::from_millis(300);
 const LOCK_WAITS: &str = "Innodb_row_lock_waits";

@@ -1,16 +1,12 @@
 //! pgbench's scripts on a MySQL-compatible server.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::Pgbench;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents};
 use ciphertax_workload::sql::{SelectOnly, TpcbLike};
 
-use common::{SLICE, access, administer, empty_server, options, run, slice};
+use crate::common::{SLICE, access, administer, empty_server, options, run, slice};
 
 #[test]
 fn the_tables_are_made_once_and_transactions_keep_the_balances_equal() {

@@ -1,9 +1,5 @@
 //! The data set and the workloads on PostgreSQL.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::sync::Arc;
 
 use ciphertax_engine::Workload;
@@ -23,7 +19,7 @@ use ciphertax_workload::sql::{
 };
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{CORE_WORKLOADS, ENOUGH, SLICE, TABLE, count_of, engine, engine_of, run, slice, tables};
+use crate::common::{CORE_WORKLOADS, ENOUGH, SLICE, TABLE, count_of, engine, engine_of, run, slice, tables};
 
 const TABLES: fn() -> Tables = || tables(2, 2500);
 const ROWS: &str =
@@ -66,7 +62,7 @@ fn the_rows_are_those_of_every_other_database() {
     let here = server();
     let dataset = TABLES().dataset;
     prepared(&here, &Contents::from(dataset)).unwrap();
-    let there = common::server_with(&dataset);
+    let there = crate::common::server_with(&dataset);
     let some = "SELECT id, k, c, pad FROM ciphertax.sbtest2 WHERE id % 100 = 0 ORDER BY id";
     let rows = with_session(&here, async |session| {
         let rows = session.query(some).await.unwrap();
@@ -77,7 +73,7 @@ fn the_rows_are_those_of_every_other_database() {
             .map(|row| [0, 1, 2, 3].map(|column| text(column)(row)))
             .collect::<Vec<_>>()
     });
-    let expected = common::with_session(&there, async |session: &mut mysql::Session| {
+    let expected = crate::common::with_session(&there, async |session: &mut mysql::Session| {
         let rows = session.query(some).await.unwrap();
         rows.iter()
             .map(|row| [0, 1, 2, 3].map(|column| row.text(column)))

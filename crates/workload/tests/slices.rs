@@ -1,9 +1,5 @@
 //! Every workload through the engine against a real server: what a slice yields, and what makes it fail.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +15,9 @@ use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::{BulkRead, InsertAndCount, PointSelect, SelectRow};
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{access, administer, engine, opening, server, slice, status, tables, transport, with_session};
+use crate::common::{
+    access, administer, engine, opening, server, slice, status, tables, transport, with_session,
+};
 
 const ROWS: u32 = 50;
 const TRANSPORTS: [Option<TlsVersion>; 3] = [None, Some(V1_2), Some(V1_3)];

@@ -1,8 +1,6 @@
 //! Every workload on real files, in plaintext and encrypted: no operation fails, each connection works, and the rows are
 //! what `rusqlite` finds by itself.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -23,8 +21,6 @@ use ciphertax_workload::sqlite::SqliteAccess;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{ArmColumns, Driver, Job};
 use rusqlite::Connection;
-
-ciphertax_testkit::plays_roles!();
 
 const SLICE: Duration = Duration::from_millis(60);
 const ROWS: u32 = 1500;

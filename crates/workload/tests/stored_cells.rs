@@ -1,10 +1,6 @@
 //! What servers answer about cells that a client stored: rightly where a policy may have the statement asked, wrongly where it is
 //! refused.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::collections::BTreeSet;
 
 use ciphertax_columns::{CellCipher, CellKind, MasterKey};
@@ -18,7 +14,7 @@ use ciphertax_testkit::{fetched, plain_postgresql};
 use ciphertax_wire::postgresql;
 use ciphertax_workload::sql::{Row, SqlSession};
 
-use common::{empty_server, run, with_session};
+use crate::common::{empty_server, run, with_session};
 
 /// The values of a thousand rows, every tenth of them NULL: each of 100 as often as others.
 const ROWS: u32 = 1000;

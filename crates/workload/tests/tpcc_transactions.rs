@@ -1,9 +1,5 @@
 //! TPC-C's transactions on real servers: they ask what they must, and leave consistent tables.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -21,7 +17,7 @@ use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::tpcc::Terminals;
 use ciphertax_workload::sql::{DataSession, Row, Sql, SqlSession};
 
-use common::count_of;
+use crate::common::count_of;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);

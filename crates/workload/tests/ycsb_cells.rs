@@ -1,9 +1,5 @@
 //! Fields of YCSB's table that the client encrypts, on MariaDB and MongoDB.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::sync::Arc;
 
 use ciphertax_columns::MasterKey;
@@ -24,7 +20,7 @@ use ciphertax_workload::mongodb::{self, DATABASE, MongodbAccess, MongodbTable};
 use ciphertax_workload::mysql::MysqlTable;
 use ciphertax_workload::ycsb::{FieldEncryption, KeySpace, Ycsb, YcsbLoad};
 
-use common::{
+use crate::common::{
     CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine_of, options,
     run, slice,
 };

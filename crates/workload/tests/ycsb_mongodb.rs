@@ -1,9 +1,5 @@
 //! YCSB's table and workloads on MongoDB, and connections to it.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +20,7 @@ use ciphertax_workload::dataset::DatasetError;
 use ciphertax_workload::mongodb::{DATABASE, FindRecord, MongodbAccess, MongodbTable, dataset};
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{CORE_WORKLOADS, ENOUGH, LOAD, SLICE, TABLE, count_of, engine_of, run};
+use crate::common::{CORE_WORKLOADS, ENOUGH, LOAD, SLICE, TABLE, count_of, engine_of, run};
 
 /// How long members may take to notice that there is no primary, and to elect one.
 const ELECTION: Duration = Duration::from_secs(10);

@@ -1,9 +1,5 @@
 //! YCSB's table and workloads on MySQL-compatible servers.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
-mod common;
-
 use std::sync::Arc;
 
 use ciphertax_engine::Failure;
@@ -15,7 +11,7 @@ use ciphertax_workload::mysql::MysqlTable;
 use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::{KeySpace, Ycsb, YcsbLoad};
 
-use common::{
+use crate::common::{
     CORE_WORKLOADS, ENOUGH, SLICE, TABLE, access, administer, count_of, empty_server, engine, engine_of,
     options, run, slice, tables,
 };

@@ -1,8 +1,5 @@
 //! What the tests share: private servers, accesses, slices, YCSB's workloads.
 
-#![allow(dead_code, reason = "no test program uses all of it")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +15,6 @@ use ciphertax_workload::sql::Tables;
 
 use ciphertax_testkit::plain;
 pub(crate) use ciphertax_testkit::run;
-
-ciphertax_testkit::plays_roles!();
 
 /// A small table of YCSB, all of whose reads compare what they get.
 pub(crate) const TABLE: YcsbTable = YcsbTable {

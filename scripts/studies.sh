@@ -15,6 +15,9 @@ runs="$(mktemp -d)"
 trap 'rm -rf "$runs"' EXIT
 for name in "${studies[@]}"; do
     echo "== $name" >&2
+    # What a run lacks it says with the remedy.
+    target/release/ciphertax run "$name" --dry-run | grep -o 'servers install [a-z0-9.-]*' | sort -u |
+        while read -r _ _ server; do target/release/ciphertax servers install "$server"; done || true
     target/release/ciphertax run "$name" ${scales[$name]:+--scale "${scales[$name]}"} --out "$runs/$name" > "$runs/$name.txt"
     grep -v '^Report: ' "$runs/$name.txt" > "record/studies/$name.txt"
 done

@@ -1,9 +1,10 @@
 //! Clusters through the whole command, on real servers: what travels between their nodes, and whose CPU time it is.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use ciphertax_lab::catalogue::{self, MARIADB, MONGODB};
+use ciphertax_lab::catalogue::{self, MARIADB, MONGODB, MYSQL};
 use ciphertax_records::{Run, Sample, Witness};
 use ciphertax_testkit::{cache, fetched, is_root, not_tested};
 use rustix::process::Signal;
@@ -130,6 +131,116 @@ fn a_cluster_of_ones_own_is_measured_by_one_at_a_time() {
         .finish(&["quick", &target, "--time", "2", "--out", "third"])
         .measured();
     assert_eq!(server.schemas(), before);
+}
+
+#[test]
+fn nodes_of_galera_named_in_one_url_are_measured_together() {
+    if fetched(&MARIADB).is_none() {
+        return;
+    }
+    let server = OwnServer::start_with(|builder| builder.nodes(3));
+    let nodes: Vec<String> = server.nodes().iter().rev().map(ToString::to_string).collect();
+    // Nobody listens on port 1.
+    let run = measured_by_url(&server, &format!("{},127.0.0.1:1", nodes.join(",")));
+    let synced = nodes
+        .iter()
+        .map(|node| (node.clone(), "Galera, Synced".to_owned()));
+    let silent = ("127.0.0.1:1".to_owned(), "no answer".to_owned());
+    let expected: Vec<_> = synced.chain([silent]).collect();
+    assert_eq!(members(&run), expected);
+}
+
+#[test]
+fn of_a_replication_group_named_in_one_url_the_primary_is_measured() {
+    if fetched(&MYSQL).is_none() {
+        return;
+    }
+    let server = OwnServer::start_of(&MYSQL, |builder| builder.nodes(3));
+    let [primary, others @ ..] = &server.nodes()[..] else {
+        panic!()
+    };
+    let named = |address: &SocketAddr| address.to_string();
+    let run = measured_by_url(
+        &server,
+        &format!(
+            "{},{primary}",
+            others.iter().map(named).collect::<Vec<_>>().join(",")
+        ),
+    );
+    let secondaries = others
+        .iter()
+        .map(|address| (named(address), "group replication, SECONDARY".to_owned()));
+    let expected: Vec<_> = [(named(primary), "group replication, PRIMARY".to_owned())]
+        .into_iter()
+        .chain(secondaries)
+        .collect();
+    assert_eq!(members(&run), expected);
+    let secondaries_alone = format!("{},{}", others[0], others[1]);
+    let target = url_of(&server, &secondaries_alone);
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.refuses(&["none of its servers takes writes", "group replication, SECONDARY"]);
+}
+
+#[test]
+fn two_databases_in_one_url_are_refused() {
+    let [first, second] = [OwnServer::start(), OwnServer::start()];
+    let hosts = format!("{},{}", first.nodes()[0], second.nodes()[0]);
+    // One account is of the second server too.
+    second.session(|query| {
+        query(&format!(
+            "CREATE USER {}@'%' IDENTIFIED BY '{}'",
+            "twin",
+            first.password()
+        ));
+    });
+    first.session(|query| {
+        query(&format!(
+            "CREATE USER {}@'%' IDENTIFIED BY '{}'",
+            "twin",
+            first.password()
+        ));
+    });
+    let target = format!("mysql://twin:{}@{hosts}/", first.password());
+    let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
+    finished.refuses(&[
+        "both take writes and do not say that they are one database",
+        "name the one",
+    ]);
+}
+
+fn url_of(server: &OwnServer, hosts: &str) -> String {
+    format!("mysql://{}:{}@{hosts}/", server.user(), server.password())
+}
+
+/// Measures reads on the nodes at these addresses, of which the report says what they are and whose CPU time is told.
+fn measured_by_url(server: &OwnServer, hosts: &str) -> Run {
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", &url_of(server, hosts), "--time", "9", "--out", "run"]);
+    finished.measured();
+    let run = record(&sandbox.run());
+    no_slice_failed(&run);
+    let [own] = &run.head.servers[..] else {
+        panic!("{:?}", run.head.servers)
+    };
+    let first = &own.members[0];
+    assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
+    let sentence = format!("the load goes to {} ({})", first.address, first.role);
+    let page = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(&sentence), "{page}");
+    for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
+        let each = cpu_of_each(sample);
+        assert_eq!(each.len(), 3);
+        assert!(each[0] as f64 > 0.8 * each.iter().sum::<u64>() as f64, "{each:?}");
+    }
+    sandbox.expect_nothing_left();
+    run
+}
+
+fn members(run: &Run) -> Vec<(String, String)> {
+    let members = run.head.servers[0].members.iter();
+    members
+        .map(|member| (member.address.clone(), member.role.clone()))
+        .collect()
 }
 
 const PROMPT: Duration = Duration::from_secs(20);

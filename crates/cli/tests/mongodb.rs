@@ -10,7 +10,8 @@ use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_reactor::Reactor;
 use ciphertax_records::{Finding, Run, RunStatus, VoidReason};
 use ciphertax_testkit::cache;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Topology};
+use ciphertax_wire::Address;
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Topology};
 use rustix::process::{Signal, kill_process};
 
 use crate::common::{PATIENCE, Running, Sandbox, no_slice_failed, record, samples, servers_of, within};

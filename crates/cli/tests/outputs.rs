@@ -200,6 +200,19 @@ fn what_a_run_lacks_is_said_with_the_remedy_before_it_begins() {
 }
 
 #[test]
+fn a_server_that_a_later_cell_needs_and_that_is_not_there_is_said_before_the_first_is_started() {
+    let sandbox = sandbox();
+    let with_another = format!("{STUDY}server = \"mariadb-11.8\"\n");
+    fs::write(sandbox.work().join("study.toml"), with_another).unwrap();
+    let mut command = sandbox.command(&arguments(&[]));
+    command.env("XDG_CACHE_HOME", sandbox.work());
+    let finished = crate::common::Running::start(command).finish();
+    finished.refuses(&["ciphertax servers install mariadb-11.8"]);
+    assert!(!finished.stderr.contains("Starting"), "{}", finished.stderr);
+    assert!(!sandbox.run().exists());
+}
+
+#[test]
 fn what_is_tried_afterwards_and_found_out_before_is_in_the_time_that_a_run_would_take() {
     let sandbox = sandbox();
     let tried = sandbox.finish(&arguments(&["--dry-run", "--confirm"]));

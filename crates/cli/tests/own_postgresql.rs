@@ -3,7 +3,8 @@
 use ciphertax_records::{RunStatus, Verified};
 
 use crate::common::{
-    OwnPostgreSql, Running, Sandbox, command_lines_with, no_secret_is_left, no_slice_failed, record, refused,
+    OwnPostgreSql, PostgreSqlCopy, Running, Sandbox, command_lines_with, no_secret_is_left, no_slice_failed,
+    record, refused,
 };
 
 #[test]
@@ -53,6 +54,30 @@ fn a_password_in_the_environment_stays_there_and_other_schemas_stay_as_they_are(
     assert!(own.same_host && own.cpu_unread.is_none(), "{own:?}");
     let facts = &run.head.arms[2].sessions[0].facts;
     assert_eq!(facts.tls.as_ref().unwrap().verification, Verified::HostName);
+}
+
+#[test]
+fn of_a_primary_and_its_standby_the_primary_is_measured() {
+    let server = OwnPostgreSql::start();
+    let Some(standby) = PostgreSqlCopy::standby(&server) else {
+        return;
+    };
+    let primary = format!("{}:{}", server.options().host, server.options().port);
+    let target = server
+        .url_with(server.password())
+        .replace(&primary, &format!("{},{primary}", standby.address()));
+    let sandbox = Sandbox::new();
+    let finished = sandbox.finish(&["quick", &target, "--time", "9", "--out", "run"]);
+    finished.measured();
+    let run = record(&sandbox.run());
+    let members = run.head.servers[0].members.iter();
+    let members: Vec<(&str, &str)> = members
+        .map(|member| (member.address.as_str(), member.role.as_str()))
+        .collect();
+    assert_eq!(
+        members,
+        [(primary.as_str(), "primary"), (&standby.address(), "standby")]
+    );
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn head(study: Study) -> Head {
             cpu_from: None,
             link: None,
             lies_on: None,
+            members: Vec::new(),
         }],
         ..Head::begin(tool, host, study, "ciphertax run".into(), 1)
     }

@@ -223,10 +223,23 @@ pub struct ServerRecord {
     /// How it was kept at a distance; absent without one, and until the run has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
+    /// Of several servers of the user's own that form one database, each with what it is, that which the load went to first.
+    /// Absent for a single one, and in records of former releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberRecord>,
     /// What the folder of a private server lies on: whose use is in the samples, if it is a device. Absent for a server of the
     /// user's own, and in records of former releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lies_on: Option<LiesOn>,
+}
+
+/// One of several servers that form one database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemberRecord {
+    /// Where it listens.
+    pub address: String,
+    /// What it is among them, in its product's own word, or that it did not answer.
+    pub role: String,
 }
 
 /// True if a server whose [`product`](ServerRecord::product) this is has MySQL's or MariaDB's code, and so their variables and

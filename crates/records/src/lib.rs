@@ -65,7 +65,7 @@ pub use gate::{GATE_SCHEMA, Gate, GateRow, HeldTo, NotHeld};
 pub use harmless::{harmless, harmless_lines};
 pub use head::{
     AgentRecord, ArmRecord, ArmRole, CounterRecord, CpuSource, EventLoop, Head, Host, LeftOut, LeftOutReason,
-    LinkRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
+    LinkRecord, MemberRecord, RankRecord, RunStatus, ServerPlacement, ServerRecord, SessionRecord, Tool,
     is_of_mysqls_family,
 };
 pub use history::{

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ciphertax_lab::Installation;
 use ciphertax_model::{Arm, Pace, Study};
 use ciphertax_records::ServerToStart;
 use ciphertax_stats::FEWEST_BLOCKS;
@@ -47,7 +46,7 @@ pub struct Preview {
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
     let study = &plan.study;
-    let mut missing = match refuse_impossible(plan) {
+    let missing = match refuse_impossible(plan) {
         Ok(()) => Vec::new(),
         Err(RunError::Impossible(refusals)) => refusals,
         Err(error) => return Err(error),
@@ -76,9 +75,7 @@ pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
                 cells: cells.clone(),
                 is_embedded: false,
             }));
-            missing.extend(Installation::of(entry).err().map(|error| error.to_string()));
         }
-        missing.dedup();
     }
     Ok(Preview {
         servers,

@@ -1,7 +1,7 @@
 //! What a study asks for and is not available, said before anything is started.
 
 use ciphertax_lab::pooler::{self, Release};
-use ciphertax_lab::{RunningLink, check_capture, check_cluster, file_system, tunnel};
+use ciphertax_lab::{Installation, RunningLink, check_capture, check_cluster, file_system, tunnel};
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{
     Arm, Cell, ColumnEncryption, Distances, LinkKind, PasswordCache, PoolMode, ReadPreference, ReplicaSet,
@@ -215,6 +215,11 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         let spec = study.server_spec(cell);
         let entry = entry(&spec.server)?;
         let capabilities = &entry.capabilities;
+        if !entry.is_built_in()
+            && let Err(error) = Installation::of(entry)
+        {
+            note(error.to_string());
+        }
         for refusal in databases::private(&spec.server)?.refuse(study, cell) {
             note(refusal);
         }

@@ -4,6 +4,7 @@
 //! path a login took, a choice of TLS library and a cost per operation near that of the system calls. Packet formats,
 //! authentication plugins and TLS come from well-kept crates.
 
+mod address;
 mod buffer;
 mod client;
 mod error;
@@ -26,6 +27,7 @@ mod url;
 mod value;
 
 pub use crate::url::{MongoDbTarget, MySqlTarget, PostgreSqlTarget, Target, TargetError};
+pub use address::Address;
 pub use client::{Client, Endpoint, Session};
 pub use error::{Distrust, WireError};
 pub use expectation::{Expectation, ExpectedLogin, Negotiated};

@@ -18,11 +18,11 @@ use ciphertax_testkit::fetched;
 use ciphertax_wire::mongodb::bson::raw::cstr;
 use ciphertax_wire::mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use ciphertax_wire::mongodb::{
-    Account, Address, ConnectOptions, Login, Others, Request, Role, ScramKeys, ServerCounters, Session,
-    Topology, authenticated_users,
+    Account, ConnectOptions, Login, Others, Request, Role, ScramKeys, ServerCounters, Session, Topology,
+    authenticated_users,
 };
 use ciphertax_wire::tls::{ClientCertificate, TlsConnector, TlsPolicy, Verification};
-use ciphertax_wire::{Expectation, ExpectedLogin, Protocol, WireError};
+use ciphertax_wire::{Address, Expectation, ExpectedLogin, Protocol, WireError};
 use mongodb::sync::Client;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -14,11 +14,11 @@ use std::time::Duration;
 use ciphertax_model::TlsVersion;
 use ciphertax_reactor::Reactor;
 use ciphertax_testkit::{PATIENCE, within};
-use ciphertax_wire::WireError;
 use ciphertax_wire::mongodb::bson::raw::{RawArrayBuf, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Mechanism, Session, Topology};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Mechanism, Session, Topology};
 use ciphertax_wire::tls::{TlsConnector, TlsPolicy, Verification};
+use ciphertax_wire::{Address, WireError};
 use proptest::prelude::*;
 
 use common::op_msg::{OP_MSG, account, answer, binary, found, greeting, message};

@@ -12,8 +12,9 @@ use ciphertax_model::{
 };
 use ciphertax_records::Phase;
 use ciphertax_testkit::{fetched, within};
+use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Expectation, Login, Session};
+use ciphertax_wire::mongodb::{ConnectOptions, Expectation, Login, Session};
 use ciphertax_workload::Client;
 use ciphertax_workload::connect::{Connect, Nothing, Task};
 use ciphertax_workload::dataset::DatasetError;

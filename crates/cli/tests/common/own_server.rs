@@ -1,6 +1,7 @@
 //! A server that ciphertax is given by URL: the "user's own".
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -56,6 +57,11 @@ impl OwnServer {
             self.server.user(),
             self.server.address()
         )
+    }
+
+    /// The addresses of all its nodes.
+    pub(crate) fn nodes(&self) -> Vec<SocketAddr> {
+        self.server.addresses()
     }
 
     /// Its URL over its Unix socket, with its password.

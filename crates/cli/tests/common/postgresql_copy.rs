@@ -93,6 +93,11 @@ impl PostgreSqlCopy {
         self.folder.path().join("disk")
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        format!("{}:{}", self.options.host, self.port)
+    }
+
     /// Its URL for the default account, with password and authority.
     pub(crate) fn url(&self) -> String {
         format!(

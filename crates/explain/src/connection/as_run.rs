@@ -76,6 +76,7 @@ fn server(record: &ConnectionRecord) -> ServerRecord {
         cpu_unread: None,
         cpu_from: None,
         link: None,
+        members: Vec::new(),
         lies_on: None,
     }
 }

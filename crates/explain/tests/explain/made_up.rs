@@ -212,6 +212,7 @@ pub(crate) fn head(study: Study) -> Head {
             cpu_from: None,
             link: None,
             lies_on: None,
+            members: Vec::new(),
         }],
         ..Head::begin(tool, host, study, String::new(), 1)
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ciphertax_wire::Address;
 use serde::{Deserialize, Serialize};
 
 /// Where a server listens.
@@ -24,6 +25,18 @@ impl Endpoint {
             port,
             socket: None,
         }
+    }
+
+    /// Of a target, the first one it names and the others.
+    pub(crate) fn of_target(first: Self, others: &[Address]) -> Vec<Self> {
+        let others = others.iter().map(Self::from);
+        [first].into_iter().chain(others).collect()
+    }
+}
+
+impl From<&Address> for Endpoint {
+    fn from(address: &Address) -> Self {
+        Self::new(&address.host, address.port)
     }
 }
 

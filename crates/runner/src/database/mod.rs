@@ -4,6 +4,7 @@ mod clients;
 mod control;
 mod counted;
 mod endpoint;
+mod members;
 mod program;
 mod reached;
 mod variable;
@@ -35,6 +36,7 @@ pub(crate) use clients::Clients;
 pub(crate) use control::{Control, Ways};
 pub(crate) use counted::{Counted, Expected};
 pub(crate) use endpoint::Endpoint;
+pub(crate) use members::{Member, Standing};
 pub(crate) use program::{ProgramTrust, Reached, encoded};
 pub(crate) use reached::ReachedArm;
 pub(crate) use variable::Variable;
@@ -85,7 +87,7 @@ pub(crate) trait Database: Clients {
     ///
     /// # Errors
     /// When they are not what the target says.
-    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Endpoint>>, RunError> {
+    fn members(&self, _control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
         Ok(None)
     }
 

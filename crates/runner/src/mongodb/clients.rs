@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ciphertax_lab::Account;
 use ciphertax_model::{Arm, AuthenticationMethod, PasswordCache, Secret};
-use ciphertax_wire::Expectation;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, ScramKeys, Session};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, ScramKeys, Session};
 use ciphertax_wire::tls::TlsConnector;
+use ciphertax_wire::{Address, Expectation};
 
 use crate::database::{Clients, Endpoint};
 

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::stop;
+use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::bson::raw::{RawBsonRef, RawDocument, RawDocumentBuf};
 use ciphertax_wire::mongodb::bson::rawdoc;
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Role, Session, Topology};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Role, Session, Topology};
 use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::mongodb::{DATABASE, MongodbAccess, dataset};
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::MongoDb;
 use crate::connections::Limit;
-use crate::database::{Control, Description, Endpoint};
+use crate::database::{Control, Description, Endpoint, Member};
 use crate::error::RunError;
 use crate::patience::PATIENCE;
 
@@ -68,7 +69,7 @@ impl Control<MongoDb> {
     }
 
     /// Where the members of the replica set are, the primary first. The set must have this name if one is given.
-    pub(super) fn members(&self, name: Option<&str>) -> Result<Vec<Endpoint>, RunError> {
+    pub(super) fn members(&self, name: Option<&str>) -> Result<Vec<Member>, RunError> {
         let seeds: Vec<Address> = self.ways.iter().map(address).collect();
         let deadline = Instant::now() + PATIENCE / 2;
         let look = Topology::wait_for_primary(&self.reactor, &seeds, &self.ways[0], deadline);
@@ -89,8 +90,17 @@ impl Control<MongoDb> {
         }
         let mut members: Vec<_> = topology.members.iter().collect();
         members.sort_by_key(|member| member.role != Role::Primary);
-        let endpoint = |address: &Address| Endpoint::new(&address.host, address.port);
-        Ok(members.iter().map(|member| endpoint(&member.address)).collect())
+        let members = members.into_iter().map(|member| Member {
+            endpoint: Endpoint::from(&member.address),
+            role: match member.role {
+                Role::Primary => "PRIMARY",
+                Role::Secondary => "SECONDARY",
+                Role::Neither => "neither primary nor secondary",
+            }
+            .to_owned(),
+            answers: true,
+        });
+        Ok(members.collect())
     }
 
     /// Which server takes writes.

@@ -7,8 +7,8 @@ use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, CellEncoding, ReadPreference, Study, Transport};
-use ciphertax_wire::mongodb::{Address, ConnectOptions, Login, Others};
-use ciphertax_wire::{Expectation, MongoDbTarget, Target};
+use ciphertax_wire::mongodb::{ConnectOptions, Login, Others};
+use ciphertax_wire::{Address, Expectation, MongoDbTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::mongodb::MongodbAccess;
@@ -18,7 +18,9 @@ use super::clients::MongoDb;
 use super::{cells_proof, counted, environment};
 use crate::columns;
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
+use crate::database::{
+    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached,
+};
 use crate::error::RunError;
 use crate::fields;
 use crate::footprint::Footprint;
@@ -35,7 +37,7 @@ pub(crate) fn mongodb_target(target: &MongoDbTarget) -> TargetServers<MongoDb> {
             set_name: target.replica_set.clone(),
             members: Vec::new(),
         },
-        endpoints: seeds.map(|seed| Endpoint::new(&seed.host, seed.port)).collect(),
+        endpoints: seeds.map(Endpoint::from).collect(),
         login: target.login.clone(),
         verification: target.verification.clone(),
         client_certificate: target.client_certificate.clone(),
@@ -145,7 +147,7 @@ impl Database for MongoDb {
         Ok(control.limit()?.into_iter().collect())
     }
 
-    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Endpoint>>, RunError> {
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
         match self.is_replica_set {
             true => control.members(self.set_name.as_deref()).map(Some),
             false => Ok(None),

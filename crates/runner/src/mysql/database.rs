@@ -20,11 +20,12 @@ use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Login, MySql, is_cold};
 use super::encdb::Encdb;
+use super::members::standing;
 use super::{cold, counted, environment};
 use crate::columns;
 use crate::connections::Limit;
 use crate::database::{
-    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached, Variable,
+    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached, Variable,
 };
 use crate::error::RunError;
 use crate::footprint::Footprint;
@@ -57,10 +58,13 @@ const CELLS_PROOF: CellsProof = CellsProof {
 pub(crate) fn mysql_target(target: &MySqlTarget) -> TargetServers<MySql> {
     TargetServers {
         database: MySql::default(),
-        endpoints: vec![Endpoint {
-            socket: target.socket.clone(),
-            ..Endpoint::new(&target.host, target.port)
-        }],
+        endpoints: Endpoint::of_target(
+            Endpoint {
+                socket: target.socket.clone(),
+                ..Endpoint::new(&target.host, target.port)
+            },
+            &target.others,
+        ),
         login: Login {
             user: target.user.clone(),
             password: target.password.clone(),
@@ -116,6 +120,10 @@ impl Database for MySql {
 
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
         Ok(control.limits())
+    }
+
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+        control.members_by(standing)
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {

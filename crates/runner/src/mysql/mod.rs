@@ -9,6 +9,7 @@ mod database;
 mod encdb;
 mod environment;
 mod footprint;
+mod members;
 mod product;
 mod variable;
 

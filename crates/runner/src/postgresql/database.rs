@@ -19,10 +19,13 @@ use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::{Login, PostgreSql};
+use super::members::standing;
 use super::{counted, environment};
 use crate::columns;
 use crate::connections::Limit;
-use crate::database::{Canary, Conditions, Control, Counted, Database, Description, Endpoint, Reached};
+use crate::database::{
+    Canary, Conditions, Control, Counted, Database, Description, Endpoint, Member, Reached,
+};
 use crate::error::RunError;
 use crate::fields;
 use crate::footprint::Footprint;
@@ -51,10 +54,13 @@ pub(crate) fn postgresql_target(target: &PostgreSqlTarget) -> TargetServers<Post
             method: target.method,
             ..PostgreSql::default()
         },
-        endpoints: vec![Endpoint {
-            socket: target.socket(),
-            ..Endpoint::new(&target.host, target.port)
-        }],
+        endpoints: Endpoint::of_target(
+            Endpoint {
+                socket: target.socket(),
+                ..Endpoint::new(&target.host, target.port)
+            },
+            &target.others,
+        ),
         login: Login {
             user: target.user.clone(),
             password: target.password.clone(),
@@ -97,6 +103,10 @@ impl Database for PostgreSql {
 
     fn limits(control: &mut Control<Self>) -> Result<Vec<Limit>, RunError> {
         Ok(control.limits())
+    }
+
+    fn members(&self, control: &mut Control<Self>) -> Result<Option<Vec<Member>>, RunError> {
+        control.members_by(standing)
     }
 
     fn refuse_what_cannot_be_removed(&self, control: &mut Control<Self>) -> Result<(), RunError> {

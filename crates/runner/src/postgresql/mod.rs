@@ -9,6 +9,7 @@ mod database;
 mod environment;
 mod footprint;
 mod limits;
+mod members;
 mod product;
 mod readings;
 mod removal;

@@ -143,6 +143,7 @@ impl ArmReach {
             (None, None) => return Err(RunError::Rank("it was given no server to measure".into())),
         };
         let trust = Trust {
+            host: self.endpoint.host.clone(),
             releases_buffers: self.releases_buffers,
             ..trust
         };

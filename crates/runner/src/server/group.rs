@@ -27,7 +27,7 @@ use super::record::{self, Identity, unseen};
 use super::route::Route;
 use super::target::TargetServers;
 use crate::connections::{are_many, too_many};
-use crate::database::{Conditions, Control, Database, ReachedArm, Ways};
+use crate::database::{Conditions, Control, Database, Endpoint, Member, ReachedArm, Ways};
 use crate::distance::Distance;
 use crate::error::RunError;
 use crate::far::Far;
@@ -214,6 +214,7 @@ impl<D: Database> GroupServer<D> {
             connected => connected?,
         };
         if let Some(members) = target.database.members(&mut control)? {
+            let members = answering(&members);
             control.move_to(ways::<D>(&members, &target.login, route.default_tls.as_ref()))?;
         }
         D::claim(&mut control)?;
@@ -432,12 +433,15 @@ impl<D: Database> GroupServer<D> {
 
     /// Of the user's own servers that form one database those that are its members now.
     fn find_members(&mut self) -> Result<(), RunError> {
-        let Some(members) = self.database.members(&mut self.control)? else {
+        let Some(found) = self.database.members(&mut self.control)? else {
             return Ok(());
         };
+        let members = answering(&found);
+        self.record.members = found.iter().map(Member::record).collect();
         let ways = ways::<D>(&members, &self.login, self.route.default_tls.as_ref());
         self.control.move_to(ways)?;
         self.processes = Processes::looked_for(&members, D::SERVED_BY);
+        self.route.trust.host.clone_from(&members[0].host);
         self.route.control = members.clone();
         self.route.measured = members;
         Ok(())
@@ -468,6 +472,12 @@ impl<D: Database> GroupServer<D> {
         self.record = record::described(&self.record, description, private, &self.route, &self.processes);
         Ok(())
     }
+}
+
+/// Where those are that answer.
+fn answering(members: &[Member]) -> Vec<Endpoint> {
+    let answering = members.iter().filter(|member| member.answers);
+    answering.map(|member| member.endpoint.clone()).collect()
 }
 
 /// True if an arm that is measured on such servers encrypts what they tell each other.

@@ -34,6 +34,7 @@ pub(crate) fn unseen(Identity { id, cells }: Identity, name: &str) -> ServerReco
         cpu_from: None,
         link: None,
         lies_on: None,
+        members: Vec::new(),
     }
 }
 
@@ -70,6 +71,7 @@ pub(super) fn described(
         },
         cpu_from: processes.cpu_from(),
         link: None,
+        members: unseen.members.clone(),
         lies_on: private.map(|server| lies_on(&Storage::under(server.folder()))),
     }
 }

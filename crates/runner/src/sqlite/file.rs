@@ -82,6 +82,7 @@ impl SqliteFile {
             cpu_from: None,
             link: None,
             lies_on: None,
+            members: Vec::new(),
         };
         Ok(Self {
             record,

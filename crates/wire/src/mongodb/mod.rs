@@ -1,7 +1,6 @@
 //! MongoDB's wire protocol (`OP_MSG`, MongoDB 4.4 and newer).
 
 mod account;
-mod address;
 mod client;
 mod connect;
 mod counters;
@@ -20,7 +19,6 @@ pub use bson;
 pub use account::Account;
 #[cfg(test)]
 pub(crate) use account::RULES;
-pub use address::Address;
 pub use counters::{Logins, Others, ServerCounters, authenticated_users};
 pub use options::{ConnectOptions, Login};
 pub use reply::{Batch, Reply};

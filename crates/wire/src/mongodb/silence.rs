@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::address::Address;
+use crate::address::Address;
 
 /// How long a member that was waited for in vain is not to be waited for again.
 const REMEMBERED: Duration = Duration::from_secs(60);

@@ -9,11 +9,11 @@ use bson::rawdoc;
 use ciphertax_model::ReadPreference;
 use ciphertax_reactor::{Reactor, Together};
 
-use super::address::Address;
 use super::options::{ConnectOptions, Login};
 use super::session::Session;
 use super::silence::Silence;
 use super::unreadable;
+use crate::address::Address;
 use crate::error::WireError;
 
 /// How often a member's round trip is timed, and how long at most where it is far away: the shortest counts, since what

@@ -1,5 +1,6 @@
 //! A server given by the URL everybody knows.
 
+mod hosts;
 mod mongodb;
 mod mysql;
 mod pgpass;
@@ -19,11 +20,11 @@ pub use postgresql::PostgreSqlTarget;
 /// A server given by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// `mysql://user:password@host:port/`
+    /// `mysql://user:password@host:port,host2:port/`
     MySql(MySqlTarget),
     /// `mongodb://user:password@host:port,host2:port/`
     MongoDb(MongoDbTarget),
-    /// `postgresql://user:password@host:port/database`
+    /// `postgresql://user:password@host:port,host2:port/database`
     PostgreSql(PostgreSqlTarget),
 }
 
@@ -132,9 +133,12 @@ pub enum TargetError {
          around an IPv6 address"
     )]
     Hosts,
-    /// Hosts of which the client would choose one.
-    #[error("the target names several hosts, of which a client takes one; name the one to be measured")]
-    SeveralHosts,
+    /// Several hosts by an option.
+    #[error(
+        "the target's option host names several; name them where hosts stand in a URL: \
+         postgresql://user:password@host:port,host2:port/database"
+    )]
+    HostsByOption,
     /// A file with passwords that cannot be used.
     #[error("the password file {path} cannot be used: {problem}")]
     PasswordFile {
@@ -212,11 +216,8 @@ pub enum TargetError {
     #[error("the target says {0}, so nobody looks at its tlsCAFile; leave one of the two out")]
     CaInVain(String),
     /// Host names that are more than one, where every certificate is held to one.
-    #[error(
-        "the target has several hosts, and certificates are held to the name of one; add tlsAllowInvalidHostnames=true, \
-         which still verifies them against tlsCAFile"
-    )]
-    HostNames,
+    #[error("the target has several hosts, and certificates are held to the name of one; {0}")]
+    HostNames(&'static str),
     /// What the study decides.
     #[error("the target says {0}; leave it out and say it in the study, or with --set read_preference=…")]
     ReadPreference(String),

@@ -1,13 +1,14 @@
 //! MongoDB: `mongodb://user:password@host:port,host2:port/?replicaSet=NAME&tlsCAFile=…`
 
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use ciphertax_model::Secret;
 
+use super::hosts::addresses;
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
-use crate::mongodb::{Account, Address, Login, Mechanism};
+use crate::address::Address;
+use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};
 
 /// What is expected.
@@ -76,11 +77,7 @@ impl MongoDbTarget {
         if decoded(hosts).starts_with('/') {
             return Err(TargetError::NoSockets);
         }
-        let seeds: Vec<Address> = hosts
-            .split(',')
-            .map(address)
-            .collect::<Option<_>>()
-            .ok_or(TargetError::Hosts)?;
+        let seeds = addresses(hosts, DEFAULT_PORT)?;
         let (path, options) = path_and_options.split_once('?').unwrap_or((path_and_options, ""));
         let database = path.trim_matches('/');
         if !database.is_empty() {
@@ -287,24 +284,12 @@ impl Options {
                 [first, others @ ..] if others.iter().all(|seed| seed.host == first.host) => {
                     Ok(Verification::HostName(ca.clone(), first.host.clone()))
                 }
-                _ => Err(TargetError::HostNames),
+                _ => Err(TargetError::HostNames(
+                    "add tlsAllowInvalidHostnames=true, which still verifies them against tlsCAFile",
+                )),
             },
         }
     }
-}
-
-/// `host`, `host:port`, `[::1]` or `[::1]:port`.
-fn address(text: &str) -> Option<Address> {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok().filter(|port| *port > 0)?),
-        _ => (text, DEFAULT_PORT),
-    };
-    let host = match host.strip_prefix('[') {
-        Some(host) => host.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?.to_string(),
-        None => decoded(host),
-    };
-    let is_name = |host: &str| !host.is_empty() && !host.contains(['/', '[', ']', ' ', ':']);
-    (is_name(&host) || host.parse::<Ipv6Addr>().is_ok()).then_some(Address { host, port })
 }
 
 fn missing(part: &'static str) -> TargetError {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::Secret;
 use url::Url;
 
+use super::hosts::{addresses, have_one_name};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use crate::address::Address;
 use crate::tls::Verification;
 
 /// What is expected.
@@ -15,15 +17,18 @@ pub(super) const FORM: &str = "mysql://user:password@host:port/";
 const KNOWN: &[&str] = &["socket", "ssl-ca", "ssl-mode"];
 /// Hosts by which MySQL's clients mean this machine, which a Unix socket is on.
 const THIS_MACHINE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const PORT: u16 = 3306;
 const MODES: &str = "REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
 
-/// A server given by URL: `mysql://user:password@host:port/`.
+/// A server given by URL, or several that are one database: `mysql://user:password@host:port,host2:port/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MySqlTarget {
     /// Host name or address.
     pub host: String,
     /// TCP port.
     pub port: u16,
+    /// The other servers of the same database.
+    pub others: Vec<Address>,
     /// The server's Unix socket, which is then connected over instead of TCP.
     pub socket: Option<PathBuf>,
     /// User name.
@@ -44,7 +49,8 @@ impl MySqlTarget {
         if others.contains('@') || has_stray_percent(authority) {
             return Err(TargetError::NotEncoded);
         }
-        let url = Url::parse(text).map_err(|error| TargetError::NotAUrl(error.to_string()))?;
+        let (first, others) = of_several(text, authority)?;
+        let url = Url::parse(&first).map_err(|error| TargetError::NotAUrl(error.to_string()))?;
         if !matches!(url.scheme(), "mysql" | "mariadb") {
             return Err(TargetError::Scheme(url.scheme().to_owned()));
         }
@@ -64,12 +70,18 @@ impl MySqlTarget {
             .or(password)
             .unwrap_or_default();
         let Options { verification, socket } = options(&url, &host)?;
-        let is_here = url.port().is_none() && THIS_MACHINE.contains(&host.as_str());
+        if matches!(verification, Verification::HostName(..)) && !have_one_name(&host, &others) {
+            return Err(TargetError::HostNames(
+                "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca",
+            ));
+        }
+        let is_here = url.port().is_none() && others.is_empty() && THIS_MACHINE.contains(&host.as_str());
         if socket.is_some() && !is_here {
             return Err(TargetError::SocketElsewhere);
         }
         Ok(Self {
-            port: url.port().unwrap_or(3306),
+            port: url.port().unwrap_or(PORT),
+            others,
             socket,
             user: decoded(url.username()),
             password,
@@ -96,7 +108,7 @@ impl MySqlTarget {
         }
     }
 
-    /// Where it listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
+    /// Where the first of them listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
     pub fn address(&self) -> String {
         match &self.socket {
             Some(socket) => socket.display().to_string(),
@@ -124,9 +136,27 @@ impl fmt::Display for MySqlTarget {
                 let socket = socket.to_string_lossy();
                 write!(f, "{host}/{schema}?socket={}", encoded(&socket))
             }
-            None => write!(f, "{}/{schema}", self.address()),
+            None => {
+                write!(f, "{}", self.address())?;
+                for other in &self.others {
+                    write!(f, ",{other}")?;
+                }
+                write!(f, "/{schema}")
+            }
         }
     }
+}
+
+/// The URL with the first of its hosts alone, and the others.
+fn of_several(text: &str, authority: &str) -> Result<(String, Vec<Address>), TargetError> {
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    let Some((_, others)) = hosts.split_once(',') else {
+        return Ok((text.to_owned(), Vec::new()));
+    };
+    let begin = text.find("://").map_or(0, |at| at + 3);
+    let (before, after) = text.split_at(begin + authority.len());
+    let before = &before[..before.len() - ",".len() - others.len()];
+    Ok((format!("{before}{after}"), addresses(others, PORT)?))
 }
 
 /// What the options say.
@@ -228,6 +258,26 @@ mod tests {
         assert_eq!(target.verification, Verification::None);
         assert_eq!(parse("mysql://app@h").unwrap().port, 3306);
         assert_eq!(parse("mysql://app@[::1]:3306").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn several_hosts_are_one_target() {
+        let target = parse("mysql://app:p%2Cw@h1,h2:3307,[::1]:1/?ssl-ca=/etc/ca.pem").unwrap();
+        let others: Vec<String> = target.others.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (target.address().as_str(), others),
+            ("h1:3306", vec!["h2:3307".to_owned(), "[::1]:1".to_owned()])
+        );
+        assert_eq!(target.password.expose(), "p,w");
+        assert_eq!(target.to_string(), "mysql://app@h1:3306,h2:3307,[::1]:1/");
+        assert_eq!(parse(&target.url()).unwrap().others, target.others);
+        assert_eq!(parse("mysql://a:b@h1,h2:x/").unwrap_err(), TargetError::Hosts);
+        assert_eq!(parse("mysql://a:b@h1,/").unwrap_err(), TargetError::Hosts);
+        let one_name = "mysql://a:b@h1,h2/?ssl-mode=VERIFY_IDENTITY&ssl-ca=/etc/ca.pem";
+        let message = parse(one_name).unwrap_err().to_string();
+        assert!(message.contains("say ssl-mode=VERIFY_CA"), "{message}");
+        let elsewhere = parse("mysql://a:b@localhost,h2/?socket=/run/s").unwrap_err();
+        assert_eq!(elsewhere, TargetError::SocketElsewhere);
     }
 
     #[test]

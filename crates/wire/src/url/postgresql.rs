@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use ciphertax_model::Secret;
 
+use super::hosts::{addresses, have_one_name};
 use super::pgpass::{Environment, Wanted};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
+use crate::address::Address;
 use crate::postgresql::{Method, Negotiation};
 use crate::tls::{ClientCertificate, Verification};
 use parameters::{KNOWN, refusal};
@@ -23,13 +25,15 @@ const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 const FILE: &str = "the path of a file";
 const SECONDS: &str = "a number of seconds up to 65535, or 0 for ciphertax's own patience";
 
-/// A server given by URL: `postgresql://user:password@host:port/database`.
+/// A server given by URL, or several that are one database: `postgresql://user:password@host:port,host2:port/database`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgreSqlTarget {
     /// Host name or address; of a Unix socket the folder that it is in.
     pub host: String,
     /// TCP port, or the number in the socket's name.
     pub port: u16,
+    /// The other servers of the same database.
+    pub others: Vec<Address>,
     /// User name.
     pub user: String,
     /// Password; empty for none.
@@ -96,7 +100,7 @@ impl PostgreSqlTarget {
             .then(|| folder.join(format!(".s.PGSQL.{}", self.port)))
     }
 
-    /// Where it listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
+    /// Where the first of them listens: `host:port` with brackets around an IPv6 address, or the path of its Unix socket.
     pub fn address(&self) -> String {
         match self.socket() {
             Some(socket) => socket.display().to_string(),
@@ -159,7 +163,13 @@ impl fmt::Display for PostgreSqlTarget {
         write!(f, "postgresql://{}@", encoded(&self.user))?;
         match self.socket() {
             Some(_) => write!(f, "{}:{}/", encoded(&self.host), self.port)?,
-            None => write!(f, "{}/", self.address())?,
+            None => {
+                write!(f, "{}", self.address())?;
+                for other in &self.others {
+                    write!(f, ",{other}")?;
+                }
+                write!(f, "/")?;
+            }
         }
         match &self.database {
             Some(database) => write!(f, "{}", encoded(database)),
@@ -173,6 +183,7 @@ impl fmt::Display for PostgreSqlTarget {
 struct Said {
     host: Option<String>,
     port: Option<u16>,
+    others: Vec<Address>,
     user: Option<String>,
     password: Option<Secret>,
     database: Option<String>,
@@ -200,9 +211,17 @@ impl Said {
         };
         self.user = Some(decoded(user)).filter(|user| !user.is_empty());
         self.password = password.map(decoded).map(Secret::new);
-        if host.contains(',') {
-            return Err(TargetError::SeveralHosts);
-        }
+        let host = match host.split_once(',') {
+            Some((first, others)) => {
+                // A Unix socket is that of one server.
+                if first.is_empty() || decoded(first).starts_with('/') {
+                    return Err(TargetError::Hosts);
+                }
+                self.others = addresses(others, PORT)?;
+                first
+            }
+            None => host,
+        };
         // The last colon, unless it is one of an address in brackets.
         let (host, port) = match host.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),
@@ -259,9 +278,11 @@ impl Said {
             ("gssencmode", _) => return Err(wrong("disable")),
             ("passfile", _) => self.password_file = file()?,
             ("application_name" | "options", _) => self.settings.push((name.to_owned(), value)),
-            ("host", host) if host.contains(',') => return Err(TargetError::SeveralHosts),
+            ("host", host) if host.contains(',') => return Err(TargetError::HostsByOption),
             // The folder of a Unix socket goes before the host, as in libpq.
-            ("host", host) if self.host.is_none() || host.starts_with('/') => self.host = Some(value),
+            ("host", host) if self.others.is_empty() && (self.host.is_none() || host.starts_with('/')) => {
+                self.host = Some(value);
+            }
             ("host", _) => {
                 return Err(wrong(
                     "no second host, but for the folder of a Unix socket, from / on",
@@ -295,6 +316,11 @@ impl Said {
         let user = self.user.clone().ok_or_else(|| missing("user"))?;
         let port = self.port.unwrap_or(PORT);
         let verification = self.verification(&host)?;
+        if matches!(verification, Verification::HostName(..)) && !have_one_name(&host, &self.others) {
+            return Err(TargetError::HostNames(
+                "say sslmode=verify-ca, which still verifies them against sslrootcert",
+            ));
+        }
         let client_certificate = match (self.certificate, self.key) {
             (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
             (None, None) => None,
@@ -328,6 +354,7 @@ impl Said {
         Ok(PostgreSqlTarget {
             host,
             port,
+            others: self.others,
             user,
             password,
             database: self.database,

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::Failure;
 use ciphertax_model::ReadPreference;
 use ciphertax_reactor::Reactor;
+use ciphertax_wire::Address;
 use ciphertax_wire::mongodb::{
-    Address, ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
+    ConnectOptions, Expectation, Login, Member, Session, Topology, authenticated_users,
 };
 
 use crate::client::{Client, failure};

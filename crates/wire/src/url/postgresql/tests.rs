@@ -129,7 +129,13 @@ fn what_is_not_understood_is_named_with_what_would_be() {
         ("postgres://a:b@h/?sslrootcert=system", "the path of a PEM file"),
         ("postgres://a:b@h/?sslcert=/c.pem", "sslkey="),
         ("postgres://a:b@h/?host=other", "no second host"),
-        ("postgres://a@h1,h2/", "several hosts"),
+        ("postgres://a@/?host=h1,h2", "name them where hosts stand"),
+        ("postgres://a@h1,/", "hosts are not understood"),
+        ("postgres://a@%2Frun,h2/", "hosts are not understood"),
+        (
+            "postgres://a@h1,h2/?sslmode=verify-full&sslrootcert=/ca.pem",
+            "held to the name of one; say sslmode=verify-ca",
+        ),
         ("postgres://h/", "no user"),
         ("postgres://a@/", "no host"),
         ("postgres://a@h:99999/", "hosts are not understood"),
@@ -138,6 +144,17 @@ fn what_is_not_understood_is_named_with_what_would_be() {
     ] {
         assert!(message(text).contains(words), "{text}: {}", message(text));
     }
+}
+
+#[test]
+fn several_hosts_are_one_target() {
+    let target = parse("postgres://a:b@h1:1,[::1]:2,h3/d").unwrap();
+    let others: Vec<String> = target.others.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        (target.address().as_str(), others),
+        ("h1:1", vec!["[::1]:2".to_owned(), "h3:5432".to_owned()])
+    );
+    assert_eq!(target.to_string(), "postgresql://a@h1:1,[::1]:2,h3:5432/d");
 }
 
 #[test]

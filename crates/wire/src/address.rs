@@ -1,8 +1,8 @@
-//! Where members of a replica set are.
+//! Where servers are.
 
 use std::fmt;
 
-/// Where a member is, as the set's configuration says.
+/// Where a server listens for TCP, as a URL or the configuration of a replica set says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     /// Host name or address.
@@ -13,7 +13,7 @@ pub struct Address {
 
 impl Address {
     /// Reads `host:port`, with brackets around an IPv6 address.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host
             .strip_prefix('[')

@@ -1,0 +1,33 @@
+//! The hosts of a URL, of which only MongoDB's standard has more than one; drivers and libpq read several for others too.
+
+use std::net::Ipv6Addr;
+
+use super::{TargetError, decoded};
+use crate::address::Address;
+
+/// Reads `host`, `host:port`, `[::1]` or `[::1]:port`, or several of them with commas between.
+///
+/// # Errors
+/// When one of them is no host.
+pub(super) fn addresses(text: &str, default_port: u16) -> Result<Vec<Address>, TargetError> {
+    let addresses = text.split(',').map(|host| address(host, default_port));
+    addresses.collect::<Option<_>>().ok_or(TargetError::Hosts)
+}
+
+fn address(text: &str, default_port: u16) -> Option<Address> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok().filter(|port| *port > 0)?),
+        _ => (text, default_port),
+    };
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?.to_string(),
+        None => decoded(host),
+    };
+    let is_name = |host: &str| !host.is_empty() && !host.contains(['/', '[', ']', ' ', ':']);
+    (is_name(&host) || host.parse::<Ipv6Addr>().is_ok()).then_some(Address { host, port })
+}
+
+/// True if certificates of all of them can be held to one name.
+pub(super) fn have_one_name(first: &str, others: &[Address]) -> bool {
+    others.iter().all(|other| other.host == first)
+}

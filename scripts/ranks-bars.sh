@@ -137,7 +137,9 @@ EOF
         local offsets errors within
         offsets="$(jq -r '[.ranks[1:][].clock_offset_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
         errors="$(jq -r '[.ranks[1:][].clock_error_ns / 1000 | round] | join(", ")' "$work/run/run.json")"
-        within="$(grep -v '"void"' "$work/run/samples.jsonl" | jq -s --argjson error "$(jq '[.ranks[1:][].clock_error_ns] | max' "$work/run/run.json")" \
+        local error
+        error="$(jq '[.ranks[1:][].clock_error_ns] | max' "$work/run/run.json")"
+        within="$(grep -v '"void"' "$work/run/samples.jsonl" | jq -s --argjson error "$error" \
             '[.[] | select(.ranks) | [.ranks[].began_after_ns] | max | select(. <= 1e6 + $error)] | length')"
         echo "| $ms | $offsets | $errors | $(skew) | $within | $(grep -c '"arm"' "$work/run/samples.jsonl") |"
     done

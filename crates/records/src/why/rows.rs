@@ -128,6 +128,8 @@ pub enum Bound {
     Spinning,
     /// Commits wait until the log is on the disk.
     LogFlush,
+    /// Commits wait for other servers.
+    Replication,
     /// Pages are read from the disk.
     DeviceReads,
     /// A lock, while a CPU is idle.

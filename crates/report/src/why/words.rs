@@ -16,6 +16,7 @@ pub(crate) fn bound_word(bound: Bound) -> &'static str {
         Bound::ServerCpu => "server CPU",
         Bound::Spinning => "spinning",
         Bound::LogFlush => "log flush",
+        Bound::Replication => "replication",
         Bound::DeviceReads => "device reads",
         Bound::Lock => "lock",
         Bound::RoundTrips => "round trips",

@@ -16,8 +16,8 @@ const CPUS_FULL: f64 = 0.90;
 const RUNNING: f64 = 0.50;
 /// The part of the server's samples that wait for a lock on the CPU, where that is what the CPU is used for.
 const SPINS: f64 = 0.20;
-/// The part of the round trip that waits for the log or for pages, where that is the bound.
-const DEVICE: f64 = 0.30;
+/// The part of the round trip that waits for the log, for other servers or for pages, where that is the bound.
+const WAITS: f64 = 0.30;
 /// The same for one lock.
 const LOCK: f64 = 0.20;
 /// The same for the way to the server and back.
@@ -40,6 +40,7 @@ pub(super) fn decide(usage: &Usage, cell: &Cell) -> Decided {
         .or_else(|| schedule(usage, cell))
         .or_else(|| server_cpu(usage))
         .or_else(|| log_flush(usage))
+        .or_else(|| replication(usage))
         .or_else(|| device_reads(usage))
         .or_else(|| lock(usage))
         .or_else(|| round_trips(usage))
@@ -123,11 +124,15 @@ fn waiters(usage: &Usage) -> Option<String> {
 }
 
 fn log_flush(usage: &Usage) -> Option<Decided> {
-    waited_for(usage, State::LogFlush, Bound::LogFlush, DEVICE)
+    waited_for(usage, State::LogFlush, Bound::LogFlush, WAITS)
+}
+
+fn replication(usage: &Usage) -> Option<Decided> {
+    waited_for(usage, State::Replication, Bound::Replication, WAITS)
 }
 
 fn device_reads(usage: &Usage) -> Option<Decided> {
-    waited_for(usage, State::DeviceReads, Bound::DeviceReads, DEVICE)
+    waited_for(usage, State::DeviceReads, Bound::DeviceReads, WAITS)
 }
 
 fn waited_for(usage: &Usage, state: State, bound: Bound, threshold: f64) -> Option<Decided> {

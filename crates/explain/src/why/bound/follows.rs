@@ -42,7 +42,12 @@ pub(super) fn follows(
             })
         }
         Bound::Mixed => None,
-        Bound::LogFlush | Bound::DeviceReads | Bound::Lock | Bound::RoundTrips | Bound::Schedule => {
+        Bound::LogFlush
+        | Bound::Replication
+        | Bound::DeviceReads
+        | Bound::Lock
+        | Bound::RoundTrips
+        | Bound::Schedule => {
             if speed.verdict != Verdict::NoCost {
                 return None;
             }

@@ -12,6 +12,8 @@ pub(crate) fn in_words(bound: Bound, of: Option<&str>) -> String {
         (Bound::Spinning, Some(lock)) => format!("the server's CPU, spinning for {lock}"),
         (Bound::LogFlush, None) => "the log's flush".to_owned(),
         (Bound::LogFlush, Some(part)) => format!("the log's flush ({part})"),
+        (Bound::Replication, None) => "replication".to_owned(),
+        (Bound::Replication, Some(part)) => format!("replication ({part})"),
         (Bound::DeviceReads, _) => "reads from the disk".to_owned(),
         (Bound::Lock, None) => "a lock".to_owned(),
         (Bound::Lock, Some(lock)) => format!("a lock ({lock})"),

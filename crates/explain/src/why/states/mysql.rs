@@ -98,6 +98,23 @@ pub(super) const TABLE: &[Rule] = &[
         Replication,
         "semi-synchronous",
     ),
+    // Before anything is written, the other nodes have to have the transaction, in its place among all.
+    has(
+        &[
+            "certify_commit",
+            "wsrep_certify*",
+            "wsrep_replicate*",
+            "wsrep_pre_commit*",
+        ],
+        Replication,
+        "certification by Galera",
+    ),
+    has(&["wsrep_commit_order_*"], Replication, "commit order of Galera"),
+    has(
+        &["group_replication_trans_before_commit", "waitTicket"],
+        Replication,
+        "certification by the group",
+    ),
     has(
         &["lock_wait_suspend_thread", "lock_wait", "lock_wait_rpl_report"],
         RowLocks,

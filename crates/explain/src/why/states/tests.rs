@@ -95,6 +95,37 @@ fn commits_wait_for_the_group_and_for_the_redo_log() {
 }
 
 #[test]
+fn commits_wait_for_the_other_nodes_of_a_cluster_before_they_wait_for_a_log() {
+    let wait = "pthread_cond_wait@libc.so.6";
+    let commit = ["ha_commit_trans", "trans_commit_stmt", "mysql_execute_command"];
+    let galera = [
+        wait,
+        "libgalera_smm.so+0xb09b0@libgalera_smm.so",
+        "wsrep_certify_v1@libgalera_smm.so",
+        "wsrep::wsrep_provider_v26::certify",
+        "wsrep::transaction::certify_commit",
+        "wsrep::transaction::before_prepare",
+    ];
+    is(
+        state("MariaDB", "futex", &[&galera[..], &commit].concat()),
+        State::Replication,
+        "certification by Galera",
+    );
+    let group = [
+        wait,
+        "Wait_ticket<unsigned int>::waitTicket@group_replication.so",
+        "group_replication_trans_before_commit@group_replication.so",
+        "Trans_delegate::before_commit",
+        "MYSQL_BIN_LOG::commit",
+    ];
+    is(
+        state("MySQL", "futex", &[&group[..], &commit].concat()),
+        State::Replication,
+        "certification by the group",
+    );
+}
+
+#[test]
 fn latches_are_named_by_who_takes_them() {
     is(
         state(

@@ -46,6 +46,21 @@ fn reads() -> Truth {
     }
 }
 
+/// As an insert on nodes that are apart from each other is.
+fn of_nodes() -> Truth {
+    let certified = &["pthread_cond_wait", "certify_commit", "ha_commit_trans"];
+    Truth {
+        waits: vec![
+            ("futex", certified, 2_000.0),
+            ("fdatasync", &["log_write_up_to"], 100.0),
+        ],
+        runnable_us: 50.0,
+        network_us: 90.0,
+        idle: 0.6,
+        ..in_memory()
+    }
+}
+
 const AHI: &[&str] = &["rw_lock_x_lock_func", "btr_search_update_hash_on_insert"];
 
 fn latch() -> Truth {
@@ -100,6 +115,7 @@ fn short_runs_name_the_bound_that_is_there() {
         (spinning(), Bound::Spinning, None),
         (client_full(), Bound::ClientCpu, None),
         (durable(), Bound::LogFlush, None),
+        (of_nodes(), Bound::Replication, Some("certification by Galera")),
         (reads(), Bound::DeviceReads, Some("pages")),
         (latch(), Bound::Lock, Some("AHI latch")),
         (far_away(), Bound::RoundTrips, None),

@@ -73,8 +73,9 @@ fn index_columns(schema: &str, table: &str, index: &str) -> String {
 }
 
 /// Errors after which sysbench begins a transaction anew (`--mysql-ignore-errors`): ER_CHECKREAD,
-/// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK.
-const BEGIN_ANEW: [u16; 3] = [1020, 1205, 1213];
+/// ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK; and by which TiDB says that a transaction's writes met another's, whose numbers no
+/// other server has: 8002, 8005, 8022, 9007 (<https://docs.pingcap.com/tidb/stable/error-codes>).
+const BEGIN_ANEW: [u16; 7] = [1020, 1205, 1213, 8002, 8005, 8022, 9007];
 const ER_UNSUPPORTED_PS: u16 = 1295;
 const ER_DUP_ENTRY: u16 = 1062;
 

@@ -6,7 +6,7 @@ use ciphertax_workload::dataset;
 use ciphertax_workload::dataset::tpcc::{Outcome, TableNames, When, check, growth, last_name};
 use ciphertax_workload::sql::{DataSession, SqlSession};
 
-use crate::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
+use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
 
 #[test]
 fn mariadb_is_populated_as_the_specification_says() {

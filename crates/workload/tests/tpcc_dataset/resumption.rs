@@ -7,7 +7,7 @@ use ciphertax_wire::mysql;
 use ciphertax_workload::dataset::tpcc::{TableNames, growth};
 use ciphertax_workload::sql::{DataSession, SqlSession};
 
-use crate::ground::{Ground, mariadb, one_warehouse, postgresql};
+use super::ground::{Ground, mariadb, one_warehouse, postgresql};
 
 const COUNTS: [&str; 9] = [
     "warehouse",

@@ -9,7 +9,7 @@ use ciphertax_model::{
 use ciphertax_workload::dataset::tpcc::{TableNames, TpccContents, TpccSet};
 use ciphertax_workload::sql::DataSession;
 
-use crate::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
+use super::ground::{Ground, mariadb, mysql, one_warehouse, postgresql};
 
 const KEY: &str = "00112233445566778899aabbccddeeff";
 /// Keys, values that may be NULL, a number, a date and texts.

@@ -32,7 +32,7 @@ use crate::own_limits::{make_room, refuse_beyond};
 use crate::plan::Plan;
 use crate::progress::{Progress, Stage};
 use crate::ranks::Ranks;
-use crate::refusals::refuse_impossible;
+use crate::refusals::{refuse_impossible, refuse_missing};
 use crate::same_servers::{not_resumable, refuse_other_servers};
 use crate::schedule::{Course, Rounds, time_of};
 use crate::servers::{ArmProof, Opening, Servers};
@@ -59,6 +59,7 @@ pub fn play(
     stop: &Arc<AtomicBool>,
 ) -> Result<Played, RunError> {
     refuse_impossible(plan)?;
+    refuse_missing(plan)?;
     make_room(&plan.study).map_err(RunError::Files)?;
     let (folder, earlier) = destination.open()?;
     let is_new = earlier.is_none();

@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::far::RESOLUTION_AT_MOST;
 use crate::groups::groups;
 use crate::plan::Plan;
-use crate::refusals::refuse_impossible;
+use crate::refusals::{missing_servers, refuse_impossible};
 use crate::schedule::TRIED;
 use crate::servers::measured_at;
 
@@ -46,13 +46,14 @@ pub struct Preview {
 /// When the study names a server that the catalogue does not have, or the key of its columns is none.
 pub fn preview(plan: &Plan) -> Result<Preview, RunError> {
     let study = &plan.study;
-    let missing = match refuse_impossible(plan) {
+    let mut missing = match refuse_impossible(plan) {
         Ok(()) => Vec::new(),
         Err(RunError::Impossible(refusals)) => refusals,
         Err(error) => return Err(error),
     };
     let mut servers = Vec::new();
     if plan.target.is_none() {
+        missing.extend(missing_servers(study)?);
         for spec in study.server_specs() {
             let entry = entry(&spec.server)?;
             let arms = study.measured_arms();

@@ -46,6 +46,36 @@ pub(crate) fn refuse_impossible(plan: &Plan) -> Result<(), RunError> {
     }
 }
 
+/// Makes sure that all servers are there that have to be started.
+///
+/// # Errors
+/// Names those that are not, and how they are fetched.
+pub(crate) fn refuse_missing(plan: &Plan) -> Result<(), RunError> {
+    let missing = match &plan.target {
+        Some(_) => Vec::new(),
+        None => missing_servers(&plan.study)?,
+    };
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(RunError::Impossible(missing))
+    }
+}
+
+/// The servers that a study starts and that are not installed, and how they are.
+pub(crate) fn missing_servers(study: &Study) -> Result<Vec<String>, RunError> {
+    let mut missing = Vec::new();
+    for spec in study.server_specs() {
+        let entry = entry(&spec.server)?;
+        if entry.is_built_in() {
+            continue;
+        }
+        let problem = Installation::of(entry).err().map(|error| error.to_string());
+        missing.extend(problem.filter(|problem| !missing.contains(problem)));
+    }
+    Ok(missing)
+}
+
 /// What the load generators cannot do together.
 fn of_ranks(plan: &Plan, ranks: &Ranks) -> Vec<String> {
     let mut refusals = cannot_be_spread(&plan.study, ranks.count());
@@ -215,11 +245,6 @@ fn of_private_servers(study: &Study) -> Result<Vec<String>, RunError> {
         let spec = study.server_spec(cell);
         let entry = entry(&spec.server)?;
         let capabilities = &entry.capabilities;
-        if !entry.is_built_in()
-            && let Err(error) = Installation::of(entry)
-        {
-            note(error.to_string());
-        }
         for refusal in databases::private(&spec.server)?.refuse(study, cell) {
             note(refusal);
         }

@@ -397,7 +397,10 @@ mod tests {
         assert_eq!(with("h:1,h:2/?tlsCAFile=/etc/my%20ca.pem"), Ok(by_name));
         let any = "tlsCAFile=/etc/my%20ca.pem&tlsAllowInvalidHostnames=true";
         assert_eq!(with(&format!("h1,h2/?{any}")), Ok(Verification::Ca(ca)));
-        assert!(matches!(with("h1,h2/?tlsCAFile=x"), Err(TargetError::HostNames(_))));
+        assert!(matches!(
+            with("h1,h2/?tlsCAFile=x"),
+            Err(TargetError::HostNames(_))
+        ));
         for none in ["ssl=true", "tlsInsecure=true", "tlsAllowInvalidCertificates=true"] {
             assert_eq!(with(&format!("h/?{none}")), Ok(Verification::None));
         }

@@ -77,7 +77,8 @@ CIPHERTAX_PASSWORD='' "$bin/ciphertax" run tidb-study.toml "mysql://root@127.0.0
 [[ $code == 0 || $code == 3 ]] || { cat report >&2; exit "$code"; }
 echo '# TiDB by URL'
 echo
-echo "\`make build && scripts/tidb.sh\`: $(jq -r '.servers[0] | "\(.product) \(.version), \([.members[] | "\(.address) (\(.role))"] | join(", "))"' run/run.json)."
+echo "\`make build && scripts/tidb.sh\`: $(jq -r '.servers[0] | "\(.product) \(.version), "
+    + ([.members[] | "\(.address) (\(.role))"] | join(", "))' run/run.json)."
 echo
 echo '| workload | blocks | void slices | restarts | server µs per operation, plain | TLS 1.3 costs the server |'
 echo '|---|--:|--:|--:|--:|--:|'

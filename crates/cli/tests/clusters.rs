@@ -185,22 +185,11 @@ fn of_a_replication_group_named_in_one_url_the_primary_is_measured() {
 fn two_databases_in_one_url_are_refused() {
     let [first, second] = [OwnServer::start(), OwnServer::start()];
     let hosts = format!("{},{}", first.nodes()[0], second.nodes()[0]);
-    // One account is of the second server too.
-    second.session(|query| {
-        query(&format!(
-            "CREATE USER {}@'%' IDENTIFIED BY '{}'",
-            "twin",
-            first.password()
-        ));
-    });
-    first.session(|query| {
-        query(&format!(
-            "CREATE USER {}@'%' IDENTIFIED BY '{}'",
-            "twin",
-            first.password()
-        ));
-    });
-    let target = format!("mysql://twin:{}@{hosts}/", first.password());
+    let password = first.password();
+    for server in [&first, &second] {
+        server.query(&format!("CREATE USER twin@'%' IDENTIFIED BY '{password}'"));
+    }
+    let target = format!("mysql://twin:{password}@{hosts}/");
     let finished = Sandbox::new().finish(&["quick", &target, "--time", "2", "--out", "run"]);
     finished.refuses(&[
         "both take writes and do not say that they are one database",

@@ -57,6 +57,10 @@ impl<D: Clients> Control<D> {
         }
         let mut found = Vec::new();
         for way in &self.ways {
+            // A Unix socket is a target by itself.
+            let Reached::Tcp(host, port) = D::Session::endpoint(way) else {
+                continue;
+            };
             let ask = async {
                 let (mut session, _) = D::Session::connect(&self.reactor, way).await?;
                 let said = standing(&mut session).await?;
@@ -68,21 +72,11 @@ impl<D: Clients> Control<D> {
                 Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
                 Ok(said) => said.map_err(|error| error.to_string()),
             };
-            found.push((endpoint(D::Session::endpoint(way)), said));
+            found.push((Endpoint::new(host, port), said));
         }
         in_order(found)
             .map(Some)
             .map_err(|problem| self.unusable(problem))
-    }
-}
-
-fn endpoint(reached: Reached<'_>) -> Endpoint {
-    match reached {
-        Reached::Tcp(host, port) => Endpoint::new(host, port),
-        Reached::Unix(socket) => Endpoint {
-            socket: Some(socket.to_owned()),
-            ..Endpoint::new("localhost", 0)
-        },
     }
 }
 
@@ -93,30 +87,25 @@ fn in_order(found: Vec<(Endpoint, Result<Standing, String>)>) -> Result<Vec<Memb
         .filter_map(|(endpoint, said)| Some((endpoint, said.as_ref().ok()?)))
         .filter(|(_, standing)| standing.takes_writes)
         .collect();
-    match writers.as_slice() {
-        [] => {
-            let each = found.iter().map(|(endpoint, said)| match said {
-                Ok(standing) => format!("{endpoint} is {}", standing.role),
-                Err(problem) => format!("{endpoint}: {problem}"),
-            });
-            return Err(format!(
-                "none of its servers takes writes, which ciphertax needs for data of its own: {}",
-                each.collect::<Vec<_>>().join("; ")
-            ));
-        }
-        [first, others @ ..] => {
-            let stranger = others
-                .iter()
-                .find(|(_, other)| other.group.is_none() || other.group != first.1.group);
-            if let Some((stranger, _)) = stranger {
-                return Err(format!(
-                    "{} and {stranger} both take writes and do not say that they are one database; name the one to be measured",
-                    first.0
-                ));
-            }
-        }
+    let [(first, standing), others @ ..] = writers.as_slice() else {
+        let each = found.iter().map(|(endpoint, said)| match said {
+            Ok(standing) => format!("{endpoint} is {}", standing.role),
+            Err(problem) => format!("{endpoint}: {problem}"),
+        });
+        return Err(format!(
+            "none of its servers takes writes, which ciphertax needs for data of its own: {}",
+            each.collect::<Vec<_>>().join("; ")
+        ));
+    };
+    let stranger = others
+        .iter()
+        .find(|(_, other)| other.group.is_none() || other.group != standing.group);
+    if let Some((stranger, _)) = stranger {
+        return Err(format!(
+            "{first} and {stranger} both take writes and do not say that they are one database; name the one to be measured"
+        ));
     }
-    let first = writers[0].0.clone();
+    let first = (*first).clone();
     let mut members: Vec<Member> = found
         .into_iter()
         .map(|(endpoint, said)| Member {

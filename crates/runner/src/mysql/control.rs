@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ciphertax_lab::catalogue::Entry;
+use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 use ciphertax_workload::dataset::{self, Contents, DatasetError};
 use ciphertax_workload::mysql;
@@ -201,9 +202,14 @@ impl Control<MySql> {
 
     /// The rows of a query with two columns.
     pub(super) fn pairs(&mut self, sql: &str) -> Result<BTreeMap<String, String>, RunError> {
-        let rows = self.ask(async |session| session.query(sql).await)?;
-        Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
+        self.ask(async |session| pairs(session, sql).await)
     }
+}
+
+/// The rows of a query with two columns.
+pub(super) async fn pairs(session: &mut Session, sql: &str) -> Result<BTreeMap<String, String>, WireError> {
+    let rows = session.query(sql).await?;
+    Ok(rows.iter().map(|row| (row.text(0), row.text(1))).collect())
 }
 
 /// The statement that gives an account, written `user@host`, all it needs.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ciphertax_wire::WireError;
 use ciphertax_wire::mysql::Session;
 
+use super::control::pairs;
 use super::product::product;
 use crate::database::Standing;
 
@@ -38,12 +39,6 @@ pub(super) async fn standing(session: &mut Session) -> Result<Standing, WireErro
     Ok(judged(&variables, &galera, group_member))
 }
 
-async fn pairs(session: &mut Session, sql: &str) -> Result<Pairs, WireError> {
-    let rows = session.query(sql).await?;
-    let pair = |row: &ciphertax_wire::mysql::TextRow| (row.text(0).to_lowercase(), row.text(1).to_owned());
-    Ok(rows.iter().map(pair).collect())
-}
-
 fn said<'a>(pairs: &'a Pairs, name: &str) -> &'a str {
     pairs.get(name).map_or("", String::as_str)
 }
@@ -73,7 +68,7 @@ fn judged(variables: &Pairs, galera: &Pairs, group_member: Option<(String, Strin
             let is_online = state.is_empty() || state == "ONLINE";
             let role = match (role.as_str(), is_online) {
                 ("", true) => access.to_owned(),
-                (role, true) => role.to_uppercase(),
+                (role, true) => role.to_owned(),
                 (_, false) => state,
             };
             (

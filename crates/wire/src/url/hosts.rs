@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 
 use super::{TargetError, decoded};
 use crate::address::Address;
+use crate::tls::Verification;
 
 /// Reads `host`, `host:port`, `[::1]` or `[::1]:port`, or several of them with commas between.
 ///
@@ -27,7 +28,25 @@ fn address(text: &str, default_port: u16) -> Option<Address> {
     (is_name(&host) || host.parse::<Ipv6Addr>().is_ok()).then_some(Address { host, port })
 }
 
-/// True if certificates of all of them can be held to one name.
-pub(super) fn have_one_name(first: &str, others: &[Address]) -> bool {
-    others.iter().all(|other| other.host == first)
+/// Makes sure that certificates of all of them can be held to one name, where they are held to any; `instead` is what holds them
+/// to none.
+///
+/// # Errors
+/// [`TargetError::HostNames`].
+pub(super) fn have_one_name(
+    verification: &Verification,
+    others: &[Address],
+    instead: &'static str,
+) -> Result<(), TargetError> {
+    match verification {
+        Verification::HostName(_, name) if others.iter().any(|other| other.host != *name) => {
+            Err(TargetError::HostNames(instead))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a URL has after its first host.
+pub(super) fn and_others(others: &[Address]) -> String {
+    others.iter().map(|other| format!(",{other}")).collect()
 }

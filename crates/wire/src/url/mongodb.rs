@@ -5,12 +5,15 @@ use std::path::PathBuf;
 
 use ciphertax_model::Secret;
 
-use super::hosts::addresses;
+use super::hosts::{addresses, have_one_name};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::address::Address;
 use crate::mongodb::{Account, Login, Mechanism};
 use crate::tls::{ClientCertificate, Verification};
 
+/// What looks at no host's name.
+const INSTEAD_OF_NAMES: &str =
+    "add tlsAllowInvalidHostnames=true, which still verifies them against tlsCAFile";
 /// What is expected.
 pub(super) const FORM: &str = "mongodb://user:password@host:port/";
 /// What MongoDB calls a schema.
@@ -280,14 +283,11 @@ impl Options {
             (_, None) => Ok(Verification::None),
             (Some(said), Some(_)) => Err(TargetError::CaInVain(said.clone())),
             (None, Some(ca)) if self.any_host_name => Ok(Verification::Ca(ca.clone())),
-            (None, Some(ca)) => match seeds {
-                [first, others @ ..] if others.iter().all(|seed| seed.host == first.host) => {
-                    Ok(Verification::HostName(ca.clone(), first.host.clone()))
-                }
-                _ => Err(TargetError::HostNames(
-                    "add tlsAllowInvalidHostnames=true, which still verifies them against tlsCAFile",
-                )),
-            },
+            (None, Some(ca)) => {
+                let by_name = Verification::HostName(ca.clone(), seeds[0].host.clone());
+                have_one_name(&by_name, seeds, INSTEAD_OF_NAMES)?;
+                Ok(by_name)
+            }
         }
     }
 }
@@ -397,10 +397,10 @@ mod tests {
         assert_eq!(with("h:1,h:2/?tlsCAFile=/etc/my%20ca.pem"), Ok(by_name));
         let any = "tlsCAFile=/etc/my%20ca.pem&tlsAllowInvalidHostnames=true";
         assert_eq!(with(&format!("h1,h2/?{any}")), Ok(Verification::Ca(ca)));
-        assert!(matches!(
+        assert_eq!(
             with("h1,h2/?tlsCAFile=x"),
-            Err(TargetError::HostNames(_))
-        ));
+            Err(TargetError::HostNames(INSTEAD_OF_NAMES))
+        );
         for none in ["ssl=true", "tlsInsecure=true", "tlsAllowInvalidCertificates=true"] {
             assert_eq!(with(&format!("h/?{none}")), Ok(Verification::None));
         }

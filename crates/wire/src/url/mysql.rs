@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ciphertax_model::Secret;
 use url::Url;
 
-use super::hosts::{addresses, have_one_name};
+use super::hosts::{addresses, and_others, have_one_name};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::address::Address;
 use crate::tls::Verification;
@@ -70,11 +70,8 @@ impl MySqlTarget {
             .or(password)
             .unwrap_or_default();
         let Options { verification, socket } = options(&url, &host)?;
-        if matches!(verification, Verification::HostName(..)) && !have_one_name(&host, &others) {
-            return Err(TargetError::HostNames(
-                "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca",
-            ));
-        }
+        let instead = "say ssl-mode=VERIFY_CA, which still verifies them against ssl-ca";
+        have_one_name(&verification, &others, instead)?;
         let is_here = url.port().is_none() && others.is_empty() && THIS_MACHINE.contains(&host.as_str());
         if socket.is_some() && !is_here {
             return Err(TargetError::SocketElsewhere);
@@ -136,13 +133,7 @@ impl fmt::Display for MySqlTarget {
                 let socket = socket.to_string_lossy();
                 write!(f, "{host}/{schema}?socket={}", encoded(&socket))
             }
-            None => {
-                write!(f, "{}", self.address())?;
-                for other in &self.others {
-                    write!(f, ",{other}")?;
-                }
-                write!(f, "/{schema}")
-            }
+            None => write!(f, "{}{}/{schema}", self.address(), and_others(&self.others)),
         }
     }
 }

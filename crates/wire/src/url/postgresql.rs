@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ciphertax_model::Secret;
 
-use super::hosts::{addresses, have_one_name};
+use super::hosts::{addresses, and_others, have_one_name};
 use super::pgpass::{Environment, Wanted};
 use super::{TargetError, decoded, encoded, has_stray_percent, parts};
 use crate::address::Address;
@@ -163,13 +163,7 @@ impl fmt::Display for PostgreSqlTarget {
         write!(f, "postgresql://{}@", encoded(&self.user))?;
         match self.socket() {
             Some(_) => write!(f, "{}:{}/", encoded(&self.host), self.port)?,
-            None => {
-                write!(f, "{}", self.address())?;
-                for other in &self.others {
-                    write!(f, ",{other}")?;
-                }
-                write!(f, "/")?;
-            }
+            None => write!(f, "{}{}/", self.address(), and_others(&self.others))?,
         }
         match &self.database {
             Some(database) => write!(f, "{}", encoded(database)),
@@ -316,11 +310,8 @@ impl Said {
         let user = self.user.clone().ok_or_else(|| missing("user"))?;
         let port = self.port.unwrap_or(PORT);
         let verification = self.verification(&host)?;
-        if matches!(verification, Verification::HostName(..)) && !have_one_name(&host, &self.others) {
-            return Err(TargetError::HostNames(
-                "say sslmode=verify-ca, which still verifies them against sslrootcert",
-            ));
-        }
+        let instead = "say sslmode=verify-ca, which still verifies them against sslrootcert";
+        have_one_name(&verification, &self.others, instead)?;
         let client_certificate = match (self.certificate, self.key) {
             (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
             (None, None) => None,

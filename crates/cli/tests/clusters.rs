@@ -216,11 +216,17 @@ fn measured_by_url(server: &OwnServer, hosts: &str) -> Run {
     let sentence = format!("the load goes to {} ({})", first.address, first.role);
     let page = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.contains(&sentence), "{page}");
-    for sample in samples(&sandbox.run()).iter().filter(|sample| sample.is_valid()) {
-        let each = cpu_of_each(sample);
-        assert_eq!(each.len(), 3);
-        assert!(each[0] as f64 > 0.8 * each.iter().sum::<u64>() as f64, "{each:?}");
-    }
+    // Of all slices together: of a single short one, what the others do for themselves was a quarter.
+    let samples = samples(&sandbox.run());
+    let of_each: Vec<Vec<u64>> = samples
+        .iter()
+        .filter(|sample| sample.is_valid())
+        .map(cpu_of_each)
+        .collect();
+    assert!(of_each.iter().all(|each| each.len() == 3), "{of_each:?}");
+    let of_first: u64 = of_each.iter().map(|each| each[0]).sum();
+    let of_all: u64 = of_each.iter().flatten().sum();
+    assert!(of_first as f64 > 0.9 * of_all as f64, "{of_each:?}");
     sandbox.expect_nothing_left();
     run
 }

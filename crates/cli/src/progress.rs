@@ -127,6 +127,11 @@ impl Progress for Reporter {
                 self.line(&format!("Leaving out {arm}: {reason}"));
                 return;
             }
+            Stage::Lengthening { cell, slice, reason } => {
+                let slice_s = slice.as_secs_f64();
+                self.line(&format!("{cell}: slices take {slice_s} s from now on; {reason}"));
+                return;
+            }
             Stage::StartingServer(which) => format!("Starting a private server: {which}"),
             Stage::SeekingResolution => {
                 "Finding out how far the counter of the server's CPU lags behind, which may take a few minutes"

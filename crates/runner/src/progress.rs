@@ -38,6 +38,15 @@ pub enum Stage {
     Opening,
     /// Waiting until the machine is fit for measuring again, and why it is not.
     Waiting(String),
+    /// Having longer slices of a cell from now on.
+    Lengthening {
+        /// The cell.
+        cell: String,
+        /// How long they are now.
+        slice: Duration,
+        /// Why the shorter ones did not count.
+        reason: String,
+    },
     /// Between slices: waiting until the servers have written what they still had to write.
     Settling,
     /// Measuring a slice, where something else comes between slices.

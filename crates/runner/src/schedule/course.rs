@@ -16,6 +16,9 @@ use crate::error::RunError;
 /// A cell in which so many blocks in a row are void for what does not pass says no more by trying again.
 const MOST_FAILED_BLOCKS: u32 = 3;
 
+/// Load generators that cannot begin together better than 2 % of this are of no use together.
+const LONGEST_SLICE: Duration = Duration::from_secs(4);
+
 /// In so many blocks a cell is looked into, if there is time: one more than an interval needs.
 const FEWEST_LOOKED_BLOCKS: u32 = FEWEST_BLOCKS + 1;
 
@@ -35,6 +38,8 @@ pub(crate) struct Course<'a> {
     /// Blocks that were begun, so the number of the next.
     blocks: u32,
     failed_in_a_row: u32,
+    /// Of the blocks with slices of this length: in how many load generators were apart, less those that count.
+    apart: i32,
     progress: CellProgress<'a>,
     pub(super) reached: CellPrecision,
     /// How long the last block took; zero before the first.
@@ -50,6 +55,8 @@ pub(super) enum BlockOutcome {
     Valid,
     /// Void because of what passes by itself.
     Disturbed(String),
+    /// Void because load generators were further apart than slices of this length bear; those to come are longer.
+    TooShort { longer: Duration, reason: String },
     /// Void because of something else.
     Failed,
     /// The same so often that trying again is of no use.
@@ -103,6 +110,7 @@ impl<'a> Course<'a> {
             arms,
             blocks: blocks.keys().next_back().map_or(0, |last| last + 1),
             failed_in_a_row: 0,
+            apart: 0,
             last_block: Duration::ZERO,
             slice: study.slice(),
         })
@@ -211,8 +219,14 @@ impl<'a> Course<'a> {
         &self.study.precision
     }
 
-    /// Takes note of a block, which took so long, and tells what follows for those to come. `log` is all of the run.
-    pub(super) fn end_block(&mut self, log: &SampleLog, took: Duration) -> Result<BlockOutcome, RunError> {
+    /// Takes note of a block, which took so long, and tells what follows for those to come, which may take so much time together. `log`
+    /// is all of the run.
+    pub(super) fn end_block(
+        &mut self,
+        log: &SampleLog,
+        took: Duration,
+        left: Duration,
+    ) -> Result<BlockOutcome, RunError> {
         let block = self.blocks;
         self.blocks += 1;
         self.last_block = took;
@@ -228,12 +242,18 @@ impl<'a> Course<'a> {
         let reason = |sample: &&Sample| sample.void.as_ref().map(ToString::to_string).unwrap_or_default();
         let Some(first) = void.last().map(reason) else {
             self.failed_in_a_row = 0;
+            self.apart -= 1;
             let last = log.samples.last();
             self.looked_blocks += u32::from(last.is_some_and(|sample| sample.look.is_some()));
             return Ok(BlockOutcome::Valid);
         };
         let Some(failure) = void.iter().find(|sample| !passes(sample)).map(reason) else {
-            return Ok(BlockOutcome::Disturbed(first));
+            let is_apart = |sample: &&Sample| matches!(sample.void, Some(VoidReason::RanksApart { .. }));
+            let apart = void.iter().rev().find(|sample| is_apart(sample)).map(reason);
+            return Ok(match apart.and_then(|reason| self.lengthen(reason, left)) {
+                Some(too_short) => too_short,
+                None => BlockOutcome::Disturbed(first),
+            });
         };
         self.failed_in_a_row += 1;
         if self.failed_in_a_row < MOST_FAILED_BLOCKS {
@@ -243,6 +263,20 @@ impl<'a> Course<'a> {
             "{} blocks in a row of {} are void, the last because: {failure}",
             self.failed_in_a_row, self.cell.name
         )))
+    }
+
+    /// Doubles slices in which load generators are apart more often than not, unless the study says how long they are or there is no
+    /// time for an interval: how far apart they begin depends on their machines, and not on the length.
+    fn lengthen(&mut self, reason: String, left: Duration) -> Option<BlockOutcome> {
+        self.apart += 1;
+        let longer = self.slice * 2;
+        let is_possible = longer <= LONGEST_SLICE && longer * self.arms.len() as u32 * FEWEST_BLOCKS <= left;
+        if self.apart <= 0 || self.study.slice_s.is_some() || !is_possible {
+            return None;
+        }
+        self.slice = longer;
+        self.apart = 0;
+        Some(BlockOutcome::TooShort { longer, reason })
     }
 }
 

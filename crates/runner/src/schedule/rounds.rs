@@ -113,11 +113,16 @@ impl<'a> Rounds<'a> {
             if let BlockEnd::RunEnds(status) = ended? {
                 return Ok(Some(status));
             }
-            let took = self.measure.elapsed() - block_began;
-            match cell.end_block(&self.log, took)? {
+            let now = self.measure.elapsed();
+            match cell.end_block(&self.log, now - block_began, self.budget.saturating_sub(now))? {
                 BlockOutcome::Valid => self.wait = FIRST_WAIT,
                 BlockOutcome::Failed => {}
                 BlockOutcome::Disturbed(reason) => self.wait_for_peace(reason, progress),
+                BlockOutcome::TooShort { longer, reason } => progress.stage(&Stage::Lengthening {
+                    cell: cell.cell.name.clone(),
+                    slice: longer,
+                    reason,
+                }),
                 BlockOutcome::Hopeless(reason) => return Ok(Some(partial(reason))),
             }
             progress.block(&self.headline(cell));

@@ -258,6 +258,8 @@ struct Run {
 #[derive(Default)]
 struct Heard {
     waiting: Vec<String>,
+    /// Cells whose slices became longer, and how long they are then, in seconds.
+    lengthened: Vec<(String, f64)>,
     /// How often it waited for servers.
     settling: usize,
     blocks: Vec<Headline>,
@@ -268,6 +270,9 @@ impl Progress for Heard {
     fn stage(&mut self, stage: &Stage) {
         match stage {
             Stage::Waiting(reason) => self.waiting.push(reason.clone()),
+            Stage::Lengthening { cell, slice, .. } => {
+                self.lengthened.push((cell.clone(), slice.as_secs_f64()));
+            }
             Stage::Settling => self.settling += 1,
             Stage::Measuring { .. } => {}
             other => panic!("{other:?} is not for the schedule to say"),

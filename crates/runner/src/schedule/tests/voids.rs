@@ -1,5 +1,7 @@
 //! What a void slice says of the blocks to come.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 #[test]
@@ -45,6 +47,77 @@ fn an_agent_that_cannot_be_reached_for_a_while_is_waited_for() {
         "{:?}",
         run.heard.waiting
     );
+}
+
+/// Load generators that begin so far apart, where a fiftieth of a slice is allowed.
+fn begun_apart(slice: &PlannedSlice<'_>, apart: Duration) -> Made {
+    let made = match apart > slice.duration / 50 {
+        true => void(
+            slice,
+            VoidReason::RanksApart {
+                detail: format!("{} ms", apart.as_millis()),
+            },
+        ),
+        false => noisy(slice),
+    };
+    Made {
+        took: slice.duration,
+        ..made
+    }
+}
+
+/// The study of one cell, whose slices take what they need.
+fn free_slices(time_s: u32) -> Study {
+    Study {
+        slice_s: None,
+        ..study(time_s, &[("select", "")])
+    }
+}
+
+/// How long the slices of each block are.
+fn lengths(study: &Study, made: impl Fn(&PlannedSlice<'_>) -> Made) -> (Run, Vec<f64>) {
+    let mut lengths = BTreeMap::new();
+    let run = run(study, &mut |slice| {
+        lengths.insert(slice.block, slice.duration.as_secs_f64());
+        made(slice)
+    });
+    run.assert_complete();
+    (run, lengths.into_values().collect())
+}
+
+#[test]
+fn slices_become_longer_until_load_generators_begin_together() {
+    let apart = Duration::from_millis(30);
+    let (run, seconds) = lengths(&free_slices(60), |slice| begun_apart(slice, apart));
+    // 30 ms are 2 % of 1.5 s.
+    assert_eq!(seconds[..4], [0.5, 1.0, 2.0, 2.0]);
+    assert!(seconds[2..].iter().all(|length| *length == 2.0), "{seconds:?}");
+    let said = [("select".to_owned(), 1.0), ("select".to_owned(), 2.0)];
+    assert_eq!(run.heard.lengthened, said);
+    assert!(run.waits.is_empty(), "what slices bear is not waited for");
+}
+
+#[test]
+fn slices_become_no_longer_for_what_happens_now_and_then() {
+    let (run, seconds) = lengths(&free_slices(60), |slice| match slice.block {
+        1 | 3 | 5 => begun_apart(slice, Duration::from_millis(30)),
+        _ => begun_apart(slice, Duration::ZERO),
+    });
+    assert!(seconds.iter().all(|length| *length == seconds[0]), "{seconds:?}");
+    assert_eq!(run.waits.len(), 3);
+}
+
+#[test]
+fn slices_stay_as_long_as_a_study_says_and_take_four_seconds_at_most() {
+    let apart = |slice: &PlannedSlice<'_>| begun_apart(slice, Duration::from_millis(100));
+    let (_, seconds) = lengths(&study(60, &[("select", "")]), apart);
+    assert!(seconds.iter().all(|length| *length == 0.5), "{seconds:?}");
+    let (_, seconds) = lengths(&free_slices(120), apart);
+    assert_eq!(seconds[..5], [0.5, 1.0, 2.0, 4.0, 4.0]);
+    assert!(seconds[3..].iter().all(|length| *length == 4.0), "{seconds:?}");
+    // Three blocks of three slices of 2 s take 18 s.
+    let (_, seconds) = lengths(&free_slices(18), apart);
+    assert_eq!(seconds[..3], [0.5, 1.0, 1.0]);
 }
 
 #[test]

@@ -196,7 +196,6 @@ impl Engine {
         arm: usize,
         duration: Duration,
     ) -> Result<SliceYield, EngineError> {
-        thread::sleep(start.saturating_duration_since(Instant::now()));
         let course = self.course(start, duration);
         for index in 0..self.workers.len() {
             let course = course.clone();
@@ -205,6 +204,7 @@ impl Engine {
                 index,
                 Command::Run {
                     arm,
+                    start,
                     course,
                     keep,
                     seed,

@@ -6,6 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_observe::{ThreadUsage, placement, thread_run_queue_wait_ns};
@@ -31,9 +32,10 @@ pub(crate) const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum Command {
     /// Open the arm's connections that are not open, and check that new ones are what the arm says.
     Prepare { arm: usize, check: bool },
-    /// Work, and keep every single operation where `keep` says so. The `seed` is that of the block.
+    /// Work from `start` on, and keep every single operation where `keep` says so. The `seed` is that of the block.
     Run {
         arm: usize,
+        start: Instant,
         course: Course,
         keep: bool,
         seed: u64,
@@ -78,11 +80,12 @@ pub(crate) fn run<W: Workload>(share: Share<W>, commands: &Receiver<Command>, re
             Command::Prepare { arm, check } => worker.prepare(arm, check).map(Reply::Prepared),
             Command::Run {
                 arm,
+                start,
                 course,
                 keep,
                 seed,
             } => worker
-                .slice(arm, &course, keep, seed)
+                .slice(arm, (start, &course), keep, seed)
                 .map(|work| Reply::Ran(Box::new(work))),
         };
         if replies.send(reply.unwrap_or_else(Reply::Broken)).is_err() {
@@ -162,7 +165,13 @@ impl<W: Workload> Worker<W> {
         Ok(outcomes.try_for_each(|outcome| outcome.unwrap_or_else(|| Err(too_slow()))))
     }
 
-    fn slice(&mut self, arm: usize, course: &Course, keep: bool, seed: u64) -> io::Result<Work> {
+    fn slice(
+        &mut self,
+        arm: usize,
+        (start, course): (Instant, &Course),
+        keep: bool,
+        seed: u64,
+    ) -> io::Result<Work> {
         let workload = &self.share.arms[arm];
         let recorder = RefCell::new(Recorder::new(W::KINDS, keep));
         let reactor = &self.reactor;
@@ -184,6 +193,7 @@ impl<W: Workload> Worker<W> {
         }
         let connections = connections.into_iter();
         let responses = RefCell::new(Responses::new());
+        wait_for(start, !self.share.is_punctual)?;
 
         let waited = thread_run_queue_wait_ns();
         let usage = ThreadUsage::now();
@@ -238,6 +248,20 @@ impl<W: Workload> Worker<W> {
             responses: responses.into_inner(),
             unfinished,
         })
+    }
+}
+
+/// Waits for a time that has been agreed on with others, if it is to come. Whoever gives way while others work would begin after them.
+fn wait_for(start: Instant, gives_way: bool) -> io::Result<()> {
+    let left = start.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(());
+    }
+    placement::be_punctual()?;
+    thread::sleep(left);
+    match gives_way {
+        true => placement::give_way(),
+        false => Ok(()),
     }
 }
 

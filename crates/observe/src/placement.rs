@@ -63,9 +63,21 @@ pub fn confine_process(pid: u32, cpu: usize) -> io::Result<()> {
 /// # Errors
 /// When the kernel refuses, which it does to nobody on Linux.
 pub fn give_way() -> io::Result<()> {
+    set_policy(libc::SCHED_BATCH)
+}
+
+/// Has the calling thread run as soon as any other that is woken (`SCHED_OTHER`), where it gave way before.
+///
+/// # Errors
+/// When the kernel refuses, which it does to nobody on Linux.
+pub fn be_punctual() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER)
+}
+
+fn set_policy(policy: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is to a live structure that the call only reads.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) } {
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -16,10 +16,12 @@ use signal_hook::low_level;
 use crate::generator::{Generator, Wish};
 use crate::messages::{Arrived, Kind, Messages};
 
-/// How long nothing is looked for where a message has just come or gone, and where none has for a while: MPI does not wake who waits.
+/// How long nothing is looked for where a message may come at once, and where none can: MPI does not wake who waits, and whoever looks
+/// takes the CPU from those that work.
 const SOON: Duration = Duration::from_micros(100);
 const LATER: Duration = Duration::from_millis(2);
-const A_WHILE: Duration = Duration::from_millis(20);
+/// How long one may come at once: a follower hears nothing before it has answered, and hears soon afterwards of what is next.
+const A_WHILE: Duration = Duration::from_millis(50);
 /// How long the others may take to end.
 const ENDING: Duration = Duration::from_secs(4);
 /// How long this program may need after its load generator.
@@ -44,11 +46,11 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
     if conducts {
         end_after(generator.pid());
     }
-    let mut traffic = Instant::now();
+    let mut expects_until = Instant::now() + A_WHILE;
     let mut followers_ended = None;
     let mut is_stopped = false;
     loop {
-        let pause = match traffic.elapsed() < A_WHILE {
+        let pause = match Instant::now() < expects_until {
             true => SOON,
             false => LATER,
         };
@@ -59,7 +61,7 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
                 generator.tell(&Envelope::new(0, Value::Null));
             }
             Wish::Carry(envelope) => {
-                traffic = Instant::now();
+                expects_until = Instant::now() + A_WHILE;
                 let bytes = serde_json::to_vec(&envelope.body).unwrap_or_default();
                 messages.send(envelope.rank, Kind::Message, &bytes);
             }
@@ -77,9 +79,12 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
             Wish::Nothing => {}
         }
         while let Some(Arrived { from, kind, bytes }) = messages.receive() {
-            traffic = Instant::now();
             match kind {
                 Kind::Message => {
+                    expects_until = Instant::now();
+                    if conducts {
+                        expects_until += A_WHILE;
+                    }
                     let body = serde_json::from_slice(&bytes).unwrap_or_default();
                     generator.tell(&Envelope::new(from, body));
                 }

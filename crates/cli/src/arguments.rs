@@ -152,7 +152,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = [
         "dry_run", "cell", "arm", "out", "time", "seed", "profile",
         "precision", "scale", "tables", "table_size", "threads", "verify", "keep_operations", "set",
-        "server_agent", "server_cpu_exporter",
+        "server_agent", "agent_rank", "server_cpu_exporter",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// Half-width of the intervals of CPU per operation at which measuring stops, as a fraction [default: the study's]

@@ -4,7 +4,7 @@ use std::env;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ciphertax_model::{Profiling, Secret, Study};
+use ciphertax_model::{AgentAddress, Profiling, Secret, Study};
 use ciphertax_records::{Destination, RunStatus, Tool};
 use ciphertax_runner::{Channel, EncdbAccount, Plan, Played, Ranks, Role, RunError, follow, play, role};
 use ciphertax_supervise::say;
@@ -109,7 +109,11 @@ pub(crate) fn play_and_show(
 /// # Errors
 /// Names the host of one that cannot measure beside this one.
 fn conducting(plan: &Plan, channel: Channel, confirm: bool) -> Result<Plan, String> {
-    let ranks = Ranks::gather(channel, &plan.tool.commit)?;
+    let agent = match plan.study.agent() {
+        Some(AgentAddress::Rank(host)) => Some(host),
+        Some(AgentAddress::Ssh(_)) | None => None,
+    };
+    let ranks = Ranks::gather(channel, &plan.tool.commit, agent.as_deref())?;
     if confirm {
         return Err("--confirm plays a study of its own afterwards, for which one load generator is enough; leave mpirun out".into());
     }

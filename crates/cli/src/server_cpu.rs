@@ -17,6 +17,13 @@ pub(crate) struct ServerCpuArguments {
     /// Example: ciphertax quick mysql://app@db.example/ --server-agent ssh://mysql@db.example
     #[arg(long, value_name = "URL", conflicts_with_all = ["server_cpu_command", "server_cpu_exporter"])]
     pub(crate) server_agent: Option<String>,
+    /// Have the load generator on this host read your server's CPU instead of making load, where mpirun starts one there
+    ///
+    /// As --server-agent rank://HOST. It reads as an agent that ssh starts does, and needs no ssh.
+    ///
+    /// Example: mpirun -np 5 --host c1,c2,c3,c4,db ciphertax-mpi quick mysql://app@db/ --agent-rank db
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["server_agent", "server_cpu_command", "server_cpu_exporter"])]
+    pub(crate) agent_rank: Option<String>,
     /// A program that prints how much CPU time your server has used so far, in seconds, where nobody can log in
     ///
     /// No shell reads it, only its words are told apart; a shell can be asked for: --server-cpu-command "sh -c '… | …'". Before
@@ -40,8 +47,9 @@ impl ServerCpuArguments {
     /// # Errors
     /// If a command's quotes do not match.
     pub(crate) fn apply(&self, study: &mut Study) -> Result<(), String> {
-        if self.server_agent.is_some() {
-            (study.agent, study.server_cpu) = (self.server_agent.clone(), None);
+        let rank = self.agent_rank.as_ref().map(|host| format!("rank://{host}"));
+        if let Some(agent) = self.server_agent.clone().or(rank) {
+            (study.agent, study.server_cpu) = (Some(agent), None);
         }
         let command = self.command()?;
         if command.is_some() || self.server_cpu_exporter.is_some() {
@@ -72,6 +80,7 @@ impl ServerCpuArguments {
     /// The words that say the same, but for what may hold a key.
     pub(crate) fn words(&self) -> impl Iterator<Item = String> {
         option("--server-agent", self.server_agent.as_ref())
+            .chain(option("--agent-rank", self.agent_rank.as_ref()))
             .chain(option("--server-cpu-command", self.command().ok().flatten()))
             .chain(option("--server-cpu-exporter", self.server_cpu_exporter.as_ref()))
     }

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::catalogue::{MONGODB, POSTGRESQL};
-use ciphertax_records::{Run, RunStatus, Sample, VoidReason};
+use ciphertax_observe::{Listener, Meter, ProcessMeter, listener};
+use ciphertax_records::{CpuSource, Run, RunStatus, Sample, VoidReason};
 use ciphertax_testkit::{cache, fetched, not_tested};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -21,7 +22,7 @@ const SOON: Duration = Duration::from_secs(10);
 const THREE_DATABASES: &str = r#"
     name = "three"
     question = "What does TLS cost?"
-    time_s = 30
+    time_s = 60
     dataset = { table_size = 1000 }
     ycsb = { record_count = 1000 }
     arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
@@ -244,6 +245,94 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
             .unwrap()
             .contains(server.password())
     );
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn a_load_generator_beside_the_server_reads_its_cpu_and_makes_no_load() {
+    let server = OwnServer::start();
+    let sandbox = with_study(LONG);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let url = server.url_with(server.password());
+    let arguments = ["run", "study.toml", &url, "--out", "run", "--agent-rank", &host];
+    let Some(running) = start(&sandbox, 3, &arguments) else {
+        return;
+    };
+    let listens = format!("127.0.0.1:{}", server.port()).parse().unwrap();
+    let Listener::One(pid) = listener(listens) else {
+        panic!("no server listens at {listens}");
+    };
+    let local = ProcessMeter::open(pid).unwrap();
+    let (first, last) = (16, 66);
+    measures(&sandbox, first);
+    let before = local.read().unwrap();
+    measures(&sandbox, last);
+    let here = local.read().unwrap().since(&before).cpu.unwrap().total_ns;
+    running.signal(Signal::INT);
+    partial(&sandbox, SOON);
+    let finished = running.finish_within(PATIENCE);
+
+    let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
+    let ranks: Vec<u32> = run.head.ranks.iter().map(|record| record.rank).collect();
+    assert_eq!(ranks, [0, 2], "{}", finished.stderr);
+    let is_by_these = |sample: &Sample| {
+        sample
+            .load
+            .ranks
+            .iter()
+            .map(|share| share.rank)
+            .eq(ranks.iter().copied())
+    };
+    assert!(samples.iter().filter(|sample| sample.is_valid()).all(is_by_these));
+    // What is measured around its ends is that of two slices of fifty.
+    let of = |sample: &Sample| sample.server.server_cpu.unwrap().total_ns;
+    let there: u64 = samples[first..last].iter().map(of).sum();
+    assert!(
+        (0.9..1.1).contains(&(there as f64 / here as f64)),
+        "{there} of {here} ns"
+    );
+    let Some(CpuSource::Agent(agent)) = &run.head.servers[0].cpu_from else {
+        panic!("{:?}", run.head.servers[0]);
+    };
+    assert_eq!(agent.address, format!("rank://{host}"));
+    assert!(
+        run.head.command.contains(&format!("--agent-rank {host}")),
+        "{}",
+        run.head.command
+    );
+    // mpirun is gone before all is said.
+    let shown = sandbox.finish(&["report", "run"]).stdout;
+    assert!(shown.contains("The load came from 2 load generators"), "{shown}");
+    sandbox.expect_nothing_left();
+}
+
+#[test]
+fn an_agent_where_no_load_generator_is_is_refused_with_the_hosts_there_are() {
+    let server = OwnServer::start();
+    let sandbox = with_study(LONG);
+    let url = server.url_with(server.password());
+    let arguments = [
+        "run",
+        "study.toml",
+        &url,
+        "--out",
+        "run",
+        "--agent-rank",
+        "nowhere",
+    ];
+    let Some(running) = start(&sandbox, 2, &arguments) else {
+        return;
+    };
+    let finished = running.finish_within(PATIENCE);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    for refusal in [
+        "no load generator on nowhere can be the agent: rank 0 on ",
+        "and there is rank 1 on ",
+    ] {
+        assert!(finished.stderr.contains(refusal), "{}", finished.stderr);
+    }
+    let alone = sandbox.finish(&arguments);
+    alone.refuses(&["rank://nowhere is one of several load generators, and this one is alone"]);
     sandbox.expect_nothing_left();
 }
 

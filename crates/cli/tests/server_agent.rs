@@ -4,12 +4,12 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use ciphertax_lab::DelayRelay;
-use ciphertax_model::{AgentAddress, Link, Metric, Profiling};
+use ciphertax_model::{Link, Metric, Profiling};
 use ciphertax_observe::{Meter, ProcessMeter};
 use ciphertax_records::why::ProfiledSide;
 use ciphertax_records::{AgentRecord, CpuSource, RunStatus, Sample, VoidReason};
 use ciphertax_runner::ServedBy;
-use ciphertax_runner::agent::{AgentMeter, AgentOptions};
+use ciphertax_runner::agent::{AgentMeter, AgentOptions, Reach};
 use ciphertax_supervise::GuardProgram;
 use ciphertax_testkit::{not_tested, within};
 use rustix::process::{Pid, Signal, kill_process};
@@ -224,10 +224,11 @@ fn read_from_afar(
     let link = Link { rtt_ms, ..Link::NONE };
     let relay = DelayRelay::start(&link, sshd.listens(), &guard).unwrap();
     sshd.write_client(relay.address());
-    let address: AgentAddress = sshd.agent_at(relay.address()).parse().unwrap();
     let agent = AgentMeter::open(AgentOptions {
-        ssh: sshd.client().join("ssh").into(),
-        address,
+        reach: Reach::Ssh {
+            program: sshd.client().join("ssh").into(),
+            address: sshd.agent_at(relay.address()).parse().unwrap(),
+        },
         host: "127.0.0.1".into(),
         port: server.port(),
         served_by: ServedBy::Threads,

@@ -2,6 +2,7 @@
 //!
 //! Nothing here opens a socket or reads a clock: a [`Study`] comes from TOML.
 
+mod agent_address;
 pub mod arm;
 mod at_rest;
 mod authentication;
@@ -40,6 +41,7 @@ pub mod workload;
 mod ycsb;
 mod ycsb_fields;
 
+pub use agent_address::{AgentAddress, AgentAddressError, SshAddress};
 pub use arm::Arm;
 pub use at_rest::{AtRest, AtRestAlgorithm, AtRestPart, ColumnFunctions, FileSystem};
 pub use authentication::{Authentication, AuthenticationMethod, PasswordCache};
@@ -65,7 +67,7 @@ pub use profiling::Profiling;
 pub use published::{Published, PublishedFigure};
 pub use replica_set::{ReadPreference, ReplicaSet};
 pub use secret::Secret;
-pub use server_cpu::{AgentAddress, AgentAddressError, CpuCounter};
+pub use server_cpu::CpuCounter;
 pub use server_spec::ServerSpec;
 pub use sqlcipher::SqlCipher;
 pub use storage::{FlushMethod, Storage};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_address::AgentAddress;
 use crate::arm::Arm;
 use crate::at_rest::{AtRestPart, FileSystem};
 use crate::authentication::AuthenticationMethod;
@@ -22,7 +23,7 @@ use crate::pgbench::Pgbench;
 use crate::profiling::Profiling;
 use crate::published::Published;
 use crate::replica_set::{ReadPreference, ReplicaSet};
-use crate::server_cpu::{AgentAddress, CpuCounter};
+use crate::server_cpu::CpuCounter;
 use crate::server_spec::ServerSpec;
 use crate::storage::Storage;
 use crate::tpcc::Tpcc;

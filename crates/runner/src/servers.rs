@@ -171,7 +171,7 @@ impl<D: Database> GroupServers<D> {
         let mut open = Self::none(None, opening);
         let identity = opening.next_server(None);
         open.add(
-            GroupServer::target(opening.study, target, identity)?,
+            GroupServer::target(opening.study, target, identity, opening.ranks.as_ref())?,
             arms,
             opening,
         )?;
@@ -400,6 +400,7 @@ impl<D: Database> Servers for GroupServers<D> {
             cell: cell.name.clone(),
             arms: self.reach_of(arms)?,
             seed,
+            agent: None,
         };
         Ok(Box::new(SpreadLoad::start(own, ranks, cell.load.pace(), start)?))
     }

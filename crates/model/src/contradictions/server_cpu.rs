@@ -1,7 +1,8 @@
 //! What cannot tell a server's CPU time.
 
 use super::found::{Found, Path};
-use crate::server_cpu::{AgentAddress, CpuCounter};
+use crate::agent_address::AgentAddress;
+use crate::server_cpu::CpuCounter;
 use crate::study::Study;
 
 pub(super) fn check_server_cpu(study: &Study, found: &mut Found) {

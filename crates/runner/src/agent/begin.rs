@@ -1,13 +1,12 @@
 //! How an agent begins: it is started, and finds the server.
 
-use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
-use ciphertax_model::{AgentAddress, Profiling};
+use ciphertax_model::Profiling;
 
-use super::link::Link;
 use super::protocol::{Answer, Found, LONGEST_NAME, Request, Server, kept};
+use super::way::{Reach, Way};
 use crate::meter::ServedBy;
 
 /// So many characters of what an agent says are kept.
@@ -18,10 +17,8 @@ pub(super) const ANSWER: Duration = Duration::from_secs(15);
 /// Where an agent is, and whom it is to read.
 #[derive(Debug, Clone)]
 pub struct AgentOptions {
-    /// The program that leads there: `ssh`.
-    pub ssh: OsString,
-    /// Where it is.
-    pub address: AgentAddress,
+    /// Where it is, and who leads there.
+    pub reach: Reach,
     /// The server's host, as its clients know it.
     pub host: String,
     /// The server's port.
@@ -36,7 +33,7 @@ pub struct AgentOptions {
 
 /// An agent that has found its server.
 pub(super) struct Begun {
-    pub(super) link: Link,
+    pub(super) way: Way,
     pub(super) found: Found,
     /// Why it does not look into it, or sees less than it is asked.
     pub(super) refused: Option<String>,
@@ -47,42 +44,42 @@ pub(super) struct Begun {
 /// # Errors
 /// Why it cannot be started or does not find it, and the remedy.
 pub(super) fn begin(options: &AgentOptions) -> Result<Begun, String> {
-    let mut link = Link::start(&options.ssh, &options.address)?;
+    let mut way = Way::start(&options.reach)?;
     let request = Request::Find(Server {
         host: options.host.clone(),
         port: options.port,
         served_by: options.served_by,
     });
-    let address = &options.address;
-    let found = match link.ask(&request, ANSWER) {
+    let reach = &options.reach;
+    let found = match way.ask(&request, ANSWER) {
         Ok(Answer::Found(found)) => shown(found),
         Ok(Answer::Refused(why) | Answer::Ended(why)) => {
             return Err(format!(
-                "the agent {address} cannot read the server on port {}: {why}",
+                "the agent {reach} cannot read the server on port {}: {why}",
                 options.port
             ));
         }
-        Ok(_) => return Err(format!("the agent {address} answers what it was not asked")),
-        Err(error) => return Err(gone(link, address, &error)),
+        Ok(_) => return Err(format!("the agent {reach} answers what it was not asked")),
+        Err(error) => return Err(gone(way, reach, &error)),
     };
     let request = Request::Look {
         profile: options.profile,
         slice_ns: options.slice.as_nanos().try_into().unwrap_or(u64::MAX),
     };
-    match link.ask(&request, ANSWER) {
+    match way.ask(&request, ANSWER) {
         Ok(Answer::Looks { refused }) => Ok(Begun {
-            link,
+            way,
             found,
             refused: refused.map(|why| kept(&why, LONGEST_WORDS)),
         }),
-        Ok(_) => Err(format!("the agent {address} answers what it was not asked")),
-        Err(error) => Err(gone(link, address, &error)),
+        Ok(_) => Err(format!("the agent {reach} answers what it was not asked")),
+        Err(error) => Err(gone(way, reach, &error)),
     }
 }
 
-fn gone(link: Link, address: &AgentAddress, error: &io::Error) -> String {
-    let said = link.end();
-    format!("the agent {address} is gone: {error}; {said}")
+fn gone(way: Way, reach: &Reach, error: &io::Error) -> String {
+    let said = way.end();
+    format!("the agent {reach} is gone: {error}; {said}")
 }
 
 /// With a name that may be printed: another machine said it.

@@ -1,4 +1,4 @@
-//! The way to an agent: the system's `ssh`, and what runs at its other end.
+//! An agent that the system's `ssh` starts on another machine.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ciphertax_model::AgentAddress;
+use ciphertax_model::SshAddress;
 use ciphertax_reactor::stop;
 use ciphertax_records::harmless;
 use ciphertax_supervise::{Conversation, child};
@@ -56,7 +56,7 @@ impl Link {
     ///
     /// # Errors
     /// Why there is none, and the remedy.
-    pub(super) fn start(ssh: &OsString, address: &AgentAddress) -> Result<Self, String> {
+    pub(super) fn start(ssh: &OsString, address: &SshAddress) -> Result<Self, String> {
         let (conversation, theirs) = Conversation::pair().map_err(|error| error.to_string())?;
         let output = theirs.try_clone().map_err(|error| error.to_string())?;
         let mut command = Command::new(ssh);
@@ -166,7 +166,7 @@ impl Drop for Link {
 }
 
 /// The words after `ssh`. None of them can be taken for an option but those that are, and the last is for the shell there.
-pub(super) fn words(address: &AgentAddress) -> Vec<String> {
+pub(super) fn words(address: &SshAddress) -> Vec<String> {
     let mut words = vec!["-T".to_owned()];
     words.extend(
         SETTINGS
@@ -185,7 +185,7 @@ pub(super) fn words(address: &AgentAddress) -> Vec<String> {
 }
 
 /// Refuses an agent of another release: what it reads could mean something else.
-fn welcome(hello: &Hello, address: &AgentAddress) -> Result<(), String> {
+fn welcome(hello: &Hello, address: &SshAddress) -> Result<(), String> {
     if (hello.ciphertax_agent, hello.version.as_str()) == (PROTOCOL, VERSION) {
         return Ok(());
     }
@@ -198,7 +198,7 @@ fn welcome(hello: &Hello, address: &AgentAddress) -> Result<(), String> {
 }
 
 /// Why no agent could be started, and the remedy.
-fn refusal(why: &str, said: &str, address: &AgentAddress) -> String {
+fn refusal(why: &str, said: &str, address: &SshAddress) -> String {
     let by_hand = address.by_hand();
     let is = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let remedy = if is(&["Permission denied"]) {

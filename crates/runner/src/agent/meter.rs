@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::AgentAddress;
 use ciphertax_observe::{self as observe, Meter, Usage};
 use ciphertax_records::AgentRecord;
 
 use super::begin::{ANSWER, AgentOptions, Begun, begin};
-use super::link::Link;
 use super::names::Translation;
 use super::protocol::{Answer, Found, Reading, Request, VERSION, boot};
+use super::way::{Reach, Way};
 
 /// What it says that is no answer.
 pub(super) const NOT_ASKED: &str = "it answers what it was not asked";
@@ -37,8 +36,8 @@ pub struct AgentMeter {
 
 #[derive(Debug)]
 pub(super) struct State {
-    link: Option<Link>,
-    /// Why there is no link.
+    way: Option<Way>,
+    /// Why there is none.
     lost: Option<String>,
     /// When it could not be started again.
     not_started: Option<Instant>,
@@ -46,7 +45,7 @@ pub(super) struct State {
     ended: Option<String>,
     /// Of all readings, in nanoseconds.
     round_trips: Vec<u64>,
-    /// Of what the agent at the end of this link has seen.
+    /// Of what the agent at the end of this way has seen.
     pub(super) translation: Translation,
 }
 
@@ -64,14 +63,14 @@ impl AgentMeter {
     /// # Errors
     /// Why it cannot be started or does not find it, and the remedy.
     pub fn open(options: AgentOptions) -> Result<Self, String> {
-        let Begun { link, found, refused } = begin(&options)?;
+        let Begun { way, found, refused } = begin(&options)?;
         let mut meter = Self {
             options,
             found,
             refused,
             quiet_cpu_share: 0.0,
             state: RefCell::new(State {
-                link: Some(link),
+                way: Some(way),
                 lost: None,
                 not_started: None,
                 ended: None,
@@ -111,7 +110,7 @@ impl AgentMeter {
         round_trips.sort_unstable();
         let microseconds = |ns: Option<&u64>| ns.map_or(0.0, |ns| *ns as f64 / 1_000.0);
         AgentRecord {
-            address: self.options.address.to_string(),
+            address: self.options.reach.to_string(),
             version: VERSION.to_owned(),
             host: self.found.host.clone(),
             program: self.found.program.clone(),
@@ -125,13 +124,13 @@ impl AgentMeter {
     }
 
     /// Starts the agent again and has it find the same server.
-    fn begin_anew(&self) -> Result<Link, String> {
-        let Begun { link, found, .. } = begin(&self.options)?;
+    fn begin_anew(&self) -> Result<Way, String> {
+        let Begun { way, found, .. } = begin(&self.options)?;
         match self.found.other_than(&found) {
-            None => Ok(link),
+            None => Ok(way),
             Some(why) => Err(format!(
                 "the agent {} reads another server: {why}",
-                self.options.address
+                self.options.reach
             )),
         }
     }
@@ -148,8 +147,8 @@ impl AgentMeter {
                 return unread(why.clone());
             }
             match self.begin_anew() {
-                Ok(link) => {
-                    state.link = Some(link);
+                Ok(way) => {
+                    state.way = Some(way);
                     state.translation = Translation::default();
                     (state.lost, state.ended) = (None, None);
                 }
@@ -165,7 +164,7 @@ impl AgentMeter {
             at_most_ns: at_most.as_nanos() as u64,
         };
         let asked = Instant::now();
-        let answer = state.ask(&self.options.address, &request, ANSWER + at_most);
+        let answer = state.ask(&self.options.reach, &request, ANSWER + at_most);
         let took = asked.elapsed();
         let why = match answer {
             Ok(Answer::Read(reading)) => {
@@ -189,27 +188,22 @@ impl AgentMeter {
     /// Asks, if there is an agent; `None` if it does not answer, which makes it a lost one.
     pub(super) fn ask(&self, request: &Request) -> Option<Answer> {
         let mut state = self.state.borrow_mut();
-        state.ask(&self.options.address, request, ANSWER).ok()
+        state.ask(&self.options.reach, request, ANSWER).ok()
     }
 }
 
 impl State {
     /// # Errors
-    /// Why there is no answer, which is the end of the link.
-    fn ask(
-        &mut self,
-        address: &AgentAddress,
-        request: &Request,
-        patience: Duration,
-    ) -> Result<Answer, String> {
-        let link = self.link.as_mut().ok_or("there is no agent")?;
-        link.ask(request, patience).map_err(|error| {
-            let said = self.link.take().map(Link::end).unwrap_or_default();
+    /// Why there is no answer, which is the end of the way.
+    fn ask(&mut self, reach: &Reach, request: &Request, patience: Duration) -> Result<Answer, String> {
+        let way = self.way.as_mut().ok_or("there is no agent")?;
+        way.ask(request, patience).map_err(|error| {
+            let said = self.way.take().map(Way::end).unwrap_or_default();
             let said = match said.as_str() {
                 "" => error.to_string(),
                 said => said.to_owned(),
             };
-            let why = format!("the agent {address} is gone: {said}");
+            let why = format!("the agent {reach} is gone: {said}");
             self.lose(why.clone());
             why
         })
@@ -217,11 +211,11 @@ impl State {
 
     /// True if there is an agent to ask.
     pub(super) fn is_linked(&self) -> bool {
-        self.link.is_some()
+        self.way.is_some()
     }
 
     pub(super) fn lose(&mut self, why: String) {
-        self.link = None;
+        self.way = None;
         self.lost = Some(why);
     }
 }

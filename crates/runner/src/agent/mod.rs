@@ -3,7 +3,7 @@
 //! | here | there |
 //! |---|---|
 //! | [`AgentMeter`] is the server's meter | [`main`] answers it |
-//! | [`link`] is the way there: the system's `ssh` | its standard input and output |
+//! | [`way`] leads there: the system's `ssh` by a [`link`], or the messages of load generators | its standard input and output, or the same messages |
 //! | [`names`] makes its numbers of stacks those of the run | |
 
 mod begin;
@@ -15,7 +15,12 @@ mod protocol;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod way;
 
 pub use begin::AgentOptions;
 pub use meter::AgentMeter;
 pub use serve::main;
+pub use way::Reach;
+
+pub(crate) use protocol::{Answer, Request};
+pub(crate) use serve::Agent;

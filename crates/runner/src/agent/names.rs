@@ -20,7 +20,7 @@ const BESIDE_NAME: usize = 80;
 
 /// How many are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(crate) struct Known {
     modules: usize,
     symbols: usize,
     stacks: usize,
@@ -39,7 +39,7 @@ impl Known {
 
 /// Those that follow the known ones, as many as fit into a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Names {
+pub(crate) struct Names {
     modules: Vec<ModuleRecord>,
     symbols: Vec<SymbolRecord>,
     stacks: Vec<StackRecord>,

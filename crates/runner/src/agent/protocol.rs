@@ -31,9 +31,9 @@ pub(super) struct Hello {
 }
 
 /// What an agent is asked.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// To find the processes of the server that clients reach so.
     Find(Server),
     /// To wait until their clocks have stood still, and to read them then.
@@ -62,7 +62,7 @@ pub(super) enum Request {
 
 /// A server, as its clients reach it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Server {
+pub(crate) struct Server {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) served_by: ServedBy,
@@ -71,7 +71,7 @@ pub(super) struct Server {
 /// What an agent answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Found.
     Found(Found),
     /// Read.
@@ -100,7 +100,7 @@ pub(super) enum Answer {
 
 /// What an agent found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The server's first process.
     pub(super) pid: u32,
     /// The name of its program, as the kernel has it.
@@ -144,7 +144,7 @@ pub(super) fn kept(said: &str, characters: usize) -> String {
 
 /// A reading, and when it was made.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     pub(super) usage: Usage,
     /// Whether the clocks stood still.
     pub(super) is_quiet: bool,
@@ -156,7 +156,7 @@ pub(super) struct Reading {
 
 /// What was seen of the server.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     pub(super) looked: Looked,
     /// How many names and stacks there are now.
     pub(super) names: Known,

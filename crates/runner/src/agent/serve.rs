@@ -63,7 +63,7 @@ pub(super) fn serve(input: &mut impl BufRead, output: &mut impl Write) -> io::Re
 
 /// What has been asked for so far.
 #[derive(Default)]
-struct Agent {
+pub(crate) struct Agent {
     meter: Option<ServerMeter>,
     looker: Option<Looker>,
     /// When it began to look into the slice.
@@ -71,7 +71,8 @@ struct Agent {
 }
 
 impl Agent {
-    fn answer(&mut self, request: Request, arrived: Instant) -> Answer {
+    /// The answer to what arrived then.
+    pub(crate) fn answer(&mut self, request: Request, arrived: Instant) -> Answer {
         match request {
             Request::Find(server) => match find(&server) {
                 Ok(meter) => {

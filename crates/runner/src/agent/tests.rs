@@ -3,11 +3,11 @@
 use std::fs;
 use std::io::{BufReader, Cursor};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ciphertax_model::{AgentAddress, Profiling};
+use ciphertax_model::{Profiling, SshAddress};
 use ciphertax_observe::{Meter, ThreadUsage};
 
 use super::begin::AgentOptions;
@@ -15,6 +15,7 @@ use super::link::words;
 use super::meter::AgentMeter;
 use super::protocol::{Answer, Hello, PROTOCOL, Request, Server, VERSION};
 use super::serve::serve;
+use super::way::Reach;
 use crate::meter::ServedBy;
 
 fn hello(version: &str) -> String {
@@ -103,7 +104,7 @@ fn it_says_why_it_cannot_and_ends_at_what_is_no_request() {
 
 #[test]
 fn ssh_gets_words_none_of_which_is_an_option_but_its_own() {
-    let address: AgentAddress = "ssh://me@db.example:2222/opt/ciphertax".parse().unwrap();
+    let address: SshAddress = "ssh://me@db.example:2222/opt/ciphertax".parse().unwrap();
     let words = words(&address);
     let behind: Vec<&str> = words
         .iter()
@@ -125,6 +126,13 @@ fn ssh_gets_words_none_of_which_is_an_option_but_its_own() {
     assert!(words.iter().any(|word| word == "BatchMode=yes"));
 }
 
+fn reach(program: PathBuf) -> Reach {
+    Reach::Ssh {
+        program: program.into(),
+        address: "ssh://me@db".parse().unwrap(),
+    }
+}
+
 /// A program in the place of `ssh`.
 fn fake(folder: &Path, script: &str) -> AgentOptions {
     let text = folder.join("text");
@@ -138,8 +146,7 @@ fn fake(folder: &Path, script: &str) -> AgentOptions {
         .status();
     assert!(installed.unwrap().success());
     AgentOptions {
-        ssh: program.into(),
-        address: "ssh://me@db".parse().unwrap(),
+        reach: reach(program),
         host: "db".into(),
         port: 3306,
         served_by: ServedBy::Threads,
@@ -191,7 +198,7 @@ fn who_is_no_agent_of_this_release_is_refused_with_a_remedy() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut nowhere = fake(folder.path(), "exit 0");
-    nowhere.ssh = folder.path().join("none").into();
+    nowhere.reach = reach(folder.path().join("none"));
     assert!(AgentMeter::open(nowhere).unwrap_err().contains("openssh-client"));
 }
 

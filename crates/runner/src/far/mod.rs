@@ -8,13 +8,14 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use ciphertax_model::Study;
+use ciphertax_model::{AgentAddress, Study};
 use ciphertax_observe::Meter;
 use ciphertax_records::{CpuSource, SampleLog, ServerRecord};
 
-use crate::agent::{AgentMeter, AgentOptions};
+use crate::agent::{AgentMeter, AgentOptions, Reach};
 use crate::database::Endpoint;
 use crate::meter::ServedBy;
+use crate::ranks::Ranks;
 use counter::CounterMeter;
 pub(crate) use resolution::{AT_MOST as RESOLUTION_AT_MOST, resolution};
 
@@ -25,7 +26,7 @@ pub(crate) enum Far {
 }
 
 impl Far {
-    /// What the study says; `None` where it says nothing.
+    /// What the study says; `None` where it says nothing. `ranks` are the load generators, of which one may be the agent.
     ///
     /// # Errors
     /// Why it does not tell, and the remedy.
@@ -33,6 +34,7 @@ impl Far {
         study: &Study,
         endpoints: &[Endpoint],
         served_by: ServedBy,
+        ranks: Option<&Ranks>,
     ) -> Result<Option<Self>, String> {
         if let Some(address) = study.agent() {
             let [
@@ -46,8 +48,7 @@ impl Far {
                 return Err("an agent reads one server, which listens on a port; leave agent out".into());
             };
             let meter = AgentMeter::open(AgentOptions {
-                ssh: "ssh".into(),
-                address,
+                reach: reach(address, ranks)?,
                 host: host.clone(),
                 port: *port,
                 served_by,
@@ -98,6 +99,23 @@ impl Far {
             Self::Agent(agent) => agent.as_ref(),
             Self::Counter(counter) => counter,
         }
+    }
+}
+
+fn reach(address: AgentAddress, ranks: Option<&Ranks>) -> Result<Reach, String> {
+    match (address, ranks) {
+        (AgentAddress::Ssh(address), _) => Ok(Reach::Ssh {
+            program: "ssh".into(),
+            address,
+        }),
+        (AgentAddress::Rank(host), Some(ranks)) => Ok(Reach::Rank {
+            ranks: ranks.clone(),
+            host,
+        }),
+        (AgentAddress::Rank(host), None) => Err(format!(
+            "rank://{host} is one of several load generators, and this one is alone; start them with mpirun ciphertax-mpi, or name the \
+             agent by ssh://{host}"
+        )),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ciphertax_engine::Part;
 use ciphertax_records::{RankRecord, harmless};
 
+use super::agent::Agent;
 use super::channel::{Arrival, Channel};
 use super::clock::{Offset, now_ns};
 use super::hello::Hello;
@@ -30,25 +31,30 @@ const ENDING: Duration = Duration::from_secs(6);
 const LONGEST_NAME: usize = 80;
 
 /// The load generators of a run, as the one sees them that conducts.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Ranks {
     all: Arc<Mutex<All>>,
-    of: u32,
+    /// How many make load, and which one makes none.
+    pub(super) of: u32,
+    pub(super) agent: Option<u32>,
 }
 
-struct All {
-    channel: Channel,
+#[derive(Debug)]
+pub(super) struct All {
+    pub(super) channel: Channel,
     /// What this one says of itself.
     own: Hello,
-    /// In the order of their numbers, which begin at 1.
+    /// Those that make load, in the order of their numbers.
     followers: Vec<Follower>,
+    /// The one that makes none.
+    pub(super) agent: Option<Agent>,
     lead: Lead,
     /// When the clocks were asked last.
     asked: Instant,
     /// Loads started so far.
     loads: u32,
     /// Why nobody can be asked any more.
-    lost: Option<String>,
+    pub(super) lost: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,14 +65,14 @@ struct Follower {
 }
 
 impl Ranks {
-    /// Waits for all load generators, and asks their clocks. `build` tells builds of one release apart.
+    /// Waits for all load generators, and asks their clocks. `build` tells builds of one release apart; the first on the host `agent`
+    /// makes no load.
     ///
     /// # Errors
-    /// Names the host of one that is not as this one, or does not come.
-    pub fn gather(mut channel: Channel, build: &str) -> Result<Self, String> {
-        let of = channel.of;
+    /// Names the host of one that is not as this one, or does not come; and all hosts where none is on that of the agent.
+    pub fn gather(mut channel: Channel, build: &str, agent: Option<&str>) -> Result<Self, String> {
         let own = Hello::of_this_process(build);
-        let hellos = hellos(&mut channel)?;
+        let mut hellos = hellos(&mut channel)?;
         let refusals: Vec<String> = hellos
             .iter()
             .filter_map(|(rank, hello)| hello.differs_from(*rank, &own))
@@ -74,9 +80,15 @@ impl Ranks {
         if !refusals.is_empty() {
             return Err(refusals.join("\n"));
         }
+        let agent = agent
+            .map(|host| Agent::among(&mut hellos, host, &own))
+            .transpose()?;
+        let of = 1 + hellos.len() as u32;
+        let rank_of_agent = agent.as_ref().map(|agent| agent.rank);
         let mut all = All {
             channel,
             own,
+            agent,
             followers: hellos
                 .into_iter()
                 .map(|(rank, hello)| Follower {
@@ -94,10 +106,11 @@ impl Ranks {
         Ok(Self {
             all: Arc::new(Mutex::new(all)),
             of,
+            agent: rank_of_agent,
         })
     }
 
-    /// How many load generators there are.
+    /// How many make load.
     pub(crate) fn count(&self) -> u32 {
         self.of
     }
@@ -222,7 +235,7 @@ impl Ranks {
         answers.map_err(RunError::Rank)
     }
 
-    fn lock(&self) -> MutexGuard<'_, All> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, All> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -265,6 +278,7 @@ impl All {
         };
         while let Some(silent) = waiting(&answers, &heard) {
             let arrival = self.channel.receive(Some(heard[silent] + SILENCE));
+            let place_of = |rank: u32| self.followers.iter().position(|follower| follower.rank == rank);
             let why = match arrival {
                 Ok(Some(Arrival::Message {
                     from,
@@ -274,14 +288,18 @@ impl All {
                     from,
                     message: Answer::Alive,
                 })) => {
-                    let at = (from as usize).checked_sub(1);
-                    if let Some(heard) = at.and_then(|at| heard.get_mut(at)) {
-                        *heard = Instant::now();
+                    if let Some(place) = place_of(from) {
+                        heard[place] = Instant::now();
                     }
                     continue;
                 }
+                // To a question that nobody asks any more.
+                Ok(Some(Arrival::Message {
+                    message: Answer::Agent { .. },
+                    ..
+                })) => continue,
                 Ok(Some(Arrival::Message { from, message })) => {
-                    match (from as usize).checked_sub(1).and_then(|at| answers.get_mut(at)) {
+                    match place_of(from).map(|place| &mut answers[place]) {
                         Some(answer @ None) => {
                             *answer = Some(message);
                             continue;
@@ -314,13 +332,18 @@ impl All {
         Ok(self.followers.iter().zip(answers).filter_map(answered).collect())
     }
 
-    fn still_there(&self) -> Result<(), String> {
+    pub(super) fn still_there(&self) -> Result<(), String> {
         self.lost.clone().map_or(Ok(()), Err)
     }
 
-    fn name_of(&self, rank: u32) -> String {
-        let found = self.followers.iter().find(|follower| follower.rank == rank);
-        found.map_or_else(|| format!("rank {rank}"), Follower::name)
+    pub(super) fn name_of(&self, rank: u32) -> String {
+        let followers = self
+            .followers
+            .iter()
+            .map(|follower| (follower.rank, &follower.hello));
+        let agent = self.agent.iter().map(|agent| (agent.rank, &agent.hello));
+        let found = followers.chain(agent).find(|(other, _)| *other == rank);
+        found.map_or_else(|| format!("rank {rank}"), |(rank, hello)| hello.name(rank))
     }
 
     /// Asks each in turn, so that no answer waits behind another's. A slice is called as long before as the slowest answer took.
@@ -336,9 +359,9 @@ impl All {
                 sent.map_err(|error| format!("{} is gone: {error}", self.name_of(rank)))?;
                 let deadline = Instant::now() + PROMPT;
                 let mut arrival = self.channel.receive(Some(deadline));
-                // What was said while it answered the last question.
+                // What was said while it answered the last question, or by the agent to one that nobody asks any more.
                 while let Ok(Some(Arrival::Message {
-                    message: Answer::Alive,
+                    message: Answer::Alive | Answer::Agent { .. },
                     ..
                 })) = arrival
                 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Part};
 use ciphertax_wire::Target;
@@ -15,6 +15,7 @@ use super::channel::{Arrival, Channel, Writer};
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
 use super::protocol::{Answer, CalledSlice, Failed, Request, Start, Yielded};
+use crate::agent::Agent;
 use crate::arm_columns::arm_columns;
 use crate::database::Database;
 use crate::databases;
@@ -31,7 +32,6 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// # Errors
 /// When what is said to it is no message, or nobody takes an answer.
 pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Result<(), String> {
-    let part = Part::new(channel.rank, channel.of).unwrap_or(Part::WHOLE);
     let gone =
         |error: std::io::Error| format!("what carries messages between load generators is gone: {error}");
     channel.send(0, &Hello::of_this_process(build)).map_err(gone)?;
@@ -39,17 +39,20 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
     say_it_lives(channel.writer(), Arc::clone(&works));
     let mut follower = Follower {
         target,
-        part,
+        rank: channel.rank,
+        of: channel.of,
         loads: BTreeMap::new(),
+        agent: Agent::default(),
     };
     loop {
         let request = match channel.receive::<Request>(None).map_err(gone)? {
             Some(Arrival::Message { message, .. }) => message,
             Some(Arrival::Lost { .. }) | None => return Ok(()),
         };
+        let arrived = Instant::now();
         works.store(true, Ordering::Relaxed);
         let answer = follower
-            .answer(request)
+            .answer(request, arrived)
             .unwrap_or_else(|error| Answer::Refused(error.to_string()));
         works.store(false, Ordering::Relaxed);
         channel.send(0, &answer).map_err(gone)?;
@@ -70,17 +73,23 @@ fn say_it_lives(writer: Writer, works: Arc<AtomicBool>) {
 
 struct Follower<'a> {
     target: Option<&'a Target>,
-    part: Part,
+    rank: u32,
+    /// How many there are.
+    of: u32,
     loads: BTreeMap<u32, Engine>,
+    /// For one that is on the server's machine and makes no load.
+    agent: Agent,
 }
 
 impl Follower<'_> {
-    fn answer(&mut self, request: Request) -> Result<Answer, RunError> {
+    fn answer(&mut self, request: Request, arrived: Instant) -> Result<Answer, RunError> {
         Ok(match request {
             Request::Clock => Answer::Clock(now_ns()),
             Request::Start(start) => {
                 make_room(&start.study).map_err(RunError::Files)?;
-                let engine = databases::engine_of_rank(self.target, &start, self.part)?;
+                let no_part = || RunError::Rank("it was called to a load that it makes no part of".into());
+                let part = start.part(self.rank, self.of).ok_or_else(no_part)?;
+                let engine = databases::engine_of_rank(self.target, &start, part)?;
                 let workers = engine.workers();
                 self.loads.insert(start.load, engine);
                 Answer::Started { workers }
@@ -90,6 +99,10 @@ impl Follower<'_> {
                 Answer::Prepared(prepared.err().as_ref().map(Failed::from))
             }
             Request::Slice(called) => Answer::Yielded(Box::new(self.slice(called)?)),
+            Request::Agent { number, request } => Answer::Agent {
+                number,
+                answer: Box::new(self.agent.answer(request, arrived)),
+            },
         })
     }
 

@@ -46,6 +46,15 @@ impl Hello {
         format!("rank {rank} on {}", self.host)
     }
 
+    /// True if it is on the host of this name, with its domain or without.
+    pub(super) fn is_on(&self, host: &str) -> bool {
+        let label = |name: &str| name.split('.').next().map(str::to_ascii_lowercase);
+        match host.contains('.') && self.host.contains('.') {
+            true => self.host.eq_ignore_ascii_case(host),
+            false => label(&self.host) == label(host),
+        }
+    }
+
     /// True if both are under one kernel, and so share its clock and its files.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         !self.boot.is_empty() && self.boot == other.boot

@@ -1,12 +1,13 @@
 //! What load generators say to each other: the conductor asks, a follower answers, in turns. A follower begins with
 //! [`Hello`](super::hello::Hello).
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Part};
 use ciphertax_model::{Cell, Study};
 use ciphertax_records::Yield;
 use serde::{Deserialize, Serialize};
 
 use super::reach::ArmReach;
+use crate::agent;
 use crate::error::RunError;
 
 /// What a follower is asked.
@@ -21,6 +22,8 @@ pub(super) enum Request {
     Prepare { load: u32, arm: usize },
     /// To work a slice.
     Slice(CalledSlice),
+    /// What an agent is asked. The answer has the same number: one that comes too late is none to the next question.
+    Agent { number: u64, request: agent::Request },
 }
 
 /// A cell, and what is needed to make its part of the load.
@@ -34,9 +37,20 @@ pub(crate) struct Start {
     /// In the order of the cell.
     pub(crate) arms: Vec<ArmReach>,
     pub(crate) seed: u64,
+    /// The rank that makes no load; `None` where all do.
+    pub(crate) agent: Option<u32>,
 }
 
 impl Start {
+    /// What a load generator does of the load; `None` for one that makes none.
+    pub(super) fn part(&self, rank: u32, of: u32) -> Option<Part> {
+        match self.agent {
+            None => Part::new(rank, of),
+            Some(agent) if agent == rank => None,
+            Some(agent) => Part::new(rank - u32::from(rank > agent), of - 1),
+        }
+    }
+
     /// The cell.
     ///
     /// # Errors
@@ -70,6 +84,8 @@ pub(super) enum Answer {
     Prepared(Option<Failed>),
     /// What it did in the slice.
     Yielded(Box<Yielded>),
+    /// What an agent answers.
+    Agent { number: u64, answer: Box<agent::Answer> },
     /// It still works at what it was asked.
     Alive,
     /// It cannot go on, and why.

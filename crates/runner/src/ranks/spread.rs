@@ -30,6 +30,7 @@ impl SpreadLoad {
     pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, mut start: Start) -> Result<Self, RunError> {
         let number = ranks.next_load();
         start.load = number;
+        start.agent = ranks.agent;
         let answers = ranks.ask(|_| Request::Start(Box::new(start.clone())))?;
         let mut workers = own.workers();
         for Answered { name, answer, .. } in answers {

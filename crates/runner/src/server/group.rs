@@ -34,7 +34,7 @@ use crate::far::Far;
 use crate::footprint::Footprint;
 use crate::groups::Group;
 use crate::patience::unusable;
-use crate::ranks::{ArmReach, PrivateReach};
+use crate::ranks::{ArmReach, PrivateReach, Ranks};
 use crate::tpcc::Examination;
 use crate::wait_events::WaitEventAsker;
 
@@ -146,6 +146,7 @@ impl<D: Database> GroupServer<D> {
         study: &Study,
         target: TargetServers<D>,
         identity: Identity,
+        ranks: Option<&Ranks>,
     ) -> Result<Self, RunError> {
         let mut route = Route::to_target(&target.endpoints, target.trust());
         route.trust.releases_buffers = are_many(study);
@@ -178,7 +179,7 @@ impl<D: Database> GroupServer<D> {
             is_loaded: false,
         };
         server.find_members()?;
-        server.ask_from_afar(study)?;
+        server.ask_from_afar(study, ranks)?;
         D::claim(&mut server.control)?;
         server.leave_connections_to_others(study)?;
         server
@@ -448,8 +449,8 @@ impl<D: Database> GroupServer<D> {
     }
 
     /// Has something on another machine tell what its processes use, where the study says what.
-    fn ask_from_afar(&mut self, study: &Study) -> Result<(), RunError> {
-        let far = Far::open(study, &self.route.control, D::SERVED_BY);
+    fn ask_from_afar(&mut self, study: &Study, ranks: Option<&Ranks>) -> Result<(), RunError> {
+        let far = Far::open(study, &self.route.control, D::SERVED_BY, ranks);
         if let Some(far) = far.map_err(|problem| self.control.unusable(problem))? {
             self.processes = self.processes.told_by(far);
         }

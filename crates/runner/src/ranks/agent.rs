@@ -1,0 +1,108 @@
+//! The load generator that makes no load: it is beside the server, and reads its clocks.
+
+use std::io::{self, ErrorKind};
+use std::time::{Duration, Instant};
+
+use ciphertax_reactor::stop;
+use ciphertax_records::harmless;
+
+use super::channel::Arrival;
+use super::conduct::{All, Ranks};
+use super::hello::Hello;
+use super::protocol::{Answer, Request};
+use crate::agent;
+
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) rank: u32,
+    pub(super) hello: Hello,
+    /// Questions so far.
+    asked: u64,
+}
+
+impl Agent {
+    /// Takes the first on this host from those that follow.
+    ///
+    /// # Errors
+    /// Which hosts there are, if none of them is it.
+    pub(super) fn among(followers: &mut Vec<(u32, Hello)>, host: &str, own: &Hello) -> Result<Self, String> {
+        let Some(place) = followers.iter().position(|(_, hello)| hello.is_on(host)) else {
+            let hosts: Vec<String> = followers.iter().map(|(rank, hello)| hello.name(*rank)).collect();
+            return Err(format!(
+                "no load generator on {host} can be the agent: rank 0 on {} conducts, and there is {}; start one there too, or name its \
+                 host as it calls itself",
+                own.host,
+                hosts.join(", ")
+            ));
+        };
+        let (rank, hello) = followers.remove(place);
+        Ok(Self {
+            rank,
+            hello,
+            asked: 0,
+        })
+    }
+}
+
+impl Ranks {
+    /// Asks the agent, and waits so long for its answer.
+    ///
+    /// # Errors
+    /// If there is none in time, or a load generator is gone.
+    pub(crate) fn ask_agent(
+        &self,
+        request: &agent::Request,
+        patience: Duration,
+    ) -> io::Result<agent::Answer> {
+        self.lock().ask_agent(request, patience)
+    }
+}
+
+impl All {
+    fn ask_agent(&mut self, request: &agent::Request, patience: Duration) -> io::Result<agent::Answer> {
+        self.still_there().map_err(io::Error::other)?;
+        let agent = self.agent.as_mut().ok_or(ErrorKind::NotConnected)?;
+        agent.asked += 1;
+        let (rank, number) = (agent.rank, agent.asked);
+        self.channel.send(
+            rank,
+            &Request::Agent {
+                number,
+                request: request.clone(),
+            },
+        )?;
+        let deadline = Instant::now() + patience;
+        loop {
+            let arrival = self
+                .channel
+                .receive(Some(deadline.min(Instant::now() + stop::LOOK)));
+            let why = match arrival {
+                Ok(Some(Arrival::Message {
+                    from,
+                    message: Answer::Agent { number: of, answer },
+                })) => {
+                    if (from, of) == (rank, number) {
+                        return Ok(*answer);
+                    }
+                    continue;
+                }
+                Ok(Some(Arrival::Message {
+                    message: Answer::Alive,
+                    ..
+                })) => continue,
+                Ok(Some(Arrival::Message { from, .. })) => {
+                    format!("{} answers what it was not asked", self.name_of(from))
+                }
+                Ok(Some(Arrival::Lost { rank, why })) => {
+                    format!("{} is gone: {}", self.name_of(rank), harmless(&why))
+                }
+                Err(error) if error.kind() == ErrorKind::TimedOut => match stop::is_over(deadline) {
+                    true => return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer")),
+                    false => continue,
+                },
+                Ok(None) | Err(_) => "what carries messages between load generators is gone".to_owned(),
+            };
+            return Err(io::Error::other(self.lost.insert(why).clone()));
+        }
+    }
+}

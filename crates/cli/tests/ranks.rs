@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(10);
 const THREE_DATABASES: &str = r#"
     name = "three"
     question = "What does TLS cost?"
-    time_s = 60
+    time_s = 90
     dataset = { table_size = 1000 }
     ycsb = { record_count = 1000 }
     arm = [{ name = "plain", transport = "plain" }, { name = "tls", transport = "tls1.3" }]
@@ -222,7 +222,10 @@ fn four_load_generators_measure_three_databases_together_and_leave_nothing() {
 #[test]
 fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_message() {
     let server = OwnServer::start();
-    let sandbox = with_study(LONG);
+    // Twenty statements, and four sessions each to write them.
+    let sandbox = with_study(&LONG.replace("table_size = 1000", "table_size = 20000"));
+    server.query("SET GLOBAL log_output = 'TABLE'");
+    server.query("SET GLOBAL general_log = ON");
     let url = server.url();
     let Some(program) = ciphertax_mpi() else { return };
     let mut command = sandbox.command_of(
@@ -240,6 +243,9 @@ fn load_generators_measure_a_server_of_the_users_own_and_its_password_is_in_no_m
     finished.measured();
     let (run, samples) = (record(&sandbox.run()), samples(&sandbox.run()));
     no_slice_is_lost(&run, &samples, 3);
+    let wrote =
+        "SELECT COUNT(DISTINCT thread_id) FROM mysql.general_log WHERE argument LIKE 'REPLACE INTO sbtest1%'";
+    assert_eq!(server.query(wrote), ["12"], "all three wrote the table");
     assert!(
         !fs::read_to_string(sandbox.run().join("run.json"))
             .unwrap()

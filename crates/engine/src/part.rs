@@ -16,6 +16,11 @@ impl Part {
         (index < of).then_some(Self { index, of })
     }
 
+    /// Those of many things that are its own where parts take turns.
+    pub fn own<T>(self, all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        all.skip(self.index as usize).step_by(self.of as usize)
+    }
+
     /// A seed of its own; of the whole, and of the first part, the one that is given.
     pub(crate) fn seed(self, seed: u64) -> u64 {
         seed ^ (u64::from(self.index) << 48)

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
-use ciphertax_engine::{Engine, Part};
 use ciphertax_lab::catalogue;
 use ciphertax_model::workload::Vocabulary;
 use ciphertax_model::{Arm, Cell, ServerSpec, Study, TlsVersion};
@@ -21,7 +20,6 @@ use crate::mysql::{MySql, encdb_target, mysql_target};
 use crate::plan::EncdbAccount;
 use crate::postgresql::{PostgreSql, postgresql_target};
 use crate::private_database::PrivateDatabase;
-use crate::ranks::{self, Start};
 use crate::server::{GroupServer, TargetServers};
 use crate::servers::{GroupServers, Opening, Servers};
 use crate::sqlite::Sqlite;
@@ -49,45 +47,46 @@ pub(crate) fn measured_target(
     }
 }
 
-/// The load threads of one of several load generators, on a private server of the study's kind or on the user's own.
+/// What one of several load generators does on whatever database.
+pub(crate) trait RankWork {
+    /// What it comes to.
+    type Output;
+
+    /// `own` is the user's own server.
+    ///
+    /// # Errors
+    /// When it cannot be done, or nothing is known of the server.
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Self::Output, RunError>;
+}
+
+/// Has one of several load generators work on the user's own server, or on a private one that is called so in the catalogue.
 ///
 /// # Errors
-/// When they cannot be started, or nothing is known of the server.
-pub(crate) fn engine_of_rank(target: Option<&Target>, start: &Start, part: Part) -> Result<Engine, RunError> {
+/// Those of the work.
+pub(crate) fn of_rank<W: RankWork>(
+    target: Option<&Target>,
+    server: &str,
+    work: W,
+) -> Result<W::Output, RunError> {
     let protocol = match target {
         Some(target) => self::target(target).protocol(),
-        None => {
-            let cell = start.cell()?;
-            let protocol = entry(&start.study.server_spec(cell).server)?.protocol();
-            protocol
-                .ok_or_else(|| RunError::Rank("a database in its client has one load generator".into()))?
-        }
+        None => entry(server)?
+            .protocol()
+            .ok_or_else(|| RunError::Rank("a database in its client has one load generator".into()))?,
     };
     match protocol {
-        catalogue::Protocol::MySql => ranks::engine::<MySql>(
-            || match target {
-                Some(Target::MySql(target)) => Some(mysql_target(target)),
-                _ => None,
-            },
-            start,
-            part,
-        ),
-        catalogue::Protocol::MongoDb => ranks::engine::<MongoDb>(
-            || match target {
-                Some(Target::MongoDb(target)) => Some(mongodb_target(target)),
-                _ => None,
-            },
-            start,
-            part,
-        ),
-        catalogue::Protocol::PostgreSql => ranks::engine::<PostgreSql>(
-            || match target {
-                Some(Target::PostgreSql(target)) => Some(postgresql_target(target)),
-                _ => None,
-            },
-            start,
-            part,
-        ),
+        catalogue::Protocol::MySql => work.work::<MySql>(|| match target {
+            Some(Target::MySql(target)) => Some(mysql_target(target)),
+            _ => None,
+        }),
+        catalogue::Protocol::MongoDb => work.work::<MongoDb>(|| match target {
+            Some(Target::MongoDb(target)) => Some(mongodb_target(target)),
+            _ => None,
+        }),
+        catalogue::Protocol::PostgreSql => work.work::<PostgreSql>(|| match target {
+            Some(Target::PostgreSql(target)) => Some(postgresql_target(target)),
+            _ => None,
+        }),
     }
 }
 

@@ -8,6 +8,7 @@ use ciphertax_model::study::BASELINE_AGAIN;
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, Distances, ServerSpec, Study};
 use ciphertax_records::{DataSize, Proof, ServerId, ServerRecord, SessionRecord, Yield};
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
 use ciphertax_workload::{Driver, Job};
 
@@ -19,7 +20,7 @@ use crate::footprint::Footprint;
 use crate::groups::groups;
 use crate::load::{self, Load};
 use crate::progress::{Progress, Stage};
-use crate::ranks::{ArmReach, Ranks, SpreadLoad, Start};
+use crate::ranks::{ArmReach, Loading, Ranks, SpreadLoad, Start, load_together};
 use crate::schedule::PlannedSlice;
 use crate::server::{AtRestProofs, GroupServer, Identity, ProvedArm, Server, TargetServers};
 use crate::tpcc;
@@ -333,9 +334,10 @@ impl<D: Database> Servers for GroupServers<D> {
 
     fn load(&mut self, study: &Study, progress: &mut dyn Progress) -> Result<(), RunError> {
         let study = of_own_cells(self.spec.as_ref(), study);
-        for group in &mut self.groups {
+        for (index, group) in self.groups.iter_mut().enumerate() {
             let key = self.column_key.as_ref();
             let mut heard = |rows, of| progress.stage(&Stage::Loading { rows, of });
+            load_in_parts(self.ranks.as_ref(), group, &self.arms, index, &study, &mut heard)?;
             group.server.load(&study, key, &mut heard)?;
             group.tables = tpcc::Tables::of(&study, D::Access::VOCABULARIES, key);
             if let Some(tables) = &group.tables {
@@ -475,6 +477,40 @@ impl<'a> Opening<'a> {
     pub(crate) fn measured_at(&self, spec: Option<&ServerSpec>) -> Vec<&'a Arm> {
         measured_at(self.study, self.arms, spec)
     }
+}
+
+/// Has all load generators write the data set of the group of this number; nothing where there is one alone, or where something is there
+/// already. What is missing then is made as always.
+fn load_in_parts<D: Database>(
+    ranks: Option<&Ranks>,
+    group: &mut Group<D>,
+    arms: &[OpenArm<D>],
+    index: usize,
+    study: &Study,
+    heard: &mut dyn FnMut(u64, u64),
+) -> Result<(), RunError> {
+    let mut measured = study.cells.iter().flat_map(|cell| study.measured_arms_of(cell));
+    let of_group = |arm: &Arm| {
+        arms.iter()
+            .find(|open| open.name == arm.name && open.group == index)
+    };
+    let found = measured.find_map(|arm| Some((of_group(&arm)?, arm)));
+    let Some((ranks, (open, arm))) = ranks.zip(found) else {
+        return Ok(());
+    };
+    let of = Contents::of(study, D::Access::VOCABULARIES).rows();
+    heard(0, of);
+    if !group.server.begin_load(study)? {
+        return Ok(());
+    }
+    let loading = Loading {
+        study: study.clone(),
+        reach: group.server.reach_of(&arm, &open.proved.expectation)?,
+        agent: None,
+    };
+    load_together::<D>(ranks, &open.proved.access, loading, &mut |rows| {
+        heard(rows.min(of), of)
+    })
 }
 
 /// Those of `arms` that any cell with this spec measures.

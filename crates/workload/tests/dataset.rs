@@ -5,11 +5,12 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
+use ciphertax_engine::Part;
 use ciphertax_lab::PrivateServer;
 use ciphertax_model::{Dataset, Distribution};
 use ciphertax_testkit::{PATIENCE, within};
 use ciphertax_wire::mysql::Session;
-use ciphertax_workload::dataset::{self, DatasetError};
+use ciphertax_workload::dataset::{self, Contents, DatasetError};
 
 use crate::common::{administer, empty_server, options, prepare, run, server_with, with_session};
 
@@ -66,6 +67,43 @@ fn the_indexed_column_is_distributed_as_asked() {
         let middle = "SELECT COUNT(*) FROM ciphertax.sbtest1 WHERE k BETWEEN 1230 AND 1270";
         let share = administer(&server, &[middle])[0].parse::<f64>().unwrap() / 2500.0;
         assert!((least..most).contains(&share), "{distribution:?}: {share}");
+    }
+}
+
+#[test]
+fn what_several_load_a_part_of_each_is_whole_and_what_none_of_them_did_is_made() {
+    for parts in [3, 2] {
+        let server = empty_server();
+        let contents = Contents::from(DATASET);
+        let begin = || {
+            let options = options(&server, None, None);
+            run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap()
+        };
+        assert!(begin());
+        let mut rows = Vec::new();
+        for index in 0..parts {
+            let part = Part::new(index, 3).unwrap();
+            let options = options(&server, None, None);
+            let heard = |count| rows.push(count);
+            run(async |reactor| {
+                dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await
+            })
+            .unwrap();
+        }
+        // Six chunks, dealt out in turns; the last of each table is half as large.
+        assert_eq!(rows, [1000, 2000, 1000, 2000, 500, 1000][..2 * parts as usize]);
+        assert!(!begin());
+        let mut heard = Vec::new();
+        prepare(&server, &DATASET, |rows| heard.push(rows)).unwrap();
+        match parts {
+            3 => assert_eq!(heard, [5000]),
+            // The third part is the last chunk of each table.
+            _ => assert!(
+                heard.len() == 3 && heard[0] == 4000 && heard[2] == 5000,
+                "{heard:?}"
+            ),
+        }
+        assert_eq!(checksums(&server), checksums(&server_with(&DATASET)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ciphertax_engine::Workload;
+use ciphertax_engine::{Part, Workload};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::POSTGRESQL;
 use ciphertax_model::{AuthenticationMethod, ColumnFunctions, Pgbench, Transport, YcsbTable};
@@ -387,6 +387,42 @@ fn an_account_with_rights_in_a_schema_alone_makes_the_data_set_there_and_leaves_
         }
         administer(&server, &format!("DROP SCHEMA {SCHEMA}"));
     }
+}
+
+#[test]
+fn what_three_load_a_part_of_each_is_whole() {
+    let contents = Contents {
+        usertable: Some(TABLE),
+        ..Contents::from(tables(2, 2500).dataset)
+    };
+    let sums = |server: &PrivateServer| {
+        let records = administer(
+            server,
+            "SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM ciphertax.usertable AS t",
+        );
+        [checksums(server), records].concat()
+    };
+    let alone = server();
+    prepared(&alone, &contents).unwrap();
+    let server = server();
+    let options = plain_postgresql(&server);
+    let begin =
+        || run(async |reactor| dataset::begin::<Session>(reactor, &options, &contents).await).unwrap();
+    assert!(begin());
+    let mut written = 0;
+    for index in 0..3 {
+        let part = Part::new(index, 3).unwrap();
+        let mut last = 0;
+        let heard = |rows| last = rows;
+        run(async |reactor| dataset::load_part::<Session>(reactor, &options, &contents, part, heard).await)
+            .unwrap();
+        written += last;
+    }
+    assert_eq!(written, contents.rows());
+    assert!(!begin());
+    let heard = prepared(&server, &contents).unwrap();
+    assert_eq!(heard, [5000, contents.rows()], "nothing was missing");
+    assert_eq!(sums(&server), sums(&alone));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciphertax_engine::{Engine, Failure, SliceYield};
+use ciphertax_engine::{Engine, Failure, Part, SliceYield};
 use ciphertax_lab::PrivateServer;
 use ciphertax_lab::catalogue::MONGODB;
 use ciphertax_model::{
@@ -116,6 +116,35 @@ fn an_interrupted_load_is_taken_up_and_what_is_wrong_is_made_anew() {
         assert!(progress.starts_with(heard), "{damage:?}: {progress:?}");
         assert_eq!(progress.last(), Some(&1050), "{damage:?}");
         assert_eq!(documents(&server, "usertable"), 1050);
+    }
+}
+
+#[test]
+fn what_two_load_a_part_of_each_is_whole_and_what_one_did_not_is_made() {
+    if fetched(&MONGODB).is_none() {
+        return;
+    }
+    let records = u64::from(TABLE.record_count);
+    for parts in [2, 1] {
+        let server = server();
+        let options = options(&server);
+        let begin = || run(async |reactor| dataset::begin(reactor, &options, &TABLE).await).unwrap();
+        assert!(begin());
+        let mut written = 0;
+        for index in 0..parts {
+            let part = Part::new(index, 2).unwrap();
+            let mut heard = Vec::new();
+            run(async |reactor| {
+                dataset::load_part(reactor, &options, &TABLE, part, |count| heard.push(count)).await
+            })
+            .unwrap();
+            assert!(heard.is_sorted() && heard[heard.len() - 1] < records, "{heard:?}");
+            written += heard[heard.len() - 1];
+        }
+        assert_eq!(written == records, parts == 2, "{written}");
+        assert!(!begin());
+        let heard = load(&server, TABLE).unwrap();
+        assert_eq!((heard[0], *heard.last().unwrap()), (written, records));
     }
 }
 

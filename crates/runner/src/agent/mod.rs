@@ -3,7 +3,7 @@
 //! | here | there |
 //! |---|---|
 //! | [`AgentMeter`] is the server's meter | [`main`] answers it |
-//! | [`way`] leads there: the system's `ssh` by a [`link`], or the messages of load generators | its standard input and output, or the same messages |
+//! | [`way`] leads there: the system's `ssh` by a [`link`], or load generators | its standard input and output, or their messages |
 //! | [`names`] makes its numbers of stacks those of the run | |
 
 mod begin;

@@ -11,17 +11,20 @@ mod variable;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::column_relay::RunningColumnRelay;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, ColumnEncryption, ColumnFunctions, Study};
+use ciphertax_reactor::Reactor;
 use ciphertax_wire::Expectation;
 use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
+use ciphertax_workload::dataset::{Contents, DatasetError};
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use crate::connections::Limit;
@@ -153,6 +156,25 @@ pub(crate) trait Database: Clients {
         fields: Option<FieldEncryption>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<bool, RunError>;
+
+    /// Has the tables there, and tells whether several load generators may write a part of their rows each before
+    /// [`Database::load`]. Whatever is wrong that says.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError>;
+
+    /// Writes a part of the rows of tables that are there; `progress` hears how many it has written.
+    ///
+    /// # Errors
+    /// When the server refuses, or somebody wants to stop.
+    fn load_part(
+        reactor: &Rc<Reactor>,
+        access: &Self::Access,
+        study: &Study,
+        part: Part,
+        progress: &mut dyn FnMut(u64),
+    ) -> impl Future<Output = Result<(), DatasetError>>;
 
     /// Checks TPC-C's tables, and tells what holds of each set; nothing where the database has none.
     ///

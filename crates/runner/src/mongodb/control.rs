@@ -142,6 +142,15 @@ impl Control<MongoDb> {
         removed.map_err(|error| self.of_removal(error))
     }
 
+    /// Has YCSB's table there, and tells whether it holds nothing; false as well where something is wrong.
+    pub(super) fn begin(&self, access: &MongodbAccess, table: &YcsbTable) -> Result<bool, RunError> {
+        let begin = async {
+            let primary = access.primary(&self.reactor).await?;
+            dataset::begin(&self.reactor, &primary, table).await
+        };
+        Ok(self.wait_for(PATIENCE, begin)?.unwrap_or(false))
+    }
+
     /// Makes YCSB's table, and waits until all members have it.
     pub(super) fn prepare(
         &self,

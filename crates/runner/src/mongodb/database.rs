@@ -1,17 +1,20 @@
 //! What ciphertax does on a MongoDB, or on the servers of a replica set.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::mongodb::{self as lab, find_canary, prove};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, CellEncoding, ReadPreference, Study, Transport};
+use ciphertax_reactor::Reactor;
 use ciphertax_wire::mongodb::{ConnectOptions, Login, Others};
 use ciphertax_wire::{Address, Expectation, MongoDbTarget, Target};
 use ciphertax_workload::Driver;
-use ciphertax_workload::dataset::Contents;
-use ciphertax_workload::mongodb::MongodbAccess;
+use ciphertax_workload::dataset::{Contents, DatasetError};
+use ciphertax_workload::mongodb::{MongodbAccess, dataset};
 use ciphertax_workload::ycsb::FieldEncryption;
 
 use super::clients::MongoDb;
@@ -237,6 +240,27 @@ impl Database for MongoDb {
         let access = self.default_access(control);
         control.prepare(&access, &table, fields.as_ref(), |records| progress(records, of))?;
         Ok(true)
+    }
+
+    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError> {
+        match Contents::of(study, MongodbAccess::VOCABULARIES).usertable {
+            Some(table) => control.begin(&self.default_access(control), &table),
+            None => Ok(false),
+        }
+    }
+
+    async fn load_part(
+        reactor: &Rc<Reactor>,
+        access: &MongodbAccess,
+        study: &Study,
+        part: Part,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), DatasetError> {
+        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
+            return Ok(());
+        };
+        let primary = access.primary(reactor).await?;
+        dataset::load_part(reactor, &primary, &table, part, progress).await
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {

@@ -1,19 +1,22 @@
 //! What ciphertax does on MySQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::{Cluster, Entry};
 use ciphertax_lab::mysql::{prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::workload::Tables;
 use ciphertax_model::{Arm, Cell, ColumnFunctions, Study};
-use ciphertax_wire::mysql::ConnectOptions;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::mysql::{ConnectOptions, Session};
 use ciphertax_wire::{Expectation, MySqlTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{self, CellsProof, Contents};
+use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError};
 use ciphertax_workload::mysql::MysqlAccess;
 use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
@@ -217,6 +220,21 @@ impl Database for MySql {
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
         Ok(true)
+    }
+
+    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError> {
+        control.begin(&Contents::of(study, MysqlAccess::VOCABULARIES))
+    }
+
+    async fn load_part(
+        reactor: &Rc<Reactor>,
+        access: &MysqlAccess,
+        study: &Study,
+        part: Part,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), DatasetError> {
+        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
+        dataset::load_part::<Session>(reactor, &access.options, &contents, part, progress).await
     }
 
     fn examine_tables(

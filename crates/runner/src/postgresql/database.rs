@@ -1,19 +1,22 @@
 //! What ciphertax does on PostgreSQL and servers that are compatible with it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ciphertax_columns::MasterKey;
+use ciphertax_engine::Part;
 use ciphertax_lab::catalogue::Entry;
 use ciphertax_lab::pooler::RunningPooler;
 use ciphertax_lab::postgresql::{self as lab, prove, select_canary};
 use ciphertax_lab::{PrivateServer, Proved, ProvedAtRest};
 use ciphertax_model::{Arm, Cell, CellEncoding, ColumnFunctions, Study};
-use ciphertax_wire::postgresql::ConnectOptions;
+use ciphertax_reactor::Reactor;
+use ciphertax_wire::postgresql::{ConnectOptions, Session};
 use ciphertax_wire::{Expectation, PostgreSqlTarget, Target};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::tpcc::ConditionResult;
-use ciphertax_workload::dataset::{CellsProof, Contents, SCHEMA};
+use ciphertax_workload::dataset::{self, CellsProof, Contents, DatasetError, SCHEMA};
 use ciphertax_workload::postgresql::PostgresqlAccess;
 use ciphertax_workload::sql::Columns;
 use ciphertax_workload::ycsb::FieldEncryption;
@@ -201,6 +204,21 @@ impl Database for PostgreSql {
         progress(0, of);
         control.prepare(&contents, &mut self.given_up, |rows| progress(rows, of))?;
         Ok(true)
+    }
+
+    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError> {
+        control.begin(&Contents::of(study, PostgresqlAccess::VOCABULARIES))
+    }
+
+    async fn load_part(
+        reactor: &Rc<Reactor>,
+        access: &PostgresqlAccess,
+        study: &Study,
+        part: Part,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), DatasetError> {
+        let contents = Contents::of(study, PostgresqlAccess::VOCABULARIES);
+        dataset::load_part::<Session>(reactor, &access.options, &contents, part, progress).await
     }
 
     fn examine_tables(

@@ -14,11 +14,12 @@ use ciphertax_workload::ycsb::KeySpace;
 use super::channel::{Arrival, Channel, Writer};
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
-use super::protocol::{Answer, CalledSlice, Failed, Request, Start, Yielded};
+use super::loading::load_part;
+use super::protocol::{Answer, CalledSlice, Failed, Loading, Request, Start, Yielded, part_of};
 use crate::agent::Agent;
 use crate::arm_columns::arm_columns;
 use crate::database::Database;
-use crate::databases;
+use crate::databases::{self, RankWork};
 use crate::error::RunError;
 use crate::load;
 use crate::own_limits::make_room;
@@ -85,11 +86,23 @@ impl Follower<'_> {
     fn answer(&mut self, request: Request, arrived: Instant) -> Result<Answer, RunError> {
         Ok(match request {
             Request::Clock => Answer::Clock(now_ns()),
+            Request::Load(loading) => {
+                let part = part_of(self.rank, self.of, loading.agent).ok_or_else(no_part)?;
+                let cells = &loading.study.cells;
+                let server = cells.first().map(|cell| loading.study.server_spec(cell).server);
+                let writing = Writing {
+                    loading: &loading,
+                    part,
+                };
+                let written = databases::of_rank(self.target, &server.unwrap_or_default(), writing);
+                Answer::Loaded(written.err().map(|error| error.to_string()))
+            }
             Request::Start(start) => {
                 make_room(&start.study).map_err(RunError::Files)?;
-                let no_part = || RunError::Rank("it was called to a load that it makes no part of".into());
-                let part = start.part(self.rank, self.of).ok_or_else(no_part)?;
-                let engine = databases::engine_of_rank(self.target, &start, part)?;
+                let part = part_of(self.rank, self.of, start.agent).ok_or_else(no_part)?;
+                let server = start.study.server_spec(start.cell()?).server;
+                let starting = Starting { start: &start, part };
+                let engine = databases::of_rank(self.target, &server, starting)?;
                 let workers = engine.workers();
                 self.loads.insert(start.load, engine);
                 Answer::Started { workers }
@@ -136,29 +149,50 @@ impl Follower<'_> {
     }
 }
 
-/// The load threads of a part of a cell's load, on a database of this kind; `own` is the user's own server.
-///
-/// # Errors
-/// When they cannot be started, or nothing is known of the server.
-pub(crate) fn engine<D: Database>(
-    own: impl Fn() -> Option<TargetServers<D>>,
-    start: &Start,
+fn no_part() -> RunError {
+    RunError::Rank("it was called to a load that it makes no part of".into())
+}
+
+/// The start of the load threads of a part of a cell's load.
+struct Starting<'a> {
+    start: &'a Start,
     part: Part,
-) -> Result<Engine, RunError> {
-    let Start { study, arms, .. } = start;
-    let cell = start.cell()?;
-    let accesses = arms.iter().map(|reach| reach.access::<D>(own()));
-    let accesses = accesses.collect::<Result<Vec<_>, _>>()?;
-    let keys = Arc::new(KeySpace::new(&study.ycsb));
-    let measured: Vec<_> = arms.iter().map(|reach| reach.arm.clone()).collect();
-    let job = Job {
-        study,
-        cell,
-        part,
-        keys: arms.iter().map(|_| Arc::clone(&keys)).collect(),
-        columns: arm_columns(study, &measured, None),
-        cpu: None,
-        seed: start.seed,
-    };
-    load::start(&job, accesses.into_iter())
+}
+
+impl RankWork for Starting<'_> {
+    type Output = Engine;
+
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<Engine, RunError> {
+        let Start { study, arms, .. } = self.start;
+        let cell = self.start.cell()?;
+        let accesses = arms.iter().map(|reach| reach.access::<D>(own()));
+        let accesses = accesses.collect::<Result<Vec<_>, _>>()?;
+        let keys = Arc::new(KeySpace::new(&study.ycsb));
+        let measured: Vec<_> = arms.iter().map(|reach| reach.arm.clone()).collect();
+        let job = Job {
+            study,
+            cell,
+            part: self.part,
+            keys: arms.iter().map(|_| Arc::clone(&keys)).collect(),
+            columns: arm_columns(study, &measured, None),
+            cpu: None,
+            seed: self.start.seed,
+        };
+        load::start(&job, accesses.into_iter())
+    }
+}
+
+/// The writing of a part of a data set.
+struct Writing<'a> {
+    loading: &'a Loading,
+    part: Part,
+}
+
+impl RankWork for Writing<'_> {
+    type Output = ();
+
+    fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<(), RunError> {
+        let Loading { study, reach, .. } = self.loading;
+        load_part::<D>(&reach.access::<D>(own())?, study, self.part, &mut |_| {})
+    }
 }

@@ -11,6 +11,7 @@ mod conduct;
 mod follow;
 mod hello;
 mod lead;
+mod loading;
 mod merge;
 mod protocol;
 mod reach;
@@ -23,8 +24,8 @@ pub use conduct::Ranks;
 pub use follow::follow;
 pub use role::{Role, role};
 
-pub(crate) use follow::engine;
-pub(crate) use protocol::Start;
+pub(crate) use loading::load_together;
+pub(crate) use protocol::{Loading, Start};
 pub(crate) use reach::{ArmReach, PrivateReach, ServerState, account_of};
 pub(crate) use refusals::cannot_be_spread;
 pub(crate) use spread::SpreadLoad;

@@ -16,6 +16,8 @@ use crate::error::RunError;
 pub(super) enum Request {
     /// What its clock says.
     Clock,
+    /// To write its part of the rows of a data set.
+    Load(Box<Loading>),
     /// To start its load threads for a cell.
     Start(Box<Start>),
     /// To open its connections to an arm, and to check them.
@@ -24,6 +26,16 @@ pub(super) enum Request {
     Slice(CalledSlice),
     /// What an agent is asked. The answer has the same number: one that comes too late is none to the next question.
     Agent { number: u64, request: agent::Request },
+}
+
+/// A data set, and how it is reached.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Loading {
+    /// With the cells alone that ask it.
+    pub(crate) study: Study,
+    pub(crate) reach: ArmReach,
+    /// As in [`Start`].
+    pub(crate) agent: Option<u32>,
 }
 
 /// A cell, and what is needed to make its part of the load.
@@ -42,15 +54,6 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// What a load generator does of the load; `None` for one that makes none.
-    pub(super) fn part(&self, rank: u32, of: u32) -> Option<Part> {
-        match self.agent {
-            None => Part::new(rank, of),
-            Some(agent) if agent == rank => None,
-            Some(agent) => Part::new(rank - u32::from(rank > agent), of - 1),
-        }
-    }
-
     /// The cell.
     ///
     /// # Errors
@@ -58,6 +61,15 @@ impl Start {
     pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
         let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
         found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
+    }
+}
+
+/// What a load generator does of a load; `None` for the agent, which makes none.
+pub(super) fn part_of(rank: u32, of: u32, agent: Option<u32>) -> Option<Part> {
+    match agent {
+        None => Part::new(rank, of),
+        Some(agent) if agent == rank => None,
+        Some(agent) => Part::new(rank - u32::from(rank > agent), of - 1),
     }
 }
 
@@ -78,6 +90,8 @@ pub(super) struct CalledSlice {
 pub(super) enum Answer {
     /// What its clock says, in nanoseconds.
     Clock(u64),
+    /// It has written its part, or why not.
+    Loaded(Option<String>),
     /// Its load threads have started.
     Started { workers: u32 },
     /// Its connections are open, or why not.

@@ -366,6 +366,17 @@ impl<D: Database> GroupServer<D> {
         Ok(())
     }
 
+    /// Has the tables of the data sets there, and tells whether load generators may write a part of their rows each before
+    /// [`GroupServer::load`].
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(crate) fn begin_load(&mut self, study: &Study) -> Result<bool, RunError> {
+        // Also if it fails half-way.
+        self.is_loaded = true;
+        self.database.begin_load(&mut self.control, study)
+    }
+
     /// Checks TPC-C's tables, and tells what holds of each set.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod error;
 mod load;
 mod mark;
 pub(crate) mod parallel;
+mod part;
 mod pgbench;
 pub(crate) mod question;
 mod sbtest;
@@ -30,6 +31,7 @@ pub use cells_proof::{CellCanaries, CellsProof, CellsRead, write_cells_proof};
 pub use columns_proof::{ColumnCanaries, ColumnsRead, remove_columns_proof, write_columns_proof};
 pub use contents::Contents;
 pub use error::DatasetError;
+pub use part::{begin, load_part};
 pub use schema::SCHEMA;
 
 /// Sessions that load side by side.

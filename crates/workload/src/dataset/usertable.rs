@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use ciphertax_engine::Failure;
+use ciphertax_engine::{Failure, Part};
 use ciphertax_model::YcsbTable;
 
 use super::error::DatasetError;
@@ -35,6 +35,18 @@ pub(crate) async fn load<L: Loader>(
     }
     write(loaders, table, batches(table).collect(), &mut progress).await?;
     check(&mut loaders[0], table).await
+}
+
+/// Writes a part of a table that is there. `progress` hears how many records it has written, each time that it is more.
+pub(crate) async fn write_part<L: Loader>(
+    loaders: &mut [L],
+    table: &YcsbTable,
+    part: Part,
+    mut progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let own: Vec<Range<u64>> = part.own(batches(table)).collect();
+    let others = u64::from(table.record_count) - own.iter().map(|batch| batch.end - batch.start).sum::<u64>();
+    write(loaders, table, own, |there| progress(there - others)).await
 }
 
 /// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and

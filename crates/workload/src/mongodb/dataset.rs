@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+use ciphertax_engine::Part;
 use ciphertax_model::YcsbTable;
 use ciphertax_reactor::Reactor;
 use ciphertax_wire::WireError;
@@ -46,12 +47,61 @@ pub async fn prepare(
     claim(&mut session, table, fields).await?;
     session.close().await?;
 
+    let mut loaders = open_loaders(reactor, options, table, fields).await?;
+    usertable::load(&mut loaders, table, progress).await?;
+    close(loaders).await
+}
+
+/// Has the table there, in a database that is marked, and tells whether it holds nothing that could stay: then several processes may
+/// write a part each by [`load_part`], before [`prepare`] makes the rest and checks it.
+///
+/// # Errors
+/// As [`prepare`].
+pub async fn begin(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+) -> Result<bool, DatasetError> {
+    let (mut session, _) = Session::connect(reactor, options).await?;
+    claim(&mut session, table, None).await?;
+    let mut loader = MongodbLoader::open(session, Table::Usertable, table, None)?;
+    loader.create().await?;
+    let is_empty = loader.count().await? == 0;
+    loader.close().await?;
+    Ok(is_empty)
+}
+
+/// Writes a part of a table that is there. `progress` hears how many records it has written, each time that it is more.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop.
+pub async fn load_part(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+    part: Part,
+    progress: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let mut loaders = open_loaders(reactor, options, table, None).await?;
+    usertable::write_part(&mut loaders, table, part, progress).await?;
+    close(loaders).await
+}
+
+async fn open_loaders(
+    reactor: &Rc<Reactor>,
+    options: &ConnectOptions,
+    table: &YcsbTable,
+    fields: Option<&FieldEncryption>,
+) -> Result<Vec<MongodbLoader>, DatasetError> {
     let mut loaders = Vec::with_capacity(table.load_threads as usize);
     for _ in 0..table.load_threads {
         let (session, _) = Session::connect(reactor, options).await?;
         loaders.push(MongodbLoader::open(session, Table::Usertable, table, fields)?);
     }
-    usertable::load(&mut loaders, table, progress).await?;
+    Ok(loaders)
+}
+
+async fn close(loaders: Vec<MongodbLoader>) -> Result<(), DatasetError> {
     for loader in loaders {
         loader.close().await?;
     }

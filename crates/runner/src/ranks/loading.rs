@@ -1,0 +1,52 @@
+//! A data set that all load generators write together. What one of them could not write the conductor finds missing, and writes it.
+
+use ciphertax_engine::Part;
+use ciphertax_model::Study;
+use ciphertax_reactor::Reactor;
+use ciphertax_workload::Driver;
+use ciphertax_workload::dataset::Contents;
+
+use super::conduct::Ranks;
+use super::protocol::{Loading, Request};
+use crate::database::Database;
+use crate::error::RunError;
+use crate::patience::wait_for;
+
+/// Has all load generators write their part of the rows of tables that are there. `progress` hears how many all have written, as far as
+/// they are as fast as this one.
+///
+/// # Errors
+/// Who is gone, or that somebody wants to stop.
+pub(crate) fn load_together<D: Database>(
+    ranks: &Ranks,
+    access: &D::Access,
+    mut loading: Loading,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), RunError> {
+    loading.agent = ranks.agent;
+    ranks.tell(|_| Request::Load(Box::new(loading.clone())))?;
+    let all = u64::from(ranks.count());
+    let written = load_part::<D>(access, &loading.study, ranks.own_part(), &mut |rows| {
+        progress(rows * all)
+    });
+    if let Err(RunError::Stopped) = written {
+        return Err(RunError::Stopped);
+    }
+    ranks.answers().map(drop)
+}
+
+/// Writes a part of the rows of tables that are there.
+///
+/// # Errors
+/// When the server refuses, or somebody wants to stop.
+pub(super) fn load_part<D: Database>(
+    access: &D::Access,
+    study: &Study,
+    part: Part,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), RunError> {
+    let reactor = Reactor::new().map_err(|error| RunError::Rank(error.to_string()))?;
+    let patience = Contents::of(study, D::Access::VOCABULARIES).patience();
+    let task = D::load_part(&reactor, access, study, part, progress);
+    wait_for(&reactor, "the server", patience, task)?.map_err(RunError::from)
+}

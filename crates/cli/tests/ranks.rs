@@ -435,6 +435,29 @@ fn ctrl_c_is_heard_by_all() {
 }
 
 #[test]
+fn ctrl_c_is_heard_while_all_write_the_data() {
+    let server = OwnServer::start();
+    let before = server.schemas();
+    let sandbox = with_study(&LONG.replace("table_size = 1000", "table_size = 9000000"));
+    let url = server.url_with(server.password());
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", &url, "--out", "run"]) else {
+        return;
+    };
+    let rows = "SELECT SUM(table_rows) FROM information_schema.tables WHERE table_schema = 'ciphertax'";
+    let are_written = || server.query(rows)[0].parse().is_ok_and(|rows: u64| rows > 20_000);
+    assert!(within(PATIENCE, are_written), "nothing was loaded");
+    running.signal(Signal::INT);
+    let _ = running.finish_within(CLEANED_UP);
+    assert!(
+        within(SOON, || server.schemas() == before),
+        "{:?}",
+        server.schemas()
+    );
+    assert!(!sandbox.run().exists());
+    sandbox.expect_nothing_left();
+}
+
+#[test]
 fn what_mpirun_says_twice_is_one_order() {
     let sandbox = with_study(LONG);
     let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ciphertax_engine::Part;
+use ciphertax_reactor::stop;
 use ciphertax_records::{RankRecord, harmless};
 
 use super::agent::Agent;
@@ -222,7 +223,19 @@ impl Ranks {
     /// # Errors
     /// Who is gone or silent, or cannot go on.
     pub(super) fn answers(&self) -> Result<Vec<Answered>, RunError> {
-        self.lock().answers().map_err(RunError::Rank)
+        self.lock().answers(|| false).map_err(RunError::Rank)
+    }
+
+    /// The same of what may take long: [`RunError::Stopped`] soon after this thread is to stop.
+    ///
+    /// # Errors
+    /// As [`Ranks::answers`].
+    pub(super) fn answers_unless_stopped(&self) -> Result<Vec<Answered>, RunError> {
+        let answers = self.lock().answers(stop::is_requested);
+        answers.map_err(|why| match stop::is_requested() {
+            true => RunError::Stopped,
+            false => RunError::Rank(why),
+        })
     }
 
     /// [`Ranks::tell`] and [`Ranks::answers`].
@@ -231,7 +244,7 @@ impl Ranks {
     /// Those of both.
     pub(super) fn ask(&self, request: impl Fn(Offset) -> Request) -> Result<Vec<Answered>, RunError> {
         let mut all = self.lock();
-        let answers = all.tell(request).and_then(|()| all.answers());
+        let answers = all.tell(request).and_then(|()| all.answers(|| false));
         answers.map_err(RunError::Rank)
     }
 
@@ -267,8 +280,9 @@ impl All {
         Ok(())
     }
 
-    /// A follower says now and then that it lives: whoever is silent hangs, however long the others work.
-    fn answers(&mut self) -> Result<Vec<Answered>, String> {
+    /// A follower says now and then that it lives: whoever is silent hangs, however long the others work. Nobody is waited for once it
+    /// `is_over`.
+    fn answers(&mut self, is_over: impl Fn() -> bool) -> Result<Vec<Answered>, String> {
         self.still_there()?;
         let mut heard = vec![Instant::now(); self.followers.len()];
         let mut answers: Vec<Option<Answer>> = self.followers.iter().map(|_| None).collect();
@@ -277,7 +291,10 @@ impl All {
             open.min_by_key(|at| heard[*at])
         };
         while let Some(silent) = waiting(&answers, &heard) {
-            let arrival = self.channel.receive(Some(heard[silent] + SILENCE));
+            let deadline = heard[silent] + SILENCE;
+            let arrival = self
+                .channel
+                .receive(Some(deadline.min(Instant::now() + stop::LOOK)));
             let place_of = |rank: u32| self.followers.iter().position(|follower| follower.rank == rank);
             let why = match arrival {
                 Ok(Some(Arrival::Message {
@@ -312,7 +329,13 @@ impl All {
                 }
                 Ok(None) => "what carries messages between load generators is gone".to_owned(),
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    format!("{} does not answer", self.followers[silent].name())
+                    if is_over() {
+                        "the run is over".to_owned()
+                    } else if Instant::now() < deadline {
+                        continue;
+                    } else {
+                        format!("{} does not answer", self.followers[silent].name())
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     format!("a load generator says what is no message: {error}")

@@ -1,8 +1,11 @@
 //! A data set that all load generators write together. What one of them could not write the conductor finds missing, and writes it.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use ciphertax_engine::Part;
 use ciphertax_model::Study;
-use ciphertax_reactor::Reactor;
+use ciphertax_reactor::{Reactor, stop};
 use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::Contents;
 
@@ -26,13 +29,23 @@ pub(crate) fn load_together<D: Database>(
     loading.agent = ranks.agent;
     ranks.tell(|_| Request::Load(Box::new(loading.clone())))?;
     let all = u64::from(ranks.count());
-    let written = load_part::<D>(access, &loading.study, ranks.own_part(), &mut |rows| {
-        progress(rows * all)
-    });
-    if let Err(RunError::Stopped) = written {
-        return Err(RunError::Stopped);
-    }
-    ranks.answers().map(drop)
+    let stop = stop::heeded();
+    thread::scope(|scope| {
+        // The others say every second that they live, which nobody may leave unheard for as long as this one works.
+        let answers = scope.spawn(|| match &stop {
+            Some(stop) => stop::heed(stop, || ranks.answers_unless_stopped()),
+            None => ranks.answers_unless_stopped(),
+        });
+        let written = load_part::<D>(access, &loading.study, ranks.own_part(), &mut |rows| {
+            progress(rows * all)
+        });
+        let answered = answers.join().unwrap_or_else(|panic| resume_unwind(panic));
+        match written {
+            Err(RunError::Stopped) => Err(RunError::Stopped),
+            // What is wrong with the server the conductor says when it makes the rest.
+            _ => answered.map(drop),
+        }
+    })
 }
 
 /// Writes a part of the rows of tables that are there.

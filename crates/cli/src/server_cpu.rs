@@ -1,6 +1,6 @@
 //! Who tells the CPU time of a server that runs on another machine.
 
-use ciphertax_model::{CounterCommand, CpuCounter, Study};
+use ciphertax_model::{AgentAddress, CounterCommand, CpuCounter, Study};
 use clap::Args;
 
 use crate::measuring::option;
@@ -47,7 +47,8 @@ impl ServerCpuArguments {
     /// # Errors
     /// If a command's quotes do not match.
     pub(crate) fn apply(&self, study: &mut Study) -> Result<(), String> {
-        let rank = self.agent_rank.as_ref().map(|host| format!("rank://{host}"));
+        let rank = self.agent_rank.clone().map(AgentAddress::Rank);
+        let rank = rank.map(|address| address.to_string());
         if let Some(agent) = self.server_agent.clone().or(rank) {
             (study.agent, study.server_cpu) = (Some(agent), None);
         }

@@ -254,15 +254,13 @@ impl<W: Workload> Worker<W> {
 /// Waits for a time that has been agreed on with others, if it is to come. Whoever gives way while others work would begin after them.
 fn wait_for(start: Instant, gives_way: bool) -> io::Result<()> {
     let left = start.saturating_duration_since(Instant::now());
-    if left.is_zero() {
+    if left.is_zero() || !gives_way {
+        thread::sleep(left);
         return Ok(());
     }
     placement::be_punctual()?;
     thread::sleep(left);
-    match gives_way {
-        true => placement::give_way(),
-        false => Ok(()),
-    }
+    placement::give_way()
 }
 
 /// The connections of an arm that a load thread has yet to open.

@@ -397,12 +397,10 @@ impl<D: Database> Servers for GroupServers<D> {
             return Ok(Box::new(own));
         };
         let start = Start {
-            load: 0,
             study: study.clone(),
             cell: cell.name.clone(),
             arms: self.reach_of(arms)?,
             seed,
-            agent: None,
         };
         Ok(Box::new(SpreadLoad::start(own, ranks, cell.load.pace(), start)?))
     }
@@ -498,17 +496,17 @@ fn load_in_parts<D: Database>(
     let Some((ranks, (open, arm))) = ranks.zip(found) else {
         return Ok(());
     };
-    let of = Contents::of(study, D::Access::VOCABULARIES).rows();
+    let contents = Contents::of(study, D::Access::VOCABULARIES);
+    let of = contents.rows();
     heard(0, of);
-    if !group.server.begin_load(study)? {
+    if !group.server.begin_load(&contents)? {
         return Ok(());
     }
     let loading = Loading {
         study: study.clone(),
         reach: group.server.reach_of(&arm, &open.proved.expectation)?,
-        agent: None,
     };
-    load_together::<D>(ranks, &open.proved.access, loading, &mut |rows| {
+    load_together::<D>(ranks, &open.proved.access, &contents, loading, &mut |rows| {
         heard(rows.min(of), of)
     })
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use ciphertax_model::SshAddress;
+use ciphertax_model::{AgentAddress, SshAddress};
 
 use super::link::Link;
 use super::protocol::{Answer, Request};
@@ -34,7 +34,7 @@ impl fmt::Display for Reach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ssh { address, .. } => address.fmt(f),
-            Self::Rank { host, .. } => write!(f, "rank://{host}"),
+            Self::Rank { host, .. } => AgentAddress::Rank(host.clone()).fmt(f),
         }
     }
 }

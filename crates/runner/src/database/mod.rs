@@ -162,7 +162,7 @@ pub(crate) trait Database: Clients {
     ///
     /// # Errors
     /// When the server does not answer.
-    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError>;
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError>;
 
     /// Writes a part of the rows of tables that are there; `progress` hears how many it has written.
     ///
@@ -171,7 +171,7 @@ pub(crate) trait Database: Clients {
     fn load_part(
         reactor: &Rc<Reactor>,
         access: &Self::Access,
-        study: &Study,
+        contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
     ) -> impl Future<Output = Result<(), DatasetError>>;

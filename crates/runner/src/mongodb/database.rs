@@ -242,9 +242,9 @@ impl Database for MongoDb {
         Ok(true)
     }
 
-    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError> {
-        match Contents::of(study, MongodbAccess::VOCABULARIES).usertable {
-            Some(table) => control.begin(&self.default_access(control), &table),
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
+        match &contents.usertable {
+            Some(table) => control.begin(&self.default_access(control), table),
             None => Ok(false),
         }
     }
@@ -252,15 +252,15 @@ impl Database for MongoDb {
     async fn load_part(
         reactor: &Rc<Reactor>,
         access: &MongodbAccess,
-        study: &Study,
+        contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), DatasetError> {
-        let Some(table) = Contents::of(study, MongodbAccess::VOCABULARIES).usertable else {
+        let Some(table) = &contents.usertable else {
             return Ok(());
         };
         let primary = access.primary(reactor).await?;
-        dataset::load_part(reactor, &primary, &table, part, progress).await
+        dataset::load_part(reactor, &primary, table, part, progress).await
     }
 
     fn remove(&self, control: &Control<Self>) -> Result<bool, RunError> {

@@ -222,19 +222,18 @@ impl Database for MySql {
         Ok(true)
     }
 
-    fn begin_load(&mut self, control: &mut Control<Self>, study: &Study) -> Result<bool, RunError> {
-        control.begin(&Contents::of(study, MysqlAccess::VOCABULARIES))
+    fn begin_load(&mut self, control: &mut Control<Self>, contents: &Contents) -> Result<bool, RunError> {
+        control.begin(contents)
     }
 
     async fn load_part(
         reactor: &Rc<Reactor>,
         access: &MysqlAccess,
-        study: &Study,
+        contents: &Contents,
         part: Part,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), DatasetError> {
-        let contents = Contents::of(study, MysqlAccess::VOCABULARIES);
-        dataset::load_part::<Session>(reactor, &access.options, &contents, part, progress).await
+        dataset::load_part::<Session>(reactor, &access.options, contents, part, progress).await
     }
 
     fn examine_tables(

@@ -4,9 +4,7 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 use ciphertax_reactor::stop;
-use ciphertax_records::harmless;
 
-use super::channel::Arrival;
 use super::conduct::{All, Ranks};
 use super::hello::Hello;
 use super::protocol::{Answer, Request};
@@ -73,34 +71,17 @@ impl All {
         )?;
         let deadline = Instant::now() + patience;
         loop {
-            let arrival = self
-                .channel
-                .receive(Some(deadline.min(Instant::now() + stop::LOOK)));
-            let why = match arrival {
-                Ok(Some(Arrival::Message {
-                    from,
-                    message: Answer::Agent { number: of, answer },
-                })) => {
-                    if (from, of) == (rank, number) {
-                        return Ok(*answer);
-                    }
-                    continue;
+            let why = match self.next(deadline.min(Instant::now() + stop::LOOK)) {
+                Ok(Some((from, Answer::Agent { number: of, answer }))) if (from, of) == (rank, number) => {
+                    return Ok(*answer);
                 }
-                Ok(Some(Arrival::Message {
-                    message: Answer::Alive,
-                    ..
-                })) => continue,
-                Ok(Some(Arrival::Message { from, .. })) => {
-                    format!("{} answers what it was not asked", self.name_of(from))
+                Ok(Some((_, Answer::Agent { .. } | Answer::Alive))) => continue,
+                Ok(Some((from, _))) => format!("{} answers what it was not asked", self.name_of(from)),
+                Ok(None) if stop::is_over(deadline) => {
+                    return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer"));
                 }
-                Ok(Some(Arrival::Lost { rank, why })) => {
-                    format!("{} is gone: {}", self.name_of(rank), harmless(&why))
-                }
-                Err(error) if error.kind() == ErrorKind::TimedOut => match stop::is_over(deadline) {
-                    true => return Err(io::Error::new(ErrorKind::TimedOut, "it does not answer")),
-                    false => continue,
-                },
-                Ok(None) | Err(_) => "what carries messages between load generators is gone".to_owned(),
+                Ok(None) => continue,
+                Err(why) => why,
             };
             return Err(io::Error::other(self.lost.insert(why).clone()));
         }

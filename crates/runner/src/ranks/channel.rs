@@ -13,7 +13,6 @@ use serde::de::DeserializeOwned;
 pub struct Channel {
     conversation: Conversation,
     writer: Writer,
-    pub(super) rank: u32,
     /// How many there are, with this one.
     pub(super) of: u32,
 }
@@ -47,11 +46,10 @@ impl Writer {
 
 impl Channel {
     /// Over both ends of the same conversation, of which one is for reading.
-    pub(super) fn new(conversation: Conversation, writer: Conversation, rank: u32, of: u32) -> Self {
+    pub(super) fn new(conversation: Conversation, writer: Conversation, of: u32) -> Self {
         Self {
             conversation,
             writer: Writer(Arc::new(Mutex::new(writer))),
-            rank,
             of,
         }
     }

@@ -35,9 +35,8 @@ const LONGEST_NAME: usize = 80;
 #[derive(Debug, Clone)]
 pub struct Ranks {
     all: Arc<Mutex<All>>,
-    /// How many make load, and which one makes none.
-    pub(super) of: u32,
-    pub(super) agent: Option<u32>,
+    /// How many make load.
+    of: u32,
 }
 
 #[derive(Debug)]
@@ -85,7 +84,6 @@ impl Ranks {
             .map(|host| Agent::among(&mut hellos, host, &own))
             .transpose()?;
         let of = 1 + hellos.len() as u32;
-        let rank_of_agent = agent.as_ref().map(|agent| agent.rank);
         let mut all = All {
             channel,
             own,
@@ -107,7 +105,6 @@ impl Ranks {
         Ok(Self {
             all: Arc::new(Mutex::new(all)),
             of,
-            agent: rank_of_agent,
         })
     }
 
@@ -214,7 +211,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Who is gone.
-    pub(super) fn tell(&self, request: impl Fn(Offset) -> Request) -> Result<(), RunError> {
+    pub(super) fn tell(&self, request: impl Fn(Told) -> Request) -> Result<(), RunError> {
         self.lock().tell(request).map_err(RunError::Rank)
     }
 
@@ -242,7 +239,7 @@ impl Ranks {
     ///
     /// # Errors
     /// Those of both.
-    pub(super) fn ask(&self, request: impl Fn(Offset) -> Request) -> Result<Vec<Answered>, RunError> {
+    pub(super) fn ask(&self, request: impl Fn(Told) -> Request) -> Result<Vec<Answered>, RunError> {
         let mut all = self.lock();
         let answers = all.tell(request).and_then(|()| all.answers(|| false));
         answers.map_err(RunError::Rank)
@@ -251,6 +248,14 @@ impl Ranks {
     pub(super) fn lock(&self) -> MutexGuard<'_, All> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whom something is told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    /// The number of its part of the load, of how many; the conductor has the first.
+    pub(super) part: (u32, u32),
+    pub(super) offset: Offset,
 }
 
 /// What a follower answered.
@@ -268,14 +273,20 @@ impl Follower {
 }
 
 impl All {
-    fn tell(&mut self, request: impl Fn(Offset) -> Request) -> Result<(), String> {
+    fn tell(&mut self, request: impl Fn(Told) -> Request) -> Result<(), String> {
         self.still_there()?;
-        for index in 0..self.followers.len() {
-            let (rank, offset) = (self.followers[index].rank, self.followers[index].offset);
-            self.channel.send(rank, &request(offset)).map_err(|error| {
-                let why = format!("what carries messages between load generators is gone: {error}");
-                self.lost.insert(why).clone()
-            })?;
+        let of = 1 + self.followers.len() as u32;
+        for (part, follower) in (1..).zip(&self.followers) {
+            let told = Told {
+                part: (part, of),
+                offset: follower.offset,
+            };
+            self.channel
+                .send(follower.rank, &request(told))
+                .map_err(|error| {
+                    let why = format!("what carries messages between load generators is gone: {error}");
+                    self.lost.insert(why).clone()
+                })?;
         }
         Ok(())
     }
@@ -292,55 +303,31 @@ impl All {
         };
         while let Some(silent) = waiting(&answers, &heard) {
             let deadline = heard[silent] + SILENCE;
-            let arrival = self
-                .channel
-                .receive(Some(deadline.min(Instant::now() + stop::LOOK)));
+            let answer = self.next(deadline.min(Instant::now() + stop::LOOK));
             let place_of = |rank: u32| self.followers.iter().position(|follower| follower.rank == rank);
-            let why = match arrival {
-                Ok(Some(Arrival::Message {
-                    from,
-                    message: Answer::Refused(why),
-                })) => format!("{}: {}", self.name_of(from), harmless(&why)),
-                Ok(Some(Arrival::Message {
-                    from,
-                    message: Answer::Alive,
-                })) => {
+            let why = match answer {
+                Ok(Some((from, Answer::Refused(why)))) => {
+                    format!("{}: {}", self.name_of(from), harmless(&why))
+                }
+                Ok(Some((from, Answer::Alive))) => {
                     if let Some(place) = place_of(from) {
                         heard[place] = Instant::now();
                     }
                     continue;
                 }
                 // To a question that nobody asks any more.
-                Ok(Some(Arrival::Message {
-                    message: Answer::Agent { .. },
-                    ..
-                })) => continue,
-                Ok(Some(Arrival::Message { from, message })) => {
-                    match place_of(from).map(|place| &mut answers[place]) {
-                        Some(answer @ None) => {
-                            *answer = Some(message);
-                            continue;
-                        }
-                        _ => format!("rank {from} answers what it was not asked"),
-                    }
-                }
-                Ok(Some(Arrival::Lost { rank, why })) => {
-                    format!("{} is gone: {}", self.name_of(rank), harmless(&why))
-                }
-                Ok(None) => "what carries messages between load generators is gone".to_owned(),
-                Err(error) if error.kind() == ErrorKind::TimedOut => {
-                    if is_over() {
-                        "the run is over".to_owned()
-                    } else if Instant::now() < deadline {
+                Ok(Some((_, Answer::Agent { .. }))) => continue,
+                Ok(Some((from, message))) => match place_of(from).map(|place| &mut answers[place]) {
+                    Some(answer @ None) => {
+                        *answer = Some(message);
                         continue;
-                    } else {
-                        format!("{} does not answer", self.followers[silent].name())
                     }
-                }
-                Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    format!("a load generator says what is no message: {error}")
-                }
-                Err(_) => "what carries messages between load generators is gone".to_owned(),
+                    _ => format!("rank {from} answers what it was not asked"),
+                },
+                Ok(None) if is_over() => "the run is over".to_owned(),
+                Ok(None) if Instant::now() < deadline => continue,
+                Ok(None) => format!("{} does not answer", self.followers[silent].name()),
+                Err(why) => why,
             };
             return Err(self.lost.insert(why).clone());
         }
@@ -353,6 +340,24 @@ impl All {
             })
         };
         Ok(self.followers.iter().zip(answers).filter_map(answered).collect())
+    }
+
+    /// What is said next, and who says it; `None` if it is nothing by then.
+    ///
+    /// # Errors
+    /// Who is gone, or that nobody can be heard any more.
+    pub(super) fn next(&mut self, deadline: Instant) -> Result<Option<(u32, Answer)>, String> {
+        match self.channel.receive(Some(deadline)) {
+            Ok(Some(Arrival::Message { from, message })) => Ok(Some((from, message))),
+            Ok(Some(Arrival::Lost { rank, why })) => {
+                Err(format!("{} is gone: {}", self.name_of(rank), harmless(&why)))
+            }
+            Err(error) if error.kind() == ErrorKind::TimedOut => Ok(None),
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                Err(format!("a load generator says what is no message: {error}"))
+            }
+            Ok(None) | Err(_) => Err("what carries messages between load generators is gone".to_owned()),
+        }
     }
 
     pub(super) fn still_there(&self) -> Result<(), String> {

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use ciphertax_engine::{Engine, Part};
 use ciphertax_wire::Target;
-use ciphertax_workload::Job;
+use ciphertax_workload::dataset::Contents;
 use ciphertax_workload::ycsb::KeySpace;
+use ciphertax_workload::{Driver, Job};
 
 use super::channel::{Arrival, Channel, Writer};
 use super::clock::{instant_of, now_ns, ns_of};
 use super::hello::Hello;
 use super::loading::load_part;
-use super::protocol::{Answer, CalledSlice, Failed, Loading, Request, Start, Yielded, part_of};
+use super::protocol::{Answer, CalledSlice, Failed, Loading, Request, Start, Yielded};
 use crate::agent::Agent;
 use crate::arm_columns::arm_columns;
 use crate::database::Database;
@@ -40,8 +41,6 @@ pub fn follow(mut channel: Channel, target: Option<&Target>, build: &str) -> Res
     say_it_lives(channel.writer(), Arc::clone(&works));
     let mut follower = Follower {
         target,
-        rank: channel.rank,
-        of: channel.of,
         loads: BTreeMap::new(),
         agent: Agent::default(),
     };
@@ -74,9 +73,6 @@ fn say_it_lives(writer: Writer, works: Arc<AtomicBool>) {
 
 struct Follower<'a> {
     target: Option<&'a Target>,
-    rank: u32,
-    /// How many there are.
-    of: u32,
     loads: BTreeMap<u32, Engine>,
     /// For one that is on the server's machine and makes no load.
     agent: Agent,
@@ -86,25 +82,27 @@ impl Follower<'_> {
     fn answer(&mut self, request: Request, arrived: Instant) -> Result<Answer, RunError> {
         Ok(match request {
             Request::Clock => Answer::Clock(now_ns()),
-            Request::Load(loading) => {
-                let part = part_of(self.rank, self.of, loading.agent).ok_or_else(no_part)?;
+            Request::Load { part, loading } => {
                 let cells = &loading.study.cells;
                 let server = cells.first().map(|cell| loading.study.server_spec(cell).server);
                 let writing = Writing {
                     loading: &loading,
-                    part,
+                    part: numbered(part)?,
                 };
-                let written = databases::of_rank(self.target, &server.unwrap_or_default(), writing);
-                Answer::Loaded(written.err().map(|error| error.to_string()))
+                // What is not there afterwards the conductor writes, and says what keeps it from that.
+                let _ = databases::of_rank(self.target, &server.unwrap_or_default(), writing);
+                Answer::Loaded
             }
-            Request::Start(start) => {
+            Request::Start { load, part, start } => {
                 make_room(&start.study).map_err(RunError::Files)?;
-                let part = part_of(self.rank, self.of, start.agent).ok_or_else(no_part)?;
                 let server = start.study.server_spec(start.cell()?).server;
-                let starting = Starting { start: &start, part };
+                let starting = Starting {
+                    start: &start,
+                    part: numbered(part)?,
+                };
                 let engine = databases::of_rank(self.target, &server, starting)?;
                 let workers = engine.workers();
-                self.loads.insert(start.load, engine);
+                self.loads.insert(load, engine);
                 Answer::Started { workers }
             }
             Request::Prepare { load, arm } => {
@@ -149,8 +147,8 @@ impl Follower<'_> {
     }
 }
 
-fn no_part() -> RunError {
-    RunError::Rank("it was called to a load that it makes no part of".into())
+fn numbered((index, of): (u32, u32)) -> Result<Part, RunError> {
+    Part::new(index, of).ok_or_else(|| RunError::Rank(format!("there is no part {index} of {of}")))
 }
 
 /// The start of the load threads of a part of a cell's load.
@@ -193,6 +191,7 @@ impl RankWork for Writing<'_> {
 
     fn work<D: Database>(self, own: impl Fn() -> Option<TargetServers<D>>) -> Result<(), RunError> {
         let Loading { study, reach, .. } = self.loading;
-        load_part::<D>(&reach.access::<D>(own())?, study, self.part, &mut |_| {})
+        let contents = Contents::of(study, D::Access::VOCABULARIES);
+        load_part::<D>(&reach.access::<D>(own())?, &contents, self.part, &mut |_| {})
     }
 }

@@ -4,9 +4,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use ciphertax_engine::Part;
-use ciphertax_model::Study;
 use ciphertax_reactor::{Reactor, stop};
-use ciphertax_workload::Driver;
 use ciphertax_workload::dataset::Contents;
 
 use super::conduct::Ranks;
@@ -23,11 +21,15 @@ use crate::patience::wait_for;
 pub(crate) fn load_together<D: Database>(
     ranks: &Ranks,
     access: &D::Access,
-    mut loading: Loading,
+    contents: &Contents,
+    loading: Loading,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
-    loading.agent = ranks.agent;
-    ranks.tell(|_| Request::Load(Box::new(loading.clone())))?;
+    let loading = Box::new(loading);
+    ranks.tell(|told| Request::Load {
+        part: told.part,
+        loading: loading.clone(),
+    })?;
     let all = u64::from(ranks.count());
     let stop = stop::heeded();
     thread::scope(|scope| {
@@ -36,7 +38,7 @@ pub(crate) fn load_together<D: Database>(
             Some(stop) => stop::heed(stop, || ranks.answers_unless_stopped()),
             None => ranks.answers_unless_stopped(),
         });
-        let written = load_part::<D>(access, &loading.study, ranks.own_part(), &mut |rows| {
+        let written = load_part::<D>(access, contents, ranks.own_part(), &mut |rows| {
             progress(rows * all)
         });
         let answered = answers.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -54,12 +56,11 @@ pub(crate) fn load_together<D: Database>(
 /// When the server refuses, or somebody wants to stop.
 pub(super) fn load_part<D: Database>(
     access: &D::Access,
-    study: &Study,
+    contents: &Contents,
     part: Part,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), RunError> {
     let reactor = Reactor::new().map_err(|error| RunError::Rank(error.to_string()))?;
-    let patience = Contents::of(study, D::Access::VOCABULARIES).patience();
-    let task = D::load_part(&reactor, access, study, part, progress);
-    wait_for(&reactor, "the server", patience, task)?.map_err(RunError::from)
+    let task = D::load_part(&reactor, access, contents, part, progress);
+    wait_for(&reactor, "the server", contents.patience(), task)?.map_err(RunError::from)
 }

@@ -1,7 +1,7 @@
 //! What load generators say to each other: the conductor asks, a follower answers, in turns. A follower begins with
 //! [`Hello`](super::hello::Hello).
 
-use ciphertax_engine::{Failure, Part};
+use ciphertax_engine::Failure;
 use ciphertax_model::{Cell, Study};
 use ciphertax_records::Yield;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,14 @@ use crate::error::RunError;
 pub(super) enum Request {
     /// What its clock says.
     Clock,
-    /// To write its part of the rows of a data set.
-    Load(Box<Loading>),
-    /// To start its load threads for a cell.
-    Start(Box<Start>),
+    /// To write its part of the rows of a data set: that of this number, of so many.
+    Load { part: (u32, u32), loading: Box<Loading> },
+    /// To start its load threads for its part of a cell's load, whose slices are called by the number `load`.
+    Start {
+        load: u32,
+        part: (u32, u32),
+        start: Box<Start>,
+    },
     /// To open its connections to an arm, and to check them.
     Prepare { load: u32, arm: usize },
     /// To work a slice.
@@ -34,23 +38,17 @@ pub(crate) struct Loading {
     /// With the cells alone that ask it.
     pub(crate) study: Study,
     pub(crate) reach: ArmReach,
-    /// As in [`Start`].
-    pub(crate) agent: Option<u32>,
 }
 
 /// A cell, and what is needed to make its part of the load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Start {
-    /// The number by which its slices are called.
-    pub(crate) load: u32,
     pub(crate) study: Study,
     /// The name of the cell.
     pub(crate) cell: String,
     /// In the order of the cell.
     pub(crate) arms: Vec<ArmReach>,
     pub(crate) seed: u64,
-    /// The rank that makes no load; `None` where all do.
-    pub(crate) agent: Option<u32>,
 }
 
 impl Start {
@@ -61,15 +59,6 @@ impl Start {
     pub(crate) fn cell(&self) -> Result<&Cell, RunError> {
         let found = self.study.cells.iter().find(|cell| cell.name == self.cell);
         found.ok_or_else(|| RunError::Rank(format!("there is no cell {} in the study", self.cell)))
-    }
-}
-
-/// What a load generator does of a load; `None` for the agent, which makes none.
-pub(super) fn part_of(rank: u32, of: u32, agent: Option<u32>) -> Option<Part> {
-    match agent {
-        None => Part::new(rank, of),
-        Some(agent) if agent == rank => None,
-        Some(agent) => Part::new(rank - u32::from(rank > agent), of - 1),
     }
 }
 
@@ -90,8 +79,8 @@ pub(super) struct CalledSlice {
 pub(super) enum Answer {
     /// What its clock says, in nanoseconds.
     Clock(u64),
-    /// It has written its part, or why not.
-    Loaded(Option<String>),
+    /// It has written its part, as far as it could.
+    Loaded,
     /// Its load threads have started.
     Started { workers: u32 },
     /// Its connections are open, or why not.

@@ -36,7 +36,7 @@ pub fn role() -> Result<Option<Role>, String> {
             "{VARIABLE} is {said:?}, which ciphertax-mpi sets for the programs that it starts; unset it"
         ));
     };
-    let channel = Channel::new(reader, writer, rank, of);
+    let channel = Channel::new(reader, writer, of);
     Ok(Some(match rank {
         0 => Role::Conductor(channel),
         _ => Role::Follower(channel),

@@ -27,11 +27,14 @@ impl SpreadLoad {
     ///
     /// # Errors
     /// Who cannot.
-    pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, mut start: Start) -> Result<Self, RunError> {
+    pub(crate) fn start(own: Engine, ranks: &Ranks, pace: Pace, start: Start) -> Result<Self, RunError> {
         let number = ranks.next_load();
-        start.load = number;
-        start.agent = ranks.agent;
-        let answers = ranks.ask(|_| Request::Start(Box::new(start.clone())))?;
+        let start = Box::new(start);
+        let answers = ranks.ask(|told| Request::Start {
+            load: number,
+            part: told.part,
+            start: start.clone(),
+        })?;
         let mut workers = own.workers();
         for Answered { name, answer, .. } in answers {
             match answer {
@@ -73,11 +76,11 @@ impl Load for SpreadLoad {
         let lead = self.ranks.lead();
         let start = Instant::now() + lead;
         let start_ns = ns_of(start);
-        self.ranks.tell(|offset| {
+        self.ranks.tell(|told| {
             Request::Slice(CalledSlice {
                 load: self.number,
                 arm,
-                start_ns: offset.there(start_ns),
+                start_ns: told.offset.there(start_ns),
                 duration_ns: duration.as_nanos() as u64,
                 seed,
             })

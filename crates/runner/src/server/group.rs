@@ -371,10 +371,10 @@ impl<D: Database> GroupServer<D> {
     ///
     /// # Errors
     /// When the server does not answer.
-    pub(crate) fn begin_load(&mut self, study: &Study) -> Result<bool, RunError> {
+    pub(crate) fn begin_load(&mut self, contents: &Contents) -> Result<bool, RunError> {
         // Also if it fails half-way.
         self.is_loaded = true;
-        self.database.begin_load(&mut self.control, study)
+        self.database.begin_load(&mut self.control, contents)
     }
 
     /// Checks TPC-C's tables, and tells what holds of each set.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use ciphertax_engine::Part;
 use ciphertax_model::Dataset;
 
 use super::error::DatasetError;
@@ -30,20 +31,41 @@ pub(super) async fn tables<S: DataSession>(
     if there > 0 {
         progress(there);
     }
-    let written = RefCell::new(|chunk: Chunk| {
-        there += u64::from(chunk.rows());
+    write(sessions, dataset, missing, |rows| {
+        there += rows;
         progress(there);
-    });
-    parallel::each(sessions, missing, async |session, chunk| {
-        sbtest::write(session, chunk, dataset).await?;
-        written.borrow_mut()(chunk);
-        Ok(())
     })
     .await?;
 
     parallel::each(sessions, 1..=dataset.tables, async |session, table| {
         sbtest::create_index(session, table).await?;
         sbtest::settle(session, table, dataset).await
+    })
+    .await
+}
+
+/// Writes a part of the rows of tables that are there. `written` hears of each chunk how many they are.
+pub(super) async fn write_part<S: DataSession>(
+    sessions: &mut [S],
+    dataset: &Dataset,
+    part: Part,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let chunks = (1..=dataset.tables).flat_map(|table| Chunk::of(table, dataset));
+    write(sessions, dataset, part.own(chunks), written).await
+}
+
+async fn write<S: DataSession>(
+    sessions: &mut [S],
+    dataset: &Dataset,
+    chunks: impl IntoIterator<Item = Chunk>,
+    written: impl FnMut(u64),
+) -> Result<(), DatasetError> {
+    let written = RefCell::new(written);
+    parallel::each(sessions, chunks, async |session, chunk| {
+        sbtest::write(session, chunk, dataset).await?;
+        written.borrow_mut()(chunk.rows().into());
+        Ok(())
     })
     .await
 }

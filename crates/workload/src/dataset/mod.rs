@@ -19,7 +19,7 @@ pub(crate) mod usertable;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ciphertax_model::Dataset;
+use ciphertax_model::{Dataset, YcsbTable};
 use ciphertax_reactor::Reactor;
 
 use crate::sql::SqlLoader;
@@ -88,32 +88,16 @@ pub async fn make_contents<S: DataSession>(
         there = dataset.rows();
     }
     if let Some(table) = &contents.usertable {
-        let mut loaders = Vec::with_capacity(table.load_threads as usize);
-        for _ in 0..table.load_threads {
-            let (session, _) = S::connect(reactor, &inside).await?;
-            opened.push(session.id());
-            let loader = SqlLoader::open(
-                session,
-                Table::Usertable,
-                table,
-                contents.columns,
-                contents.fields.as_ref(),
-            );
-            loaders.push(loader.await?);
-        }
+        let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, opened).await?;
         usertable::load(&mut loaders, table, |records| progress(there + records)).await?;
         loaders[0].settle().await?;
         there += u64::from(table.record_count);
-        for loader in loaders {
-            loader.close().await?;
-        }
+        close_table_loaders(loaders).await?;
     }
     if let Some(tables) = &contents.pgbench {
         let mut sessions = open_loaders::<S>(reactor, &inside, opened).await?;
         pgbench::load(&mut sessions, tables, |rows| progress(there + rows)).await?;
-        for session in sessions {
-            session.close().await?;
-        }
+        close_loaders(sessions).await?;
         there += tables.rows();
     }
     if let Some(tables) = &contents.tpcc {
@@ -136,6 +120,39 @@ async fn open_loaders<S: DataSession>(
     Ok(sessions)
 }
 
+async fn close_loaders<S: DataSession>(sessions: Vec<S>) -> Result<(), DatasetError> {
+    for session in sessions {
+        session.close().await?;
+    }
+    Ok(())
+}
+
+/// Loaders of YCSB's table.
+async fn open_table_loaders<S: DataSession>(
+    reactor: &Rc<Reactor>,
+    inside: &S::Options,
+    contents: &Contents,
+    table: &YcsbTable,
+    opened: &mut Vec<u32>,
+) -> Result<Vec<SqlLoader<S>>, DatasetError> {
+    let mut loaders = Vec::with_capacity(table.load_threads as usize);
+    for _ in 0..table.load_threads {
+        let (session, _) = S::connect(reactor, inside).await?;
+        opened.push(session.id());
+        let (columns, fields) = (contents.columns, contents.fields.as_ref());
+        loaders.push(SqlLoader::open(session, Table::Usertable, table, columns, fields).await?);
+    }
+    Ok(loaders)
+}
+
+/// Those of YCSB's table, on any server.
+pub(crate) async fn close_table_loaders(loaders: Vec<impl Loader>) -> Result<(), DatasetError> {
+    for loader in loaders {
+        loader.close().await?;
+    }
+    Ok(())
+}
+
 async fn prepare_sbtest<S: DataSession>(
     reactor: &Rc<Reactor>,
     inside: &S::Options,
@@ -151,10 +168,7 @@ async fn prepare_sbtest<S: DataSession>(
     })
     .await?;
     bulk::check(&mut sessions[0]).await?;
-    for session in sessions {
-        session.close().await?;
-    }
-    Ok(())
+    close_loaders(sessions).await
 }
 
 /// Makes sure that the data set is what [`prepare`] wrote; reads all of it, so that it is in memory.

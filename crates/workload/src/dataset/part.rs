@@ -9,7 +9,9 @@ use ciphertax_reactor::Reactor;
 use super::contents::Contents;
 use super::error::DatasetError;
 use super::schema::SCHEMA;
-use super::{LOADERS, mark, open_loaders, sbtest, usertable};
+use super::{
+    close_loaders, close_table_loaders, load, mark, open_loaders, open_table_loaders, sbtest, usertable,
+};
 use crate::sql::SqlLoader;
 use crate::sql::session::DataSession;
 use crate::ycsb::key_value::{Loader, Table};
@@ -61,26 +63,18 @@ pub async fn load_part<S: DataSession>(
     let inside = S::within(options, Some(SCHEMA));
     let mut written = 0;
     if let Some(dataset) = &contents.sbtest {
-        let mut sessions = open_loaders::<S>(reactor, &inside, &mut Vec::with_capacity(LOADERS)).await?;
-        sbtest::write_part(&mut sessions, dataset, part, |rows| {
+        let mut sessions = open_loaders::<S>(reactor, &inside, &mut Vec::new()).await?;
+        load::write_part(&mut sessions, dataset, part, |rows| {
             written += rows;
             progress(written);
         })
         .await?;
-        for session in sessions {
-            session.close().await?;
-        }
+        close_loaders(sessions).await?;
     }
     if let Some(table) = &contents.usertable {
-        let mut loaders = Vec::with_capacity(table.load_threads as usize);
-        for _ in 0..table.load_threads {
-            let (session, _) = S::connect(reactor, &inside).await?;
-            loaders.push(SqlLoader::open(session, Table::Usertable, table, None, None).await?);
-        }
+        let mut loaders = open_table_loaders::<S>(reactor, &inside, contents, table, &mut Vec::new()).await?;
         usertable::write_part(&mut loaders, table, part, |records| progress(written + records)).await?;
-        for loader in loaders {
-            loader.close().await?;
-        }
+        close_table_loaders(loaders).await?;
     }
     Ok(())
 }

@@ -1,14 +1,10 @@
 //! The tables `sbtest1`, `sbtest2`, …, as sysbench makes them.
 
-use std::cell::RefCell;
-
-use ciphertax_engine::Part;
 use ciphertax_model::Dataset;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
 use super::error::DatasetError;
-use super::parallel;
 use super::question::{expect, run, vacuum};
 use super::schema::SCHEMA;
 use crate::sql::digits::{C_LENGTH, PAD_LENGTH, fill_groups};
@@ -63,23 +59,6 @@ pub(super) async fn is_empty(session: &mut impl SqlSession, table: u32) -> Resul
         .query(&format!("SELECT id FROM sbtest{table} LIMIT 1"))
         .await?;
     Ok(row.is_empty())
-}
-
-/// Writes a part of the rows of all tables, and tells of each chunk how many they are.
-pub(super) async fn write_part<S: DataSession>(
-    sessions: &mut [S],
-    dataset: &Dataset,
-    part: Part,
-    written: impl FnMut(u64),
-) -> Result<(), DatasetError> {
-    let chunks = (1..=dataset.tables).flat_map(|table| Chunk::of(table, dataset));
-    let written = RefCell::new(written);
-    parallel::each(sessions, part.own(chunks), async |session, chunk| {
-        write(session, chunk, dataset).await?;
-        written.borrow_mut()(chunk.rows().into());
-        Ok(())
-    })
-    .await
 }
 
 /// Adds the index of `k` if there is none: after the rows, as sysbench does.

@@ -27,13 +27,14 @@ pub(crate) async fn load<L: Loader>(
     if loaders[0].count().await? > 0 {
         delete_foreign(&mut loaders[0], table).await?;
         let missing = missing(loaders, table).await?;
-        write(loaders, table, missing, &mut progress).await?;
+        let there = u64::from(table.record_count) - missing.iter().map(records).sum::<u64>();
+        write(loaders, missing, there, &mut progress).await?;
         if check(&mut loaders[0], table).await.is_ok() {
             return Ok(());
         }
         loaders[0].empty().await?;
     }
-    write(loaders, table, batches(table).collect(), &mut progress).await?;
+    write(loaders, batches(table), 0, &mut progress).await?;
     check(&mut loaders[0], table).await
 }
 
@@ -42,11 +43,9 @@ pub(crate) async fn write_part<L: Loader>(
     loaders: &mut [L],
     table: &YcsbTable,
     part: Part,
-    mut progress: impl FnMut(u64),
+    progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let own: Vec<Range<u64>> = part.own(batches(table)).collect();
-    let others = u64::from(table.record_count) - own.iter().map(|batch| batch.end - batch.start).sum::<u64>();
-    write(loaders, table, own, |there| progress(there - others)).await
+    write(loaders, part.own(batches(table)), 0, progress).await
 }
 
 /// Makes sure that the table holds what was written: has the server look at all of it, so that it is in memory, and
@@ -86,7 +85,7 @@ async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<
     let missing = RefCell::default();
     parallel::each(loaders, batches(table), async |loader, batch| {
         let there = loader.count_of(batch.clone()).await?;
-        if there < batch.end - batch.start {
+        if there < records(&batch) {
             Vec::push(&mut missing.borrow_mut(), batch);
         }
         Ok(())
@@ -95,14 +94,13 @@ async fn missing<L: Loader>(loaders: &mut [L], table: &YcsbTable) -> Result<Vec<
     Ok(missing.into_inner())
 }
 
+/// Writes batches into a table of which so many records are `there`.
 async fn write<L: Loader>(
     loaders: &mut [L],
-    table: &YcsbTable,
-    batches: Vec<Range<u64>>,
+    batches: impl IntoIterator<Item = Range<u64>>,
+    there: u64,
     progress: impl FnMut(u64),
 ) -> Result<(), DatasetError> {
-    let absent: u64 = batches.iter().map(|batch| batch.end - batch.start).sum();
-    let there = u64::from(table.record_count) - absent;
     let heard = RefCell::new((there, progress));
     if there > 0 {
         heard.borrow_mut().1(there);
@@ -110,7 +108,7 @@ async fn write<L: Loader>(
     parallel::each(loaders, batches, async |loader, batch| {
         insert(loader, batch.clone()).await?;
         let (there, progress) = &mut *heard.borrow_mut();
-        *there += batch.end - batch.start;
+        *there += records(&batch);
         progress(*there);
         Ok(())
     })
@@ -127,6 +125,10 @@ async fn insert(loader: &mut impl Loader, batch: Range<u64>) -> Result<(), Failu
         }
         inserted => inserted.map(drop),
     }
+}
+
+fn records(batch: &Range<u64>) -> u64 {
+    batch.end - batch.start
 }
 
 fn batches(table: &YcsbTable) -> impl Iterator<Item = Range<u64>> + use<> {

@@ -13,7 +13,7 @@ use ciphertax_wire::mongodb::bson::{RawDocument, rawdoc};
 use ciphertax_wire::mongodb::{ConnectOptions, Session};
 
 use super::records::{DATABASE, MongodbLoader};
-use crate::dataset::{Contents, DatasetError, usertable};
+use crate::dataset::{Contents, DatasetError, close_table_loaders, usertable};
 use crate::ycsb::{FieldEncryption, Loader, Table};
 
 const COLLECTION: &str = "ciphertax_mark";
@@ -49,7 +49,7 @@ pub async fn prepare(
 
     let mut loaders = open_loaders(reactor, options, table, fields).await?;
     usertable::load(&mut loaders, table, progress).await?;
-    close(loaders).await
+    close_table_loaders(loaders).await
 }
 
 /// Has the table there, in a database that is marked, and tells whether it holds nothing that could stay: then several processes may
@@ -84,7 +84,7 @@ pub async fn load_part(
 ) -> Result<(), DatasetError> {
     let mut loaders = open_loaders(reactor, options, table, None).await?;
     usertable::write_part(&mut loaders, table, part, progress).await?;
-    close(loaders).await
+    close_table_loaders(loaders).await
 }
 
 async fn open_loaders(
@@ -99,13 +99,6 @@ async fn open_loaders(
         loaders.push(MongodbLoader::open(session, Table::Usertable, table, fields)?);
     }
     Ok(loaders)
-}
-
-async fn close(loaders: Vec<MongodbLoader>) -> Result<(), DatasetError> {
-    for loader in loaders {
-        loader.close().await?;
-    }
-    Ok(())
 }
 
 /// Makes sure that the table is what [`prepare`] wrote; has the server look at all of it, so that it is in memory.

@@ -476,6 +476,41 @@ fn what_mpirun_says_twice_is_one_order() {
 }
 
 #[test]
+fn what_carries_messages_sleeps_while_the_load_generators_of_one_machine_work() {
+    let sandbox = with_study(&LONG.replace("time_s = 300", "time_s = 300\nslice_s = 1"));
+    let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--out", "run"]) else {
+        return;
+    };
+    measures(&sandbox, 2);
+    let carriers = [0, 1, 2].map(|rank| process_of(&sandbox, rank, "ciphertax-mpi"));
+    let wake_ups = || carriers.map(wake_ups);
+    let (before, began) = (wake_ups(), Instant::now());
+    thread::sleep(Duration::from_secs(4));
+    let took = began.elapsed().as_secs_f64();
+    for (after, before) in wake_ups().iter().zip(before) {
+        // They look every 20 ms, and at what rings.
+        let per_second = (after - before) as f64 / took;
+        assert!(
+            (1.0..150.0).contains(&per_second),
+            "{per_second} wake-ups a second"
+        );
+    }
+    running.signal(Signal::INT);
+    partial(&sandbox, SOON);
+    let _ = running.finish_within(CLEANED_UP);
+    sandbox.expect_nothing_left();
+}
+
+/// How often the first thread of a process has waited so far.
+fn wake_ups(pid: Pid) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
 fn a_slice_that_one_began_late_does_not_count() {
     let sandbox = with_study(LONG);
     let Some(running) = start(&sandbox, 3, &["run", "study.toml", "--time", "8", "--out", "run"]) else {

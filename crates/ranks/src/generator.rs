@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -71,13 +72,13 @@ impl Generator {
         self.child.id()
     }
 
-    /// Waits so long for what it says.
-    pub(crate) fn wish(&mut self, patience: Duration) -> Wish {
+    /// Waits so long for what it says, unless there is something to read from `other`.
+    pub(crate) fn wish(&mut self, patience: Duration, other: impl AsFd) -> Wish {
         let Some(conversation) = &mut self.conversation else {
             thread::sleep(patience);
             return Wish::Nothing;
         };
-        match conversation.has_word(patience) {
+        match conversation.has_word_unless(other, patience) {
             Ok(false) => return Wish::Nothing,
             Ok(true) => {}
             Err(_) => return self.over(),

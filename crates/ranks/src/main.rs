@@ -2,6 +2,7 @@
 //! messages to the others and back, so that `ciphertax` itself knows no MPI, and outlives an `mpirun` that kills what it started: the
 //! report is written in any case.
 
+mod doorbell;
 mod generator;
 mod messages;
 mod relay;
@@ -26,9 +27,10 @@ fn main() -> ExitCode {
     let world = universe.world();
     let (rank, of) = (world.rank() as u32, world.size() as u32);
     let arguments: Vec<_> = env::args_os().skip(1).collect();
-    let code = Generator::start(rank, of, &arguments)
-        .map_err(|problem| format!("ciphertax-mpi: {problem}"))
-        .and_then(|generator| relay::relay(generator, &Messages::new(&world)));
+    let code = Messages::new(&world)
+        .map_err(|error| format!("nobody can be woken: {error}"))
+        .and_then(|messages| relay::relay(Generator::start(rank, of, &arguments)?, messages))
+        .map_err(|problem| format!("ciphertax-mpi: {problem}"));
     match code {
         Ok(relay::End::Together(code)) => ExitCode::from(code),
         // Some of the others do not answer, so nobody may wait for them.

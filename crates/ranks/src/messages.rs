@@ -1,5 +1,7 @@
 //! Messages by MPI. Nothing here waits busily: MPI only works while it is asked, so it is asked now and then.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,6 +10,8 @@ use mpi::point_to_point::MatchedReceiveVec;
 use mpi::request;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
+
+use crate::doorbell::Doorbell;
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +39,7 @@ const PARTIAL: i32 = 4;
 /// The way to all others.
 pub(crate) struct Messages<'a> {
     world: &'a SimpleCommunicator,
+    doorbell: Doorbell,
 }
 
 /// A message that has arrived.
@@ -45,8 +50,11 @@ pub(crate) struct Arrived {
 }
 
 impl<'a> Messages<'a> {
-    pub(crate) fn new(world: &'a SimpleCommunicator) -> Self {
-        Self { world }
+    /// # Errors
+    /// If the system has nothing by which one could be woken.
+    pub(crate) fn new(world: &'a SimpleCommunicator) -> io::Result<Self> {
+        let doorbell = Doorbell::hang(world)?;
+        Ok(Self { world, doorbell })
     }
 
     pub(crate) fn rank(&self) -> u32 {
@@ -59,13 +67,35 @@ impl<'a> Messages<'a> {
         (0..of).filter(move |other| *other != rank)
     }
 
+    /// Whom this one hears of: a follower of the conductor alone.
+    fn callers(&self) -> impl Iterator<Item = u32> + use<> {
+        let conducts = self.rank() == 0;
+        self.others().filter(move |other| conducts || *other == 0)
+    }
+
+    /// What becomes readable when a message is on its way to this one, from who is on the same machine.
+    pub(crate) fn doorbell(&self) -> impl AsFd {
+        &self.doorbell
+    }
+
+    /// Whether [`Self::doorbell`] has said since this was asked last that a message is on its way.
+    pub(crate) fn are_announced(&mut self) -> bool {
+        self.doorbell.was_rung()
+    }
+
+    /// Whether [`Self::doorbell`] says so of every message.
+    pub(crate) fn are_all_announced(&self) -> bool {
+        self.doorbell.is_rung_by(self.callers())
+    }
+
     /// Sends a message. Whoever does not take it hangs, and all that MPI started are ended then: a message on its way cannot be
     /// taken back.
     pub(crate) fn send(&self, to: u32, kind: Kind, bytes: &[u8]) {
-        let to = self.world.process_at_rank(to as i32);
+        let receiver = self.world.process_at_rank(to as i32);
         let deadline = Instant::now() + TRANSFER;
         request::scope(|scope| {
-            let mut sending = to.immediate_send_with_tag(scope, bytes, kind as Tag);
+            let mut sending = receiver.immediate_send_with_tag(scope, bytes, kind as Tag);
+            self.doorbell.ring(to);
             loop {
                 sending = match sending.test() {
                     Ok(_) => return,
@@ -79,9 +109,11 @@ impl<'a> Messages<'a> {
         })
     }
 
-    /// The next message that has arrived; `None` if there is none now.
+    /// The next message that has arrived; `None` if there is none now. Open MPI looks for what has arrived after it has found that there is
+    /// none, so it is asked twice.
     pub(crate) fn receive(&self) -> Option<Arrived> {
-        let probed = self.world.any_process().immediate_matched_probe()?;
+        let probe = || self.world.any_process().immediate_matched_probe();
+        let probed = probe().or_else(probe)?;
         let (bytes, status) = probed.matched_receive_vec::<u8>();
         Some(Arrived {
             from: status.source_rank() as u32,

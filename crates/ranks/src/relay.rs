@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use ciphertax_supervise::Envelope;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 
 use crate::generator::{Generator, Wish};
 use crate::messages::{Arrived, Kind, Messages};
 
-/// How long nothing is looked for where a message may come at once, and where none can: MPI does not wake who waits, and whoever looks
-/// takes the CPU from those that work.
+/// How long nothing is looked for where a message may come at once, where none can, and where all are announced: MPI does not wake who
+/// waits, and whoever looks takes the CPU from those that work.
 const SOON: Duration = Duration::from_micros(100);
 const LATER: Duration = Duration::from_millis(2);
+const RARELY: Duration = Duration::from_millis(20);
 /// How long one may come at once: a follower hears nothing before it has answered, and hears soon afterwards of what is next.
 const A_WHILE: Duration = Duration::from_millis(50);
 /// How long the others may take to end.
@@ -39,9 +39,8 @@ pub(crate) enum End {
 }
 
 /// Carries messages to and from a load generator until the run is over.
-pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result<End, String> {
-    let signal =
-        heed_signals().map_err(|error| format!("ciphertax-mpi: signals cannot be heeded: {error}"))?;
+pub(crate) fn relay(mut generator: Generator, mut messages: Messages<'_>) -> Result<End, String> {
+    let signal = heed_signals().map_err(|error| format!("signals cannot be heeded: {error}"))?;
     let conducts = messages.rank() == 0;
     if conducts {
         end_after(generator.pid());
@@ -50,24 +49,28 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
     let mut followers_ended = None;
     let mut is_stopped = false;
     loop {
+        let (later, a_while) = match messages.are_all_announced() {
+            true => (RARELY, Duration::ZERO),
+            false => (LATER, A_WHILE),
+        };
         let pause = match Instant::now() < expects_until {
             true => SOON,
-            false => LATER,
+            false => later,
         };
-        match generator.wish(pause) {
+        match generator.wish(pause, messages.doorbell()) {
             // To itself: that the others are to end.
-            Wish::Carry(Envelope { rank: 0, .. }) if conducts => {
-                followers_ended = Some(followers_ended.unwrap_or_else(|| end_followers(messages)));
-                generator.tell(&Envelope::new(0, Value::Null));
+            Wish::Carry(envelope @ Envelope { rank: 0, .. }) if conducts => {
+                followers_ended = Some(followers_ended.unwrap_or_else(|| end_followers(&messages)));
+                generator.tell(&envelope);
             }
             Wish::Carry(envelope) => {
-                expects_until = Instant::now() + A_WHILE;
-                let bytes = serde_json::to_vec(&envelope.body).unwrap_or_default();
-                messages.send(envelope.rank, Kind::Message, &bytes);
+                expects_until = Instant::now() + a_while;
+                messages.send(envelope.rank, Kind::Message, envelope.body.get().as_bytes());
             }
             Wish::Over if conducts => {
                 let code = generator.wait().map(code).unwrap_or(PARTIAL);
-                return Ok(match followers_ended.unwrap_or_else(|| end_followers(messages)) {
+                let have_ended = followers_ended.unwrap_or_else(|| end_followers(&messages));
+                return Ok(match have_ended {
                     true => End::Together(code),
                     false => End::Alone(code),
                 });
@@ -78,15 +81,20 @@ pub(crate) fn relay(mut generator: Generator, messages: &Messages<'_>) -> Result
             }
             Wish::Nothing => {}
         }
+        if messages.are_announced() {
+            expects_until = Instant::now() + A_WHILE;
+        }
         while let Some(Arrived { from, kind, bytes }) = messages.receive() {
             match kind {
                 Kind::Message => {
                     expects_until = Instant::now();
                     if conducts {
-                        expects_until += A_WHILE;
+                        expects_until += a_while;
                     }
-                    let body = serde_json::from_slice(&bytes).unwrap_or_default();
-                    generator.tell(&Envelope::new(from, body));
+                    let envelope = Envelope::carried(from, &bytes).unwrap_or_else(|error| {
+                        Envelope::lost(from, format!("it says what is no message: {error}"))
+                    });
+                    generator.tell(&envelope);
                 }
                 Kind::Lost => {
                     let why = String::from_utf8_lossy(&bytes).into_owned();

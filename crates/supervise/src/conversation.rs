@@ -124,6 +124,22 @@ impl Conversation {
         Ok(!self.arrived.is_empty() || self.has_word_within(Some(patience))?)
     }
 
+    /// [`Conversation::has_word`], but false as soon as there is something to read from `other`.
+    ///
+    /// # Errors
+    /// If the system cannot wait.
+    pub fn has_word_unless(&self, other: impl AsFd, patience: Duration) -> io::Result<bool> {
+        if !self.arrived.is_empty() {
+            return Ok(true);
+        }
+        let mut either = [
+            PollFd::new(&self.stream, PollFlags::IN),
+            PollFd::new(&other, PollFlags::IN),
+        ];
+        wait(&mut either, Some(patience))?;
+        Ok(!either[0].revents().is_empty())
+    }
+
     /// Says no more; the other side learns that as if this one were gone, but may still be heard.
     pub fn say_no_more(&self) {
         // It may be gone already.
@@ -131,15 +147,20 @@ impl Conversation {
     }
 
     fn has_word_within(&self, patience: Option<Duration>) -> io::Result<bool> {
-        let patience = patience
-            .map(Timespec::try_from)
-            .transpose()
-            .map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], patience.as_ref()) {
-            Ok(count) => Ok(count > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        wait(&mut [PollFd::new(&self.stream, PollFlags::IN)], patience)
+    }
+}
+
+/// Whether there is something to read from one of them within `patience`; a signal ends it.
+fn wait(any: &mut [PollFd<'_>], patience: Option<Duration>) -> io::Result<bool> {
+    let patience = patience
+        .map(Timespec::try_from)
+        .transpose()
+        .map_err(io::Error::other)?;
+    match poll(any, patience.as_ref()) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -184,6 +205,17 @@ mod tests {
         assert_eq!(other.receive::<u8>().unwrap(), None);
         other.send(&7).unwrap();
         assert_eq!(one.receive::<u8>().unwrap(), Some(7));
+    }
+
+    #[test]
+    fn who_waits_for_a_word_is_woken_by_something_else() {
+        let (one, mut other) = both();
+        let (mut bell, bells) = UnixStream::pair().unwrap();
+        let long = Duration::from_secs(60);
+        bell.write_all(&[0]).unwrap();
+        assert!(!one.has_word_unless(&bells, long).unwrap());
+        other.write_all(b"7\n").unwrap();
+        assert!(one.has_word_unless(&bells, long).unwrap());
     }
 
     #[test]

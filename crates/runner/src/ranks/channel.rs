@@ -38,9 +38,9 @@ impl Writer {
     /// # Errors
     /// If it is too long, or what carries it is gone.
     pub(super) fn send(&self, to: u32, message: &impl Serialize) -> io::Result<()> {
-        let body = serde_json::to_value(message)?;
+        let envelope = Envelope::new(to, message)?;
         let mut conversation = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        conversation.send(&Envelope::new(to, body))
+        conversation.send(&envelope)
     }
 }
 
@@ -93,7 +93,7 @@ impl Channel {
             },
             None => Arrival::Message {
                 from: envelope.rank,
-                message: serde_json::from_value(envelope.body)?,
+                message: serde_json::from_str(envelope.body.get())?,
             },
         }))
     }

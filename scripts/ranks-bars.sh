@@ -203,7 +203,7 @@ killed() {
         rm -rf "$work/run"
         "${ranks[@]}" -np 3 "$bin/ciphertax-mpi" run "$work/study.toml" --out "$work/run" >"$work/said" 2>&1 &
         local mpirun=$! began took
-        until [[ -s $work/run/samples.jsonl ]]; do sleep 0.05; done
+        until grep -qs '"arm"' "$work/run/samples.jsonl"; do sleep 0.05; done
         sleep "$(awk -v r="$RANDOM" 'BEGIN {print 0.5 + r / 32768 * 3}')"
         # Now the load generator itself, now what carries its messages.
         local whose=$((number % 2 == 0 ? 1 : 2)) program=ciphertax

@@ -14,7 +14,7 @@ fn study(server: &str, columns: &str) -> String {
         name = "columns"
         question = "What do columns cost that the server encrypts?"
         server = "{server}"
-        time_s = 3
+        time_s = 10
         slice_s = 0.1
         ycsb = {{ record_count = 2000, verify = true }}
         arm = [
